@@ -6,7 +6,7 @@ use caro::agent::memory::Memory;
 use caro::agent::state::Limits;
 use caro::agent::store::Store;
 use caro::agent::tool::{RegistryError, Tool, ToolCx, ToolError, ToolSpec};
-use caro::agent::turn::{Mode, Report, Turn};
+use caro::agent::turn::{AgentRun, Mode, Report};
 use caro::agent::workspace::Workspaces;
 use caro::agent::{Args, Effects, Raw};
 use caro::model::Cancel;
@@ -472,7 +472,7 @@ fn a_run_that_has_only_begun_can_be_gone_on_with() {
     let bench = Bench::new(json!([{"reply": answer("Three.")}]));
     let task = bench.harness.task("count the files, token=abcdef123 is the key", "s");
     let run = bench.harness.prepare(&task, Cancel::new(), &mut |_| ()).unwrap();
-    let mut turn = Turn::new(task);
+    let mut turn = AgentRun::new(task);
     turn.limit(Limits { requests: 2, ..Limits::default() });
     run.begin(&turn, |_| ()).unwrap();
     let store = bench.harness.events();

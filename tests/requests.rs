@@ -5,7 +5,7 @@ use crate::machine::{Machine, Ran};
 use caro::cli::args;
 use caro::cli::ask::{self, Place};
 use caro::cli::{Config, Settings};
-use caro::command::{Answer, Ask, CommandError, Recipe};
+use caro::command::{Answer, CommandError, CommandRequest, Recipe};
 use caro::host::ExecutionContext;
 use caro::model::scripted::Scripted;
 use caro::shell::Dialect;
@@ -211,7 +211,7 @@ fn rules() -> serde_json::Value {
 struct Path {
     recipe: Recipe,
     settings: Settings,
-    ask: Ask,
+    ask: CommandRequest,
     runtime: tokio::runtime::Runtime,
 }
 
@@ -231,7 +231,7 @@ impl Path {
             without: [].into(),
         };
         // nothing is run for one of ten thousand requests
-        let ask = Ask {
+        let ask = CommandRequest {
             dialect: Dialect::Bash,
             rehearse: false,
             timeout: Duration::from_secs(60),
@@ -246,7 +246,7 @@ impl Path {
         if ask::check(request).is_err() {
             return (2, String::new());
         }
-        let ask = Ask { request: request.to_owned(), ..self.ask.clone() };
+        let ask = CommandRequest { request: request.to_owned(), ..self.ask.clone() };
         match self.runtime.block_on(self.recipe.answer(&ask, &mut |_| {})) {
             Ok(Answer { cmd, .. }) if cmd.is_empty() => (1, cmd),
             Ok(Answer { draft: true, .. }) => (1, String::new()),

@@ -33,8 +33,8 @@ fn the_persona_of_the_trainer_is_the_programs() {
         let target = Target::named(target).unwrap();
         let prompt = prompt::first("list files", target, dialect, View::Adapted, FewShot::Alike, &History::default());
         // the persona and the request, and nothing between
-        assert_eq!(prompt.turns.len(), 2);
-        assert_eq!((prompt.turns[0].role, prompt.turns[1].role), (Role::System, Role::User));
-        assert_eq!(prompt.turns[0].text, told, "{name}");
+        assert_eq!(prompt.messages.len(), 2);
+        assert_eq!((prompt.messages[0].role, prompt.messages[1].role), (Role::System, Role::User));
+        assert_eq!(prompt.messages[0].text, told, "{name}");
     }
 }

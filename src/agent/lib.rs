@@ -76,4 +76,4 @@ pub use observe::Raw;
 pub use runtime::Runtime;
 pub use state::RunState;
 pub use tool::{Args, Call, Effects, Outcome, Registry, Tool, ToolCx, ToolError, ToolSpec};
-pub use turn::{Report, Step, Turn};
+pub use turn::{AgentRun, Report, Step};

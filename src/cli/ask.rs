@@ -3,7 +3,7 @@
 use super::flags::AnswerArgs;
 use super::{Exit, Failure, Settings};
 use caro_command::recipe::{MAX_REQUEST, too_long};
-use caro_command::{Ask, CommandError, FewShot, History, View};
+use caro_command::{CommandError, CommandRequest, FewShot, History, View};
 use caro_host::ExecutionContext;
 use caro_model::Cancel;
 use caro_shell::{Dialect, Os, Target};
@@ -80,8 +80,8 @@ pub fn paired(settings: &Settings) -> Result<(), Failure> {
 }
 
 /// The recipe's own form of a request.
-pub fn ask(request: String, place: &Place, settings: &Settings, args: &AnswerArgs, cancel: &Cancel) -> Ask {
-    Ask {
+pub fn ask(request: String, place: &Place, settings: &Settings, args: &AnswerArgs, cancel: &Cancel) -> CommandRequest {
+    CommandRequest {
         request,
         alternatives: usize::from(args.alternatives),
         few_shot: args.few_shot.map_or(FewShot::Alike, |k| FewShot::Nearest(usize::from(k))),
@@ -93,8 +93,8 @@ pub fn ask(request: String, place: &Place, settings: &Settings, args: &AnswerArg
 
 /// The form of requests that are parts of a larger task: their words and what was said before come later. Nobody waits
 /// at a prompt for them, so a slow machine has its time.
-pub fn part(place: &Place, settings: &Settings) -> Ask {
-    Ask {
+pub fn part(place: &Place, settings: &Settings) -> CommandRequest {
+    CommandRequest {
         request: String::new(),
         cwd: place.cwd.clone(),
         target: place.target,
@@ -107,9 +107,9 @@ pub fn part(place: &Place, settings: &Settings) -> Ask {
         candidates: settings.candidates,
         rehearse: settings.rehearse,
         view: View::Examples,
-        budget: settings.budget.max(Ask::IN_A_TASK),
+        budget: settings.budget.max(CommandRequest::IN_A_TASK),
         before: History::default(),
-        spent: Vec::new(),
+        rejected: Vec::new(),
         cancel: Cancel::new(),
     }
 }

@@ -5,7 +5,7 @@ use super::wire::{self, Wired};
 use super::{Cx, Failure, Settings, ask, first, present, revise};
 use ask::Place;
 use caro_command::inspect::{Inspector, Manuals, Subject};
-use caro_command::{Answer, Ask, History, PastExchange, Refine, checked, input};
+use caro_command::{Answer, CommandRequest, History, PastExchange, Refine, checked, input};
 use caro_host::ExecutionContext;
 use caro_manual::Manual;
 use caro_model::Cancel;
@@ -41,7 +41,7 @@ pub struct Asker<'a> {
     /// True while what every prompt begins with is still to be computed.
     is_first: Cell<bool>,
     /// The last question.
-    ask: RefCell<Ask>,
+    ask: RefCell<CommandRequest>,
     /// The commands that were given to it.
     given: RefCell<Vec<String>>,
 }
@@ -55,7 +55,7 @@ impl<'a> Asker<'a> {
         place: &'a Place,
         runtime: &'a Runtime,
         (context, manual): (Arc<ExecutionContext>, Option<Arc<Manual>>),
-        (ask, answer): (Ask, &Answer),
+        (ask, answer): (CommandRequest, &Answer),
     ) -> Self {
         let given = std::iter::once(&answer.cmd).chain(answer.alternatives.iter().map(|other| &other.cmd));
         let (ask, given) = (RefCell::new(ask), RefCell::new(given.cloned().collect()));
@@ -93,8 +93,13 @@ impl<'a> Asker<'a> {
         let said = self.exchanges(revise::checked(command)?);
         let asked = self.ask.borrow().before.clone();
         let before = History { place: asked.place, input: asked.input, ..revise::before(said) };
-        let ask =
-            Ask { request: words.to_owned(), before, alternatives: 1, spent: Vec::new(), ..self.ask.borrow().clone() };
+        let ask = CommandRequest {
+            request: words.to_owned(),
+            before,
+            alternatives: 1,
+            rejected: Vec::new(),
+            ..self.ask.borrow().clone()
+        };
         let answer = self.answer(&ask)?;
         if answer.cmd.is_empty() {
             return Err(Failure::no(present::refusal(&answer)));
@@ -110,8 +115,8 @@ impl<'a> Asker<'a> {
     /// As [`Asker::revise`].
     pub fn another(&self) -> Result<Answer, Failure> {
         let ask = self.ask.borrow().clone();
-        let ask = Ask {
-            spent: [&ask.spent[..], &self.given.borrow()].concat(),
+        let ask = CommandRequest {
+            rejected: [&ask.rejected[..], &self.given.borrow()].concat(),
             alternatives: 1,
             candidates: ask.candidates.max(CANDIDATES),
             refine: if ask.refine == Refine::Never { Refine::Evidence } else { ask.refine },
@@ -125,12 +130,12 @@ impl<'a> Asker<'a> {
         Ok(answer)
     }
 
-    fn answer(&self, ask: &Ask) -> Result<Answer, Failure> {
+    fn answer(&self, ask: &CommandRequest) -> Result<Answer, Failure> {
         let wired = self.wired()?;
         let begun = Instant::now();
         // Ctrl-C stops this answer, and the next one can be stopped again
         let cancel: Cancel = self.cx.interrupt().fresh();
-        let ask = Ask { timeout: self.settings.timeout, cancel, ..ask.clone() };
+        let ask = CommandRequest { timeout: self.settings.timeout, cancel, ..ask.clone() };
         let is_first = self.is_first.take();
         let answer = first::while_told(&self.cx.ui, is_first, || {
             let trace = &mut |event| present::trace(&self.cx.ui, self.args, &event);

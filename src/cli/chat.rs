@@ -12,7 +12,7 @@ use super::interrupt::Phase;
 use super::ui::{Role, in_line};
 use super::wire::Wants;
 use super::{Cx, Exit, Failure, Outcome};
-use caro_agent::Turn;
+use caro_agent::AgentRun;
 use caro_agent::chat::{Limit, Originals, Remember};
 use caro_agent::harness::{CHATTER, Harness, Options};
 use caro_agent::runtime::Driven;
@@ -155,7 +155,7 @@ impl Talk<'_> {
         let cancel = self.cx.interrupt().fresh();
         let mut run = self.harness.prepare(&task, cancel.clone(), &mut |warning| self.cx.ui.warn(&in_line(warning)))?;
         let drive = &self.args.drive;
-        let mut turn = Turn::new(task);
+        let mut turn = AgentRun::new(task);
         turn.limit(drive.limits(Limits::default()));
         wire::begin(&run, &turn, &cancel, self.cx)?;
         wire::keep_model(&self.harness, &turn.task().run, drive, self.cx)?;

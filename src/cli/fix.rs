@@ -16,7 +16,7 @@ use caro_base::files;
 use caro_command::fix::{self, Facts, Failed, Repair, complaint};
 use caro_command::inspect::{Inspector, Manuals, Subject};
 use caro_command::rehearsal::{Fit, fit};
-use caro_command::{Answer, Ask, History, PastExchange, checked};
+use caro_command::{Answer, CommandRequest, History, PastExchange, checked};
 use caro_exec::rehearse::{RehearsalError, RehearsalJob, read_only, rehearse};
 use caro_exec::{Limits, Status};
 use caro_host::{ExecutionContext, packages};
@@ -370,19 +370,19 @@ fn has_secret(failed: &Failed) -> bool {
 }
 
 /// The question for the model, which is shown the command and its error as what was tried before.
-fn question(failed: &Failed, args: &Args, place: &Place, settings: &Settings, cx: &Cx) -> Ask {
+fn question(failed: &Failed, args: &Args, place: &Place, settings: &Settings, cx: &Cx) -> CommandRequest {
     let words = "write the command as it has to be".into();
     let said = vec![said(failed, &Redactor::default(), place.dialect)];
-    Ask {
+    CommandRequest {
         before: History { said, ..History::default() },
-        spent: vec![failed.command.clone()],
+        rejected: vec![failed.command.clone()],
         ..ask::ask(words, place, settings, &args.answer, cx.interrupt().cancel())
     }
 }
 
 /// Asks the model.
 fn by_model(
-    ask: &Ask,
+    ask: &CommandRequest,
     args: &Args,
     settings: &Settings,
     runtime: &Runtime,
@@ -390,7 +390,7 @@ fn by_model(
 ) -> Result<(Answer, Wired), Failure> {
     let wired = wire::open(cx, settings)?;
     let spent = cx.started.elapsed().saturating_sub(wired.opened.download);
-    let ask = Ask { timeout: settings.timeout.saturating_sub(spent), ..ask.clone() };
+    let ask = CommandRequest { timeout: settings.timeout.saturating_sub(spent), ..ask.clone() };
     let answer = first::while_told(&cx.ui, wired.is_first && !args.answer.json, || {
         runtime.block_on(wired.recipe.answer(&ask, &mut |event| present::trace(&cx.ui, &args.answer, &event)))
     });

@@ -8,7 +8,7 @@ use super::request_log::last;
 use super::run::With;
 use super::slip::slip;
 use super::{Cx, Failure, Outcome, first, followup, keys, present, revise, stdin, wire};
-use caro_command::{Ask, library};
+use caro_command::{CommandRequest, library};
 use std::ffi::OsString;
 use std::time::Instant;
 
@@ -55,10 +55,10 @@ fn answer(args: &RequestArgs, cx: &Cx) -> Outcome {
     if let Some(data) = data {
         data.tell(&mut before, wired.recipe.context.available_commands.contains_key("jq"), cx);
     }
-    let ask = Ask { before, ..ask };
+    let ask = CommandRequest { before, ..ask };
     // The time runs from the start of the program; only a download is not counted.
     let spent = cx.started.elapsed().saturating_sub(wired.opened.download);
-    let ask = Ask { timeout: settings.timeout.saturating_sub(spent), ..ask };
+    let ask = CommandRequest { timeout: settings.timeout.saturating_sub(spent), ..ask };
     let is_first = wired.is_first && !args.answer.json;
     let mut answer = first::while_told(&cx.ui, is_first, || {
         runtime.block_on(async {

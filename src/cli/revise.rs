@@ -2,7 +2,7 @@
 //! comment behind it. In each case the model is told what led to it as a conversation, and the answer is checked as any other.
 
 use super::{Failure, ask};
-use caro_command::{Ask, History, PastExchange};
+use caro_command::{CommandRequest, History, PastExchange};
 use caro_host::ExecutionContext;
 use caro_shell::{Dialect, is_builtin, parse};
 
@@ -24,7 +24,7 @@ pub fn given(command: &str) -> PastExchange {
 }
 
 /// The conversation that ends with this command as the answer to a question.
-pub fn exchanges(ask: &Ask, command: &str) -> Vec<PastExchange> {
+pub fn exchanges(ask: &CommandRequest, command: &str) -> Vec<PastExchange> {
     let last = PastExchange { request: ask.request.clone(), command: command.into(), outcome: String::new() };
     bounded(ask.before.said.iter().cloned().chain([last]).collect())
 }

@@ -33,7 +33,7 @@ pub enum FewShot {
 
 /// A request and how to treat it.
 #[derive(Debug, Clone)]
-pub struct Ask {
+pub struct CommandRequest {
     /// The request, in plain words.
     pub request: String,
     /// The directory that the command is to run in.
@@ -64,12 +64,12 @@ pub struct Ask {
     /// What was said before the request, where it is a part of something larger.
     pub before: History,
     /// Commands that were run for it and did not do it: none of them is the answer.
-    pub spent: Vec<String>,
+    pub rejected: Vec<String>,
     /// Ends it early.
     pub cancel: Cancel,
 }
 
-impl Ask {
+impl CommandRequest {
     /// The least budget of a part of a larger task: nobody waits for the single one.
     pub const IN_A_TASK: Duration = Duration::from_secs(8);
 }

@@ -2,7 +2,7 @@
 
 use super::answer::{Answer, Timing};
 use super::inspect::{Manuals, Subject};
-use super::turn::Draft;
+use super::refine_loop::Draft;
 use super::{explain, grounds};
 use caro_shell::parse;
 

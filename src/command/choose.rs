@@ -7,8 +7,8 @@
 //! (`benches/records/2026-11-24-choice.md`).
 
 use super::checks::weight;
+use super::refine_loop::Draft;
 use super::trial::{Ending, RehearsalResult};
-use super::turn::Draft;
 use caro_shell::safety::Level;
 
 /// A command, and what speaks for it.

@@ -6,7 +6,7 @@ use super::trial::{Ending, RehearsalResult};
 use caro_shell::{Dialect, Finding, Script, Severity, parse};
 
 /// The most confidence that is left to a command that was seen to fail by its own fault.
-pub(super) const AT_MOST: f64 = super::turn::EXTEND_BUDGET_BELOW;
+pub(super) const AT_MOST: f64 = super::refine_loop::EXTEND_BUDGET_BELOW;
 
 /// The command that was rehearsed and what it is for.
 #[derive(Debug, Clone, Copy)]

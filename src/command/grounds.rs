@@ -3,7 +3,7 @@
 
 use super::checks::NOT_INSTALLED;
 use super::library;
-use super::turn::Draft;
+use super::refine_loop::Draft;
 use caro_shell::{Dialect, Finding, Severity, Target, Userland, is_builtin};
 
 /// Below this confidence a command in which the checks know an error is no answer but a draft.

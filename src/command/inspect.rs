@@ -1,7 +1,7 @@
 //! Looks at a command without a model: its programs' manuals, the checks, the safety verdict. `caro check` is this alone.
 
 use super::checks::{self, CheckContext};
-use super::turn::Draft;
+use super::refine_loop::Draft;
 use caro_host::ExecutionContext;
 use caro_manual::{Entry, Manual, ManualError, OptionEntry, Program, relevant};
 use caro_shell::{self as shell, Dialect, Invocation, Script, Target, extract_commands, safety};

@@ -4,7 +4,7 @@
 //! only if the checks say it is better. Prints nothing, runs nothing but rehearsals that leave nothing: it answers.
 //!
 //! - [`answer`]: the public documents, question and answer.
-//! - [`turn`]: the loop as a pure state machine; [`recipe`]: its driver; the model is asked through [`caro_inference::generate`].
+//! - [`refine_loop`]: the loop as a pure state machine; [`recipe`]: its driver; the model is asked through [`caro_inference::generate`].
 //! - [`broaden`](mod@broaden): a search that found nothing, made wider, for an agent's part.
 //! - [`spelling`]: slips of the pen in a request. [`file_schema`]: how the files are built that it names. [`prompt`], [`examples`], [`library`], [`documents`]: what the model is told. [`reply`]: what its words mean.
 //!   [`confidence`]: how sure it was; [`grounds`]: what that is worth here.
@@ -33,14 +33,16 @@ pub mod library;
 mod pipeline;
 pub mod prompt;
 pub mod recipe;
+pub mod refine_loop;
 pub mod rehearsal;
 pub mod reply;
 pub mod risk;
 mod sample;
 pub mod spelling;
 pub mod trial;
-pub mod turn;
 
-pub use answer::{Alternative, Answer, Ask, CommandError, FewShot, History, PastExchange, Refine, Timing, Trace, View};
+pub use answer::{
+    Alternative, Answer, CommandError, CommandRequest, FewShot, History, PastExchange, Refine, Timing, Trace, View,
+};
 pub use file_schema::input::{self, Input};
 pub use recipe::Recipe;

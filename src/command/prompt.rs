@@ -31,7 +31,7 @@ pub fn first(
         prompt.push(Role::User, &example.request);
         prompt.push(Role::Assistant, &example.command);
     }
-    prompt.stable_turns = prompt.turns.len();
+    prompt.stable_messages = prompt.messages.len();
     let near = match few_shot {
         FewShot::Alike if prompt.adapted => Vec::new(),
         FewShot::Alike => library::alike(request, target),
@@ -123,7 +123,7 @@ fn system_name(target: Target) -> &'static str {
 /// The prompt as one readable text, for `--debug`.
 pub fn render(prompt: &Prompt) -> String {
     let mut text = String::new();
-    for turn in &prompt.turns {
+    for turn in &prompt.messages {
         let who = match turn.role {
             Role::System => "system",
             Role::User => "user",
@@ -147,9 +147,9 @@ mod tests {
     fn the_request_comes_last_and_all_before_it_is_stable() {
         let a = first("list files", LINUX, Dialect::Bash, View::Examples, FewShot::Nearest(0), &History::default());
         let b = first("show processes", LINUX, Dialect::Bash, View::Examples, FewShot::Nearest(0), &History::default());
-        assert_eq!(a.stable_turns + 1, a.turns.len());
-        assert_eq!(a.turns[..a.stable_turns], b.turns[..b.stable_turns]);
-        assert_eq!(a.turns.last().map(|t| t.text.as_str()), Some("list files"));
+        assert_eq!(a.stable_messages + 1, a.messages.len());
+        assert_eq!(a.messages[..a.stable_messages], b.messages[..b.stable_messages]);
+        assert_eq!(a.messages.last().map(|t| t.text.as_str()), Some("list files"));
     }
 
     #[test]
@@ -170,12 +170,12 @@ mod tests {
             FewShot::Nearest(2),
             &History::default(),
         );
-        assert_eq!(more.stable_turns, plain.stable_turns);
-        assert_eq!(more.turns[..more.stable_turns], plain.turns[..plain.stable_turns]);
-        assert_eq!(more.turns.len(), plain.turns.len() + 4);
-        assert_eq!(more.turns.last(), plain.turns.last());
+        assert_eq!(more.stable_messages, plain.stable_messages);
+        assert_eq!(more.messages[..more.stable_messages], plain.messages[..plain.stable_messages]);
+        assert_eq!(more.messages.len(), plain.messages.len() + 4);
+        assert_eq!(more.messages.last(), plain.messages.last());
         let nearest = &library::nearest("size of a.bin in bytes", LINUX, 1)[0];
-        assert_eq!(more.turns[more.turns.len() - 2].text, nearest.command);
+        assert_eq!(more.messages[more.messages.len() - 2].text, nearest.command);
     }
 
     #[test]
@@ -189,8 +189,8 @@ mod tests {
         let plain =
             first("count its lines", LINUX, Dialect::Bash, View::Examples, FewShot::Nearest(0), &History::default());
         let told = first("count its lines", LINUX, Dialect::Bash, View::Examples, FewShot::Nearest(0), &before);
-        assert_eq!(told.turns[..plain.stable_turns], plain.turns[..plain.stable_turns]);
-        let texts: Vec<&str> = told.turns[told.stable_turns..].iter().map(|t| t.text.as_str()).collect();
+        assert_eq!(told.messages[..plain.stable_messages], plain.messages[..plain.stable_messages]);
+        let texts: Vec<&str> = told.messages[told.stable_messages..].iter().map(|t| t.text.as_str()).collect();
         assert_eq!(texts, ["Files here: a.log\n\nfind logs", "ls *.log", "It printed:\na.log\n\ncount its lines"]);
     }
 
@@ -198,7 +198,7 @@ mod tests {
     fn a_command_that_is_to_read_standard_input_is_told_so_in_the_request() {
         let of = |before: &History| {
             let prompt = first("sum it", LINUX, Dialect::Bash, View::Examples, FewShot::Nearest(0), before);
-            prompt.turns.last().unwrap().text.clone()
+            prompt.messages.last().unwrap().text.clone()
         };
         let before =
             History { place: vec!["Standard input is text.".into()], input: Some("1\n".into()), ..History::default() };
@@ -221,8 +221,8 @@ mod tests {
             fix: None,
         };
         let b = next(a.clone(), "ls --sise", "list files", &[finding], &[]);
-        assert_eq!(b.turns[..a.turns.len()], a.turns[..]);
-        let last = &b.turns.last().map(|t| t.text.clone()).unwrap_or_default();
+        assert_eq!(b.messages[..a.messages.len()], a.messages[..]);
+        let last = &b.messages.last().map(|t| t.text.clone()).unwrap_or_default();
         assert!(last.contains("`--sise`: ls has no such option") && last.contains("--size  print the size"), "{last}");
     }
 }

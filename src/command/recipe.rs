@@ -1,11 +1,11 @@
 //! The executor of the shortest recipe: asks the model, has its commands inspected, keeps the time. The loop itself is the
 //! agent's ([`caro_inference::drive`]).
 
-use super::answer::{Alternative, Answer, Ask, CommandError, FewShot, History, Refine, Timing, Trace, View};
+use super::answer::{Alternative, Answer, CommandError, CommandRequest, FewShot, History, Refine, Timing, Trace, View};
 use super::documents::{self, DocumentedCommand};
 use super::inspect::{Inspector, Manuals, Subject};
+use super::refine_loop::{self, Draft, Outcome, RefineLoop, Second, Step};
 use super::reply::{self, Reply};
-use super::turn::{self, Draft, Outcome, Second, Step, Turn};
 use super::{confidence, explain, file_schema, grounds, library, prompt, spelling};
 use caro_documents::Librarian;
 use caro_host::ExecutionContext;
@@ -66,7 +66,7 @@ pub(super) type Tracer<'a> = &'a mut (dyn FnMut(Trace) + Send);
 pub(super) struct Run<'a> {
     pub(super) recipe: &'a Recipe,
     inspector: Inspector,
-    pub(super) ask: &'a Ask,
+    pub(super) ask: &'a CommandRequest,
     pub(super) cancel: Cancel,
     /// Of the model's replies.
     pub(super) shape: Shape,
@@ -75,8 +75,8 @@ pub(super) struct Run<'a> {
     /// Commands that the answer was chosen from.
     pub(super) candidates: u32,
     pub(super) started: Instant,
-    /// True once the model's own answer is most likely wrong ([`turn::EXTEND_BUDGET_BELOW`]).
-    is_lost: bool,
+    /// True once the model's own answer is most likely wrong ([`refine_loop::EXTEND_BUDGET_BELOW`]).
+    is_doubtful: bool,
     /// True once the model has answered with its adapter.
     is_adapted: bool,
 }
@@ -86,7 +86,7 @@ impl Recipe {
     ///
     /// # Errors
     /// See [`CommandError`]. A request that is no shell task is no error: [`Answer::refusal`].
-    pub async fn answer(&self, ask: &Ask, trace: Tracer<'_>) -> Result<Answer, CommandError> {
+    pub async fn answer(&self, ask: &CommandRequest, trace: Tracer<'_>) -> Result<Answer, CommandError> {
         let started = Instant::now();
         let mut ask = self.checked(ask)?;
         let mended = spelling::mended(&ask.request, |word| self.knows(word, &ask.cwd));
@@ -118,7 +118,7 @@ impl Recipe {
             timing,
             candidates: 1,
             started,
-            is_lost: false,
+            is_doubtful: false,
             is_adapted: false,
         };
         Ok(Answer { slips, ..run.go(trace).await? })
@@ -151,7 +151,7 @@ impl Recipe {
     }
 
     /// What the person's own documents have for it. A library that cannot be read costs its commands, not the answer.
-    async fn known(&self, ask: &Ask, trace: Tracer<'_>) -> Vec<DocumentedCommand> {
+    async fn known(&self, ask: &CommandRequest, trace: Tracer<'_>) -> Vec<DocumentedCommand> {
         let Some(documents) = self.documents.clone() else { return Vec::new() };
         let (request, dialect) = (ask.request.clone(), ask.dialect);
         let looked = tokio::task::spawn_blocking(move || documents::alike(&documents, &request, dialect)).await;
@@ -169,7 +169,7 @@ impl Recipe {
     }
 
     /// The request without what only asks for it; or why it cannot be one.
-    fn checked(&self, ask: &Ask) -> Result<Ask, CommandError> {
+    fn checked(&self, ask: &CommandRequest) -> Result<CommandRequest, CommandError> {
         let request = ask.request.trim();
         if request.is_empty() {
             return Err(CommandError::BadRequest("the request is empty".into()));
@@ -182,13 +182,13 @@ impl Recipe {
             return Err(CommandError::BadRequest(too_long(tokens, "tokens")));
         }
         let view = if self.is_adapted() { View::Adapted } else { View::Examples };
-        Ok(Ask { request: courtesy::without(request).to_owned(), view, ..ask.clone() })
+        Ok(CommandRequest { request: courtesy::without(request).to_owned(), view, ..ask.clone() })
     }
 }
 
 /// The loop's machine with the step that is due.
 struct Pending {
-    turn: Turn,
+    refining: RefineLoop,
     step: Step,
 }
 
@@ -218,39 +218,43 @@ impl Executor<Pending> for Driver<'_, '_, '_> {
         ControlFlow::Continue(())
     }
 
-    async fn execute(&mut self, Pending { turn, step: next }: &mut Pending, step: Step) -> Result<(), CommandError> {
+    async fn execute(
+        &mut self,
+        Pending { refining, step: next }: &mut Pending,
+        step: Step,
+    ) -> Result<(), CommandError> {
         let (run, trace) = (&mut *self.run, &mut *self.trace);
         *next = match step {
             Step::Decide { iteration, prompt } => {
                 run.trace_prompt(iteration, &prompt, trace);
                 // a further iteration is not waited for longer than for others
-                let until = if turn.has_answer() { run.latest() } else { run.ask.timeout };
+                let until = if refining.has_answer() { run.latest() } else { run.ask.timeout };
                 let completion = run.decide(prompt, Sampling::GREEDY, until).await?;
                 trace(Trace::Raw { iteration, text: completion.text.clone() });
                 let confidence = confidence::of(&completion, &run.ask.request);
-                run.is_lost |= iteration == 1 && confidence < turn::EXTEND_BUDGET_BELOW;
-                turn.decided(&completion, confidence, run.has_time())
+                run.is_doubtful |= iteration == 1 && confidence < refine_loop::EXTEND_BUDGET_BELOW;
+                refining.decided(&completion, confidence, run.has_time())
             }
             Step::Inspect { cmd, confidence } => {
                 let draft = run.inspect(cmd, confidence).await;
                 let draft = if run.ask.refine == Refine::Never { draft } else { run.tried(draft).await };
-                if turn.iterations == 1 {
+                if refining.iterations == 1 {
                     run.timing.iteration1 = ms(run.started.elapsed());
                 }
-                run.trace_draft(turn.iterations, &draft, trace);
-                turn.inspected(draft, run.has_time())
+                run.trace_draft(refining.iterations, &draft, trace);
+                refining.inspected(draft, run.has_time())
             }
             Step::Other { prompt } => {
                 trace(Trace::Decision { what: "asked in the other way too".into() });
                 let second = run.second(prompt.clone()).await?;
                 if let Second::Command(second) = &second {
-                    run.trace_draft(turn.iterations, &second.draft, trace);
+                    run.trace_draft(refining.iterations, &second.draft, trace);
                 }
-                turn.seconded(prompt, second, run.has_time())
+                refining.seconded(prompt, second, run.has_time())
             }
             Step::Sample { found, prompt, count } => {
                 let chosen = run.choose(found, prompt, count, trace).await?;
-                turn.chosen(chosen, run.has_time())
+                refining.chosen(chosen, run.has_time())
             }
             done @ Step::Done(_) => done,
         };
@@ -260,12 +264,12 @@ impl Executor<Pending> for Driver<'_, '_, '_> {
 
 impl Run<'_> {
     async fn go(mut self, trace: Tracer<'_>) -> Result<Answer, CommandError> {
-        let mut turn = Turn::new(self.ask);
-        let step = turn.begin();
-        let mut machine = Pending { turn, step };
+        let mut refining = RefineLoop::new(self.ask);
+        let step = refining.begin();
+        let mut machine = Pending { refining, step };
         let outcome = drive(&mut machine, &mut Driver { run: &mut self, trace }).await?;
-        let turn = machine.turn;
-        if turn.iterations > 1 {
+        let refining = machine.refining;
+        if refining.iterations > 1 {
             self.timing.iteration2 = ms(self.started.elapsed()) - self.timing.iteration1 - self.timing.choice;
         }
         let (draft, changes, refusal) = match outcome {
@@ -289,7 +293,7 @@ impl Run<'_> {
             confidence,
             commands_used: draft.commands_used,
             changes,
-            iterations: turn.iterations,
+            iterations: refining.iterations,
             candidates: self.candidates,
             findings: draft.findings,
             risk: draft.risk,
@@ -319,7 +323,7 @@ impl Run<'_> {
 
     /// How long a better answer is looked for, from the request on.
     pub(super) fn budget(&self) -> Duration {
-        let budget = if self.is_lost { 2 * self.ask.budget } else { self.ask.budget };
+        let budget = if self.is_doubtful { 2 * self.ask.budget } else { self.ask.budget };
         budget.min(self.ask.timeout)
     }
 
@@ -339,7 +343,13 @@ impl Run<'_> {
     }
 
     /// What the model is asked, until so long after the request.
-    pub(super) fn asked(&self, prompt: Prompt, sampling: Sampling, max_tokens: usize, until: Duration) -> Request {
+    pub(super) fn model_request(
+        &self,
+        prompt: Prompt,
+        sampling: Sampling,
+        max_tokens: usize,
+        until: Duration,
+    ) -> Request {
         Request {
             prompt,
             shape: self.shape.clone(),
@@ -357,7 +367,7 @@ impl Run<'_> {
         sampling: Sampling,
         until: Duration,
     ) -> Result<Completion, CommandError> {
-        let request = self.asked(prompt, sampling, MAX_TOKENS, until);
+        let request = self.model_request(prompt, sampling, MAX_TOKENS, until);
         let (words, mut written) = mpsc::unbounded_channel::<String>();
         let generation = generate_until(self.recipe.model.clone(), request, reply::goes_round, move |text| {
             // a receiver that is gone only means that nobody prefetches any more
@@ -424,7 +434,7 @@ impl Run<'_> {
             let Draft { cmd, confidence, findings, risk, .. } = self.mended(draft).await;
             let form = |cmd: &str| shape(cmd, self.ask.dialect);
             let is_known = form(&cmd) == form(first) || others.iter().any(|other| form(&other.cmd) == form(&cmd));
-            if !is_known && !turn::is_broken(&findings) {
+            if !is_known && !refine_loop::is_broken(&findings) {
                 others.push(Alternative { cmd, confidence, findings, risk });
             }
         }
@@ -432,7 +442,7 @@ impl Run<'_> {
     }
 
     fn trace_prompt(&self, iteration: u32, prompt: &Prompt, trace: Tracer<'_>) {
-        let (stable, volatile) = prompt.turns.split_at(prompt.stable_turns.min(prompt.turns.len()));
+        let (stable, volatile) = prompt.messages.split_at(prompt.stable_messages.min(prompt.messages.len()));
         for (name, turns) in [("persona and examples", stable), ("request", volatile)] {
             let text: String = turns.iter().map(|t| t.text.as_str()).collect::<Vec<_>>().join("\n");
             let (tokens, chars) = (self.recipe.model.count(&text), text.chars().count());
@@ -444,7 +454,7 @@ impl Run<'_> {
     fn trace_draft(&self, iteration: u32, draft: &Draft, trace: Tracer<'_>) {
         let (cmd, findings) = (draft.cmd.clone(), draft.findings.clone());
         trace(Trace::Checked { iteration, cmd, confidence: draft.confidence, findings });
-        if let Some(why) = turn::reason(self.ask.refine, draft) {
+        if let Some(why) = refine_loop::reason(self.ask.refine, draft) {
             trace(Trace::Decision { what: format!("worth another iteration: {why}") });
         }
     }

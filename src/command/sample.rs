@@ -6,9 +6,9 @@ use super::choose::{Candidate, agree, choose};
 use super::confidence;
 use super::faults::{self, Tried};
 use super::recipe::{MAX_TOKENS, Run, Tracer, VARIED, ms};
+use super::refine_loop::{Chosen, Draft, Second, Written, better, is_broken};
 use super::reply::{self, Reply};
 use super::trial::{self, Ending, RehearsalResult};
-use super::turn::{Chosen, Draft, Second, Written, better, is_broken};
 use caro_inference as inference;
 use caro_model::{Finish, Prompt, Sampling};
 use caro_shell::Severity;
@@ -50,9 +50,9 @@ impl Run<'_> {
     ) -> Result<Chosen, CommandError> {
         let since = Instant::now();
         // who writes much more than twice the first answer has lost the thread, and everybody waits for it
-        let spent = &self.ask.spent;
+        let rejected = &self.ask.rejected;
         let best = found.first();
-        let first = best.map(|best| &best.draft.cmd).or(spent.last()).map_or("", String::as_str);
+        let first = best.map(|best| &best.draft.cmd).or(rejected.last()).map_or("", String::as_str);
         let length = if first.is_empty() { TYPICAL } else { self.recipe.model.count(first) };
         let most = (2 * length + SPARE).min(MAX_TOKENS);
         // who has nothing yet, or what no shell can parse, waits for something; else there are as many as there is time for
@@ -94,14 +94,14 @@ impl Run<'_> {
                 None => candidates.push(candidate(Written { draft, likelihood })),
             }
         }
-        if self.candidates == 1 && spent.is_empty() {
+        if self.candidates == 1 && rejected.is_empty() {
             // nobody else came in time: nothing has been learnt
             self.timing.choice = ms(since.elapsed());
             return Ok(Chosen::Draft(candidates.swap_remove(0).draft, String::new()));
         }
         let others = candidates.len();
         candidates.extend(
-            spent
+            rejected
                 .iter()
                 .map(|cmd| candidate(Written { draft: Draft { cmd: cmd.clone(), ..Draft::none() }, likelihood: 0.0 })),
         );
@@ -110,8 +110,8 @@ impl Run<'_> {
             self.rehearse(&mut candidates).await;
         }
         // what does the same as a command that did not do it does not do it either
-        let spent = candidates.split_off(others);
-        candidates.retain(|c| !spent.iter().any(|spent| agree(c, spent)));
+        let rejected = candidates.split_off(others);
+        candidates.retain(|c| !rejected.iter().any(|rejected| agree(c, rejected)));
         for c in &candidates {
             let ending = c.trial.as_ref().map_or("not rehearsed", |t| match t.ending {
                 Ending::Fine => "works",
@@ -145,7 +145,7 @@ impl Run<'_> {
         }
         let confidence = confidence::of(&completion, &self.ask.request);
         Ok(match reply::read(&completion.text) {
-            Reply::Command(cmd) if self.ask.spent.contains(&cmd) => Second::Nothing,
+            Reply::Command(cmd) if self.ask.rejected.contains(&cmd) => Second::Nothing,
             Reply::Command(cmd) => {
                 let draft = self.inspect(cmd, confidence).await;
                 let draft = self.mended(draft).await;
@@ -175,7 +175,7 @@ impl Run<'_> {
         until: Duration,
     ) -> Result<Vec<(Reply, f64, f64)>, CommandError> {
         let (temperature, top_p) = VARIED;
-        let request = self.asked(prompt, Sampling { temperature, top_p, seed: 1 }, max_tokens, until);
+        let request = self.model_request(prompt, Sampling { temperature, top_p, seed: 1 }, max_tokens, until);
         let completions = inference::sample(self.recipe.model.clone(), request, count as usize).await?;
         for completion in &completions {
             self.timing.prefill += ms(completion.usage.prefill);
@@ -269,7 +269,7 @@ impl Run<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Ask, FewShot, History, Recipe, Refine, View};
+    use crate::{CommandRequest, FewShot, History, Recipe, Refine, View};
     use caro_host::ExecutionContext;
     use caro_model::scripted::Scripted;
     use caro_model::{Cancel, Completion, Flow, Limits, Model, ModelError, Request};
@@ -327,7 +327,7 @@ mod tests {
             let script = serde_json::json!({ "rules": [rule] }).to_string().parse().unwrap();
             let model = Arc::new(Writer { script, each: Duration::from_secs(pace), asked: Mutex::default() });
             let context = Arc::new(ExecutionContext::detect(None));
-            let ask = Ask {
+            let ask = CommandRequest {
                 request: "list files".into(),
                 cwd: "/".into(),
                 target: context.target,
@@ -342,7 +342,7 @@ mod tests {
                 rehearse: false,
                 view: View::Examples,
                 before: History::default(),
-                spent: vec![],
+                rejected: vec![],
                 cancel: Cancel::new(),
             };
             let recipe = Recipe {

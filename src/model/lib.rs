@@ -32,4 +32,4 @@ pub mod tools;
 pub use completion::{Completion, Finish, Flow, Token, Usage};
 pub use error::ModelError;
 pub use interface::{Limits, Model, estimated};
-pub use request::{Cancel, Opening, Prompt, Request, Role, Sampling, Shape, Turn};
+pub use request::{Cancel, Message, Opening, Prompt, Request, Role, Sampling, Shape};

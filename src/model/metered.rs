@@ -121,7 +121,7 @@ mod tests {
 
     impl Meter for Watch {
         fn due(&self, prompt: &Prompt, room: usize) -> Result<usize, ModelError> {
-            match prompt.turns.len() {
+            match prompt.messages.len() {
                 tokens if tokens > room => Err(ModelError::TooLong { tokens, limit: room }),
                 _ => Ok(self.left),
             }

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-/// The speaker of a [`Turn`].
+/// The speaker of a [`Message`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
@@ -21,12 +21,12 @@ pub enum Role {
 /// One message of a conversation. `text` is data: reserved template tokens inside it are encoded as plain characters
 /// and can never open a role.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Turn {
+pub struct Message {
     /// The speaker.
     pub role: Role,
     /// The words.
     pub text: String,
-    /// Documents behind the text: signatures of functions in a system turn, calls in one of the model, their results in one of
+    /// Documents behind the text: signatures of functions in a system message, calls in one of the model, their results in one of
     /// the person. Data, too; see [`tools`](crate::tools).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blocks: Vec<String>,
@@ -38,23 +38,25 @@ pub struct Turn {
 pub enum Opening {
     /// The model's own turn is opened, and begins with [`Prompt::prefill`].
     #[default]
-    Turn,
+    Message,
     /// The same, and behind it a call of a function is opened.
     Call,
-    /// [`Prompt::prefill`] is continued as it is: there are no turns.
+    /// [`Prompt::prefill`] is continued as it is: there are no messages.
     Raw,
 }
 
 /// A conversation that the model is to continue as the assistant.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Prompt {
-    /// The turns so far, stable ones first: an engine reuses the longest prefix it has seen before.
-    pub turns: Vec<Turn>,
+    /// The messages so far, stable ones first: an engine reuses the longest prefix it has seen before.
+    #[serde(alias = "turns")]
+    pub messages: Vec<Message>,
     /// Text the assistant is made to begin its turn with. It is not part of the completion.
     pub prefill: String,
-    /// How many leading turns are the same for every request on this machine (persona, rules, examples).
+    /// How many leading messages are the same for every request on this machine (persona, rules, examples).
     /// An engine may keep their state on disk.
-    pub stable_turns: usize,
+    #[serde(alias = "stable_turns")]
+    pub stable_messages: usize,
     /// Apply the model's adapter, where one is loaded: see [`Model::adapter`](crate::Model::adapter).
     #[serde(default)]
     pub adapted: bool,
@@ -64,7 +66,7 @@ pub struct Prompt {
 }
 
 impl Prompt {
-    /// A prompt with a system turn, or without one where `text` is empty.
+    /// A prompt with a system message, or without one where `text` is empty.
     pub fn system(text: impl Into<String>) -> Self {
         let text = text.into();
         let mut prompt = Self::default();
@@ -79,9 +81,9 @@ impl Prompt {
         Self { prefill: text.into(), opening: Opening::Raw, ..Self::default() }
     }
 
-    /// Adds a turn.
+    /// Adds a message.
     pub fn push(&mut self, role: Role, text: impl Into<String>) -> &mut Self {
-        self.turns.push(Turn { role, text: text.into(), blocks: Vec::new() });
+        self.messages.push(Message { role, text: text.into(), blocks: Vec::new() });
         self
     }
 }

@@ -30,7 +30,7 @@
 //! it. A *token* here is a word with the white space before it, in pieces of at most 12 characters.
 
 use super::{
-    Completion, Finish, Flow, Limits, Model, ModelError, Opening, Prompt, Request, Role, Token, Turn, Usage, conform,
+    Completion, Finish, Flow, Limits, Message, Model, ModelError, Opening, Prompt, Request, Role, Token, Usage, conform,
 };
 use regex::Regex;
 use serde::Deserialize;
@@ -146,7 +146,7 @@ impl Scripted {
 impl Rule {
     fn matches(&self, prompt: &Prompt) -> bool {
         let last = said(prompt);
-        let first = prompt.turns.first().map(Turn::whole).unwrap_or_default();
+        let first = prompt.messages.first().map(Message::whole).unwrap_or_default();
         let holds = |text: &str, part: &Option<String>| part.as_ref().is_none_or(|part| text.contains(part));
         holds(&last, &self.text.r#match)
             && self.regex.as_ref().is_none_or(|regex| regex.is_match(&last))
@@ -182,7 +182,7 @@ impl Model for Scripted {
     fn generate(&self, request: &Request, on: &mut dyn FnMut(&str) -> Flow) -> Result<Completion, ModelError> {
         let begun = Instant::now();
         let prompt = &request.prompt;
-        let prompt_tokens = prompt.turns.iter().map(|turn| self.count(&turn.whole())).sum::<usize>()
+        let prompt_tokens = prompt.messages.iter().map(|turn| self.count(&turn.whole())).sum::<usize>()
             + self.count(&prompt.opened_whole());
         if prompt_tokens >= self.context {
             return Err(ModelError::TooLong { tokens: prompt_tokens, limit: self.context });
@@ -246,7 +246,7 @@ fn said(prompt: &Prompt) -> String {
     if prompt.opening == Opening::Raw {
         return prompt.prefill.clone();
     }
-    prompt.turns.iter().rfind(|turn| turn.role == Role::User).map(Turn::whole).unwrap_or_default()
+    prompt.messages.iter().rfind(|turn| turn.role == Role::User).map(Message::whole).unwrap_or_default()
 }
 
 fn last_line(prompt: &Prompt) -> String {

@@ -4,7 +4,7 @@
 //! A mark such as `<tool_call>` is one token where the vocabulary has it, and plain characters elsewhere. Only the code here
 //! makes marks: a block that spells one is data, and stays plain characters.
 
-use super::{Opening, Prompt, Role, Turn};
+use super::{Message, Opening, Prompt, Role};
 use serde::Serialize;
 use serde_json::Value;
 use std::io;
@@ -34,7 +34,7 @@ pub enum Piece<'a> {
     Mark(&'static str),
 }
 
-impl Turn {
+impl Message {
     /// The text and the blocks behind it.
     pub fn pieces(&self) -> Vec<Piece<'_>> {
         use Piece::{Mark, Text};
@@ -73,7 +73,7 @@ impl Prompt {
     pub fn opened(&self) -> Vec<Piece<'_>> {
         match self.opening {
             Opening::Call => vec![Piece::Text(&self.prefill), Piece::Mark(CALL), Piece::Text("\n")],
-            Opening::Turn | Opening::Raw => vec![Piece::Text(&self.prefill)],
+            Opening::Message | Opening::Raw => vec![Piece::Text(&self.prefill)],
         }
     }
 
@@ -123,8 +123,8 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn turn(role: Role, text: &str, blocks: &[&str]) -> Turn {
-        Turn { role, text: text.into(), blocks: blocks.iter().map(|block| (*block).into()).collect() }
+    fn turn(role: Role, text: &str, blocks: &[&str]) -> Message {
+        Message { role, text: text.into(), blocks: blocks.iter().map(|block| (*block).into()).collect() }
     }
 
     #[test]

@@ -15,7 +15,7 @@ use super::event::{Draft, Kind, Sink};
 use super::harness::{Harness, HarnessError};
 use super::runtime::Driven;
 use super::store::{Claim, StoredTask, TaskRun, TaskState, is_alive};
-use super::turn::{Report, Turn};
+use super::turn::{AgentRun, Report};
 use super::workspace::Mode;
 use caro_base::id;
 use caro_model::Cancel;
@@ -188,7 +188,7 @@ async fn attempt(
     let agent_run = job.run.clone();
     let cancel = cancel.with_deadline(begun + Duration::from_secs(task.timeout));
     let mut prepared = harness.prepare(&job, cancel, &mut |_| {})?;
-    let turn = Turn::new(job);
+    let turn = AgentRun::new(job);
     prepared.begin(&turn, |_| {})?;
     harness.events().set_task_run(&run.id, TaskState::Running, &agent_run, "")?;
     prepared.recall()?;

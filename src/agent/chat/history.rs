@@ -233,7 +233,7 @@ pub(super) mod tests {
     #[test]
     fn what_falls_out_is_summed_up_and_kept_so() {
         let (history, shelf) = history(true, false);
-        let asked = errand(&history).unwrap().prompt.turns[1].text.clone();
+        let asked = errand(&history).unwrap().prompt.messages[1].text.clone();
         assert!(asked.contains("User: q0") && asked.contains("User: q1") && !asked.contains("q2"), "{asked}");
         let draft = history.settle(Some("- the first two")).unwrap();
         assert_eq!(draft.kind(), Kind::MemoryWrite);

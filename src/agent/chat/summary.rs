@@ -71,7 +71,7 @@ mod tests {
                 errand("- the dog is Rex", &talk(exchanges, length), 100, &model);
             let tokens = prompt_tokens(&prompt, &|text| model.count(text));
             assert!(tokens + max_tokens <= context, "{tokens} + {max_tokens} of {context}");
-            let asked = &prompt.turns[1].text;
+            let asked = &prompt.messages[1].text;
             assert!(asked.contains("the dog is Rex") && asked.contains(&format!("q{}", exchanges - 1)), "{asked}");
         }
     }

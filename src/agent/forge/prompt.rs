@@ -122,7 +122,7 @@ mod tests {
         let ask = Ask { iteration: 1, before: None };
         let of = |input: &str, language| {
             let cases = [Case::new(input, "a\nb", Way::Text)];
-            prompt("do", &cases, language, "c", &ask).turns.iter().map(|t| t.text.as_str()).collect::<String>()
+            prompt("do", &cases, language, "c", &ask).messages.iter().map(|t| t.text.as_str()).collect::<String>()
         };
         assert!(of("x \"y\"", Language::Python).contains(r#"assert transform("x \"y\"") == "a\nb""#));
         assert!(of(&"x".repeat(SIDE + 1), Language::Python).contains("Input:\n<<<"), "what is cut is no assertion");
@@ -144,7 +144,7 @@ mod tests {
             let only_hidden = failures.len() == 1;
             let ask = Ask { iteration: 2, before: Some(("code".into(), Complaint::Failures(failures))) };
             let prompt = prompt("do", &cases, Language::Python, "c", &ask);
-            let whole: String = prompt.turns.iter().map(|t| t.text.as_str()).collect();
+            let whole: String = prompt.messages.iter().map(|t| t.text.as_str()).collect();
             assert!(whole.contains("in-1") && !whole.contains("in-hidden") && !whole.contains("out-hidden"), "{whole}");
             assert_eq!(whole.contains("hidden one fails"), only_hidden, "{whole}");
         }

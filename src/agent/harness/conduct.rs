@@ -5,7 +5,7 @@ use crate::event::{Draft, Kind, Sink};
 use crate::plan;
 use crate::runtime::{Approver, Driven};
 use crate::state::Limits;
-use crate::turn::{Task, Turn};
+use crate::turn::{AgentRun, Task};
 use caro_model::Cancel;
 use caro_policy as policy;
 use std::sync::Arc;
@@ -49,7 +49,7 @@ impl Harness {
         }
         let mut warnings = Vec::new();
         let mut run = self.prepare(&task, cancel, &mut |warning| warnings.push(warning.to_owned()))?;
-        let mut turn = Turn::new(task);
+        let mut turn = AgentRun::new(task);
         turn.limit(limits.unwrap_or(self.options.limits));
         let first = run.first(&turn);
         while run.try_begin(&first)?.is_some() {

@@ -16,7 +16,7 @@ use crate::runtime::{Approver, Config, DenyAll, Notes, Runtime};
 use crate::skill::{self, Chosen, Reason};
 use crate::store::{StoreError, is_alive};
 use crate::tool::Registry;
-use crate::turn::{Task, Turn};
+use crate::turn::{AgentRun, Task};
 use crate::workspace::Workspace;
 use crate::{retrieve, subagent};
 use caro_model::Cancel;
@@ -102,7 +102,7 @@ impl<'a> Prepared<'a> {
     ///
     /// # Errors
     /// If it cannot be written, or the run is stopped meanwhile.
-    pub fn begin(&self, turn: &Turn, waiting: impl FnOnce(&str)) -> Result<(), HarnessError> {
+    pub fn begin(&self, turn: &AgentRun, waiting: impl FnOnce(&str)) -> Result<(), HarnessError> {
         let (first, mut waiting) = (self.first(turn), Some(waiting));
         while let Some(run) = self.try_begin(&first)? {
             if let Some(waiting) = waiting.take() {
@@ -114,7 +114,7 @@ impl<'a> Prepared<'a> {
     }
 
     /// The first checkpoint of a run; none where it cannot be written, and the next one says why.
-    pub(super) fn first(&self, turn: &Turn) -> String {
+    pub(super) fn first(&self, turn: &AgentRun) -> String {
         self.harness.redactor.document(turn).unwrap_or_default()
     }
 

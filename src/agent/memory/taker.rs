@@ -4,7 +4,7 @@
 use super::{Category, Draft, Memory};
 use crate::reflect::Reflection;
 use crate::runtime::Notes;
-use crate::turn::{End, Turn};
+use crate::turn::{AgentRun, End};
 use caro_policy::Redactor;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -24,7 +24,7 @@ pub struct NoteTaker {
 }
 
 impl Notes for NoteTaker {
-    fn take(&self, turn: &Turn, reflection: &Reflection) -> Result<Option<String>, String> {
+    fn take(&self, turn: &AgentRun, reflection: &Reflection) -> Result<Option<String>, String> {
         let Some(mut draft) = distil(turn, reflection) else { return Ok(None) };
         draft.title = self.redactor.text(&draft.title);
         draft.content = self.redactor.text(&draft.content);
@@ -34,7 +34,7 @@ impl Notes for NoteTaker {
 }
 
 /// The note of a run: for success in several steps, or after something had failed; otherwise none.
-pub fn distil(turn: &Turn, reflection: &Reflection) -> Option<Draft> {
+pub fn distil(turn: &AgentRun, reflection: &Reflection) -> Option<Draft> {
     let (end, _) = turn.end()?;
     let state = turn.state();
     let retried = state.calls.iter().any(|c| c.outcome.is_error());

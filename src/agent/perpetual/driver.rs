@@ -15,7 +15,7 @@ use crate::harness::{Harness, HarnessError};
 use crate::plan::Plan;
 use crate::runtime::{Approver, Consulted, Runtime};
 use crate::tool::Outcome;
-use crate::turn::{Task, Turn};
+use crate::turn::{AgentRun, Task};
 use crate::{background, memory};
 use caro_base::id;
 use caro_inference::{Executor, Next, StateMachine, drive};
@@ -103,7 +103,7 @@ pub async fn run(harness: &Harness, setup: Setup) -> Result<Ended, HarnessError>
     runtime.emitter.emit(Draft::new(Kind::AgentStart).metadata(about));
     let started = Instant::now();
     let last_turn = max_turns.map(|most| machine.turn() + most);
-    let mut driver = Driver { harness, runtime, mailbox, session, turn: Turn::new(task), last_turn, sinks };
+    let mut driver = Driver { harness, runtime, mailbox, session, turn: AgentRun::new(task), last_turn, sinks };
     // what a process before this one could not send any more comes first
     let ended = match driver.mailbox.deliver(&driver.runtime.emitter) {
         Ok(()) => drive(&mut machine, &mut driver).await,
@@ -126,7 +126,7 @@ struct Driver<'a> {
     mailbox: Arc<Mailbox>,
     session: String,
     /// The task that the agent's guards go by, with the costs.
-    turn: Turn,
+    turn: AgentRun,
     last_turn: Option<u64>,
     /// The sinks of the runs of tasks, too.
     sinks: Vec<Arc<dyn Sink>>,

@@ -57,7 +57,7 @@ pub fn fitted(
     if left(&stable) < context / GROWS {
         stable = bare;
     }
-    stable.stable_turns = stable.turns.len();
+    stable.stable_messages = stable.messages.len();
     // of English a token has about four characters; where that is too many for this text, less of it is told
     let mut most = 2 * left(&stable);
     let mut prompt = stable.clone();
@@ -98,18 +98,18 @@ mod tests {
     #[test]
     fn the_parts_stand_in_the_order_of_the_specification() {
         let (prompt, _) = asked(Some("how many files?"), false, 8192);
-        assert!(prompt.turns[0].text.contains("RULES:"), "{prompt:?}");
-        let text = &prompt.turns.last().unwrap().text;
+        assert!(prompt.messages[0].text.contains("RULES:"), "{prompt:?}");
+        let text = &prompt.messages.last().unwrap().text;
         let names = ["LAST_SKILL_USE_RESULTS", "HISTORY:", "HUMAN_MESSAGE: how many", "TIME:", "OUTPUT:"];
         let places: Vec<usize> =
             names.iter().map(|part| text.find(part).unwrap_or_else(|| panic!("no {part} in {text}"))).collect();
         assert!(places.is_sorted(), "{places:?}");
-        assert_eq!(prompt.stable_turns, prompt.turns.len() - 1);
+        assert_eq!(prompt.stable_messages, prompt.messages.len() - 1);
     }
 
     #[test]
     fn without_new_input_it_ends_with_the_line_against_spam_and_a_wake_says_what_it_is_for() {
-        let last = |prompt: Prompt| prompt.turns.last().unwrap().text.clone();
+        let last = |prompt: Prompt| prompt.messages.last().unwrap().text.clone();
         assert!(!last(asked(Some("x"), false, 8192).0).contains(NO_SPAM));
         for woken in [false, true] {
             let text = last(asked(None, woken, 8192).0);
@@ -124,7 +124,7 @@ mod tests {
         for context in [1500, 4096, 8192, 200_000] {
             let (prompt, answer) = asked(Some(&long), false, context);
             assert!(prompt_tokens(&prompt, &words) + answer <= context, "{context}");
-            assert_eq!(prompt.turns.len() > 2, context >= 4096, "examples where there is room");
+            assert_eq!(prompt.messages.len() > 2, context >= 4096, "examples where there is room");
         }
         assert_eq!(asked(None, false, 200_000).1, 6000);
         assert_eq!(tail("one\ntwo\nthree", 8), "three");

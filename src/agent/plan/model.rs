@@ -47,7 +47,7 @@ impl Ask {
     #[must_use]
     pub fn with(mut self, layers: &[Layer]) -> Self {
         for layer in layers {
-            if let Some(turn) = self.prompt.turns.get_mut(usize::from(!layer.trusted)) {
+            if let Some(turn) = self.prompt.messages.get_mut(usize::from(!layer.trusted)) {
                 turn.text = match layer.trusted {
                     true => format!("{}\n\n{}", turn.text, layer.text),
                     false => format!("{}\n\n{}", fence(&layer.name, &layer.text), turn.text),

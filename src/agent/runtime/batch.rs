@@ -9,7 +9,7 @@ use crate::evidence::Changes;
 use crate::guard::{Verdict, kind_of, refused};
 use crate::observe::{Ended, Raw};
 use crate::tool::{Call, Effects, Outcome, Tool, ToolCx, ToolError, ToolResult, Touch};
-use crate::turn::Turn;
+use crate::turn::AgentRun;
 use caro_model::Cancel;
 use caro_policy::is_redacted;
 use serde_json::json;
@@ -34,7 +34,7 @@ impl Runtime {
     /// Nothing if the person stops the run when asked about one of them: then none is made.
     pub(super) async fn act(
         &self,
-        turn: &mut Turn,
+        turn: &mut AgentRun,
         calls: Vec<Call>,
         resumed: bool,
     ) -> Option<(Vec<ToolResult>, Option<Changes>)> {
@@ -95,7 +95,7 @@ impl Runtime {
 
     /// Resolves a call, holds its arguments against the schema, and has the guards and the person decide; nothing if the
     /// person stops the run instead.
-    fn admit(&self, turn: &mut Turn, mut call: Call, again: bool, resumed: bool) -> Option<Pending> {
+    fn admit(&self, turn: &mut AgentRun, mut call: Call, again: bool, resumed: bool) -> Option<Pending> {
         let ended =
             |call: Call, result, refused| Some(Pending::Settled(Ended { call, result, refused, took: Duration::ZERO }));
         if resumed && is_redacted(&json!(call.args)) {
@@ -161,7 +161,7 @@ impl Runtime {
 
     /// Asks the person: true if the call is allowed, with its arguments if they were edited. Nothing if the run is stopped
     /// meanwhile, which says nothing about the call.
-    fn ask(&self, turn: &mut Turn, call: &Call, reasons: &[String]) -> Option<(bool, Option<crate::Args>)> {
+    fn ask(&self, turn: &mut AgentRun, call: &Call, reasons: &[String]) -> Option<(bool, Option<crate::Args>)> {
         // what is asked for each time is allowed this once, and nothing else with it
         let mut then = turn.state().clone();
         then.always.insert(kind_of(call));

@@ -225,7 +225,7 @@ fn what_fails_leaves_the_other_results_whole_and_in_the_order_of_the_calls() {
         }
         _ => Ok(Raw::text(format!("{who}: the first line\n{who}: the last line"))),
     });
-    let report = report(&bench, Turn::new(Task { batch: 4, ..turn(8).task().clone() }));
+    let report = report(&bench, AgentRun::new(Task { batch: 4, ..turn(8).task().clone() }));
     assert_eq!(report.status, "completed");
     assert_eq!(floor.seen.lock().unwrap().ended.last().map(String::as_str), Some("late"));
     let events = bench.memory.events();

@@ -8,7 +8,7 @@ use crate::blueprint::{self, Blueprint, Part, guidance};
 use crate::guard::Halt;
 use crate::retrieve::by_need;
 use crate::tool::ToolSpec;
-use crate::turn::{Turn, prompt_tokens};
+use crate::turn::{AgentRun, prompt_tokens};
 use std::collections::BTreeSet;
 use std::slice;
 use std::sync::Arc;
@@ -43,7 +43,7 @@ impl Runtime {
 
     /// The layers and the tools for a task. Nothing is begun where there is no room for who the model is, one tool, the whole
     /// task and a step: a model that has not read what it may do, or what it is to do, does something else.
-    pub(super) fn context(&self, turn: &Turn, query: &Query) -> Context {
+    pub(super) fn context(&self, turn: &AgentRun, query: &Query) -> Context {
         let (count, blueprints) = (self.count(), &self.config.blueprints);
         let has_tools = blueprints.iter().any(|one| one.parts().contains(&Part::Tools));
         let shown = if has_tools { self.shown(&query.task) } else { Vec::new() };

@@ -3,13 +3,13 @@
 use super::Runtime;
 use super::request::{Asked, Purpose};
 use crate::event::{Draft, Kind};
-use crate::turn::{Reply, Text, Turn, goes_round};
+use crate::turn::{AgentRun, Reply, Text, goes_round};
 use caro_model::{Prompt, Request, Sampling, Shape};
 use serde_json::json;
 
 impl Runtime {
     /// Asks for a text. For a file that is there already none is written unseen: the model decides about it.
-    pub(super) async fn draft(&self, turn: &mut Turn, text: Text) {
+    pub(super) async fn draft(&self, turn: &mut AgentRun, text: Text) {
         let Text { file, prompt, sampling } = text;
         if self.config.root.join(file).exists() {
             return turn.drafted(None, &self.guards);
@@ -24,7 +24,7 @@ impl Runtime {
     }
 
     /// Asks for an answer.
-    pub(super) async fn reply(&self, turn: &mut Turn, Reply { prompt, sampling }: Reply) {
+    pub(super) async fn reply(&self, turn: &mut AgentRun, Reply { prompt, sampling }: Reply) {
         match self.text(turn, "reply", prompt, sampling).await {
             Asked::Stopped => {}
             Asked::Failed(_) => turn.replied(None, &self.guards),
@@ -34,7 +34,7 @@ impl Runtime {
         }
     }
 
-    async fn text(&self, turn: &mut Turn, recipe: &'static str, prompt: Prompt, sampling: Sampling) -> Asked {
+    async fn text(&self, turn: &mut AgentRun, recipe: &'static str, prompt: Prompt, sampling: Sampling) -> Asked {
         let span = format!("s{}", turn.step());
         let about = json!({"recipe": recipe, "step": turn.step(), "max_steps": turn.task().max_steps});
         self.emitter.emit(Draft::new(Kind::AgentStep).span(&span).metadata(about));

@@ -125,7 +125,7 @@ impl Checkpoints for World {
 }
 
 impl Notes for World {
-    fn take(&self, _: &Turn, _: &Reflection) -> Result<Option<String>, String> {
+    fn take(&self, _: &AgentRun, _: &Reflection) -> Result<Option<String>, String> {
         self.room().map(|()| Some("note".into())).map_err(|e| e.to_string())
     }
 }
@@ -241,7 +241,7 @@ impl Model for Held {
     }
 
     fn generate(&self, request: &Request, on: &mut dyn FnMut(&str) -> Flow) -> Result<Completion, ModelError> {
-        let prompt: usize = request.prompt.turns.iter().map(|turn| self.count(&turn.text)).sum();
+        let prompt: usize = request.prompt.messages.iter().map(|turn| self.count(&turn.text)).sum();
         self.asked.lock().unwrap().push(prompt + self.count(&request.prompt.prefill) + request.max_tokens);
         let next = self.replies.lock().unwrap().pop_front();
         let cannot = "Thought: no\nAction: cannot {\"reason\": \"no\"}";
@@ -316,7 +316,7 @@ fn run(case: &Case) -> Ran {
     runtime.config.root = root;
     runtime.config.decision_tokens = 300;
     runtime.config.fitting.mode = case.fits;
-    let turn = Turn::new(Task { batch: 4, max_steps: case.max_steps, ..turn(8).task().clone() });
+    let turn = AgentRun::new(Task { batch: 4, max_steps: case.max_steps, ..turn(8).task().clone() });
     let tokio = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let driven = tokio.block_on(runtime.run(turn));
     world.over.store(true, Ordering::SeqCst);

@@ -28,7 +28,7 @@ impl Suggester for Asks {
             let model: Arc<dyn Model> = Arc::new(Metered::new(self.model.clone(), meter));
             for _ in 0..self.often {
                 let mut prompt = Prompt::system("The same every time.");
-                prompt.stable_turns = 1;
+                prompt.stable_messages = 1;
                 prompt.push(Role::User, &brief.part);
                 let shape = Shape::Text { stop: Vec::new() };
                 let request =
@@ -124,7 +124,7 @@ fn limits_go_with_a_run_that_is_stored() {
     // one that was stored before there were limits has none
     let mut old: serde_json::Value = serde_json::from_str(&stored).unwrap();
     old["state"].as_object_mut().unwrap().remove("limits").unwrap();
-    assert_eq!(serde_json::from_value::<Turn>(old).unwrap().state().limits, Limits::default());
+    assert_eq!(serde_json::from_value::<AgentRun>(old).unwrap().state().limits, Limits::default());
 }
 
 #[test]

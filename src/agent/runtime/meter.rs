@@ -69,7 +69,7 @@ impl Meter for Tally {
     fn asked(&self, prompt: &Prompt, room: usize) {
         let mut input = self.input.clone();
         // the stable turns are the recipe's own, the same every time
-        input["turns"] = json!(prompt.turns.get(prompt.stable_turns..).unwrap_or_default());
+        input["turns"] = json!(prompt.messages.get(prompt.stable_messages..).unwrap_or_default());
         let mut metadata = self.metadata.clone();
         (metadata["tokens"], metadata["limit"]) = (json!(self.counts().tokens), json!(room));
         self.emitter.emit(Draft::new(Kind::ModelCall).span(&self.span).input(input).metadata(metadata));

@@ -1,4 +1,4 @@
-//! Drives a [`Turn`]: the only caller of [`Tool::call`](super::tool::Tool::call); it asks the model through
+//! Drives a [`AgentRun`]: the only caller of [`Tool::call`](super::tool::Tool::call); it asks the model through
 //! [`caro_inference`]. Backends are behind traits; what they are is decided by who builds the [`Runtime`].
 
 mod batch;
@@ -24,7 +24,7 @@ use super::evidence;
 use super::observe::{ARTIFACT_TOOLS, Pipeline};
 use super::reflect::reflect;
 use super::tool::ToolSpec;
-use super::turn::{Decide, End, Step, StepObservation, Turn};
+use super::turn::{AgentRun, Decide, End, Step, StepObservation};
 use crate::suggest::SuggestRequest;
 use caro_inference::{Executor, Next, StateMachine, drive};
 use caro_model::{ModelError, Request};
@@ -46,7 +46,7 @@ struct Driver<'a> {
     resumed: bool,
 }
 
-impl StateMachine for Turn {
+impl StateMachine for AgentRun {
     type Need = Step;
     type End = Driven;
 
@@ -58,11 +58,11 @@ impl StateMachine for Turn {
     }
 }
 
-impl Executor<Turn> for Driver<'_> {
+impl Executor<AgentRun> for Driver<'_> {
     type Error = Infallible;
 
     /// Keeps the run as it stands, and stops it here if it is to be stopped.
-    fn between(&mut self, turn: &mut Turn) -> ControlFlow<Driven> {
+    fn between(&mut self, turn: &mut AgentRun) -> ControlFlow<Driven> {
         self.runtime.keep(turn);
         if !self.runtime.cancel.is_cancelled() {
             return ControlFlow::Continue(());
@@ -72,7 +72,7 @@ impl Executor<Turn> for Driver<'_> {
         ControlFlow::Break(Driven::Stopped(Box::new(turn.clone())))
     }
 
-    async fn execute(&mut self, turn: &mut Turn, step: Step) -> Result<(), Infallible> {
+    async fn execute(&mut self, turn: &mut AgentRun, step: Step) -> Result<(), Infallible> {
         let runtime = self.runtime;
         match step {
             // before each request, whoever is asked
@@ -119,7 +119,7 @@ impl Runtime {
     /// A turn that comes from a checkpoint goes on where it stood: calls that only read are made again, and so are those
     /// that the person was still asked about; of another call that may have changed something the model is told that nobody
     /// knows.
-    pub async fn run(&self, mut turn: Turn) -> Driven {
+    pub async fn run(&self, mut turn: AgentRun) -> Driven {
         let started = Instant::now();
         let resumed = matches!(turn.next(), Step::Act(_));
         let planned = matches!(turn.next(), Step::Assemble(_));
@@ -156,7 +156,7 @@ impl Runtime {
     }
 
     /// The turn with its context assembled, and what was assembled. Asks no model.
-    pub fn preview(&self, mut turn: Turn) -> (Turn, assemble::Assembly) {
+    pub fn preview(&self, mut turn: AgentRun) -> (AgentRun, assemble::Assembly) {
         let Step::Assemble(query) = turn.next() else { return (turn, assemble::Assembly::default()) };
         let Context { assembly, tools, .. } = self.context(&turn, &query);
         turn.assembled(assembly.clone(), tools, Vec::new(), &self.guards);
@@ -175,7 +175,7 @@ impl Runtime {
         super::retrieve::view(task, &specs, self.config.tools)
     }
 
-    async fn assemble(&self, turn: &mut Turn, query: &assemble::Query) {
+    async fn assemble(&self, turn: &mut AgentRun, query: &assemble::Query) {
         if !self.prepare(turn, query).await {
             return;
         }
@@ -201,7 +201,7 @@ impl Runtime {
     }
 
     /// Asks for a command for the part under way. An adviser that fails is not asked again: the model decides.
-    async fn advise(&self, turn: &mut Turn, brief: &SuggestRequest) {
+    async fn advise(&self, turn: &mut AgentRun, brief: &SuggestRequest) {
         let span = format!("s{}", turn.step());
         let recipe = json!({"recipe": "command", "step": turn.step(), "max_steps": turn.task().max_steps});
         let Some(suggester) = &self.suggester else {
@@ -244,7 +244,7 @@ impl Runtime {
     }
 
     /// Has the prompt fit, then asks the model.
-    async fn decide(&self, turn: &mut Turn) {
+    async fn decide(&self, turn: &mut AgentRun) {
         let span = format!("s{}", turn.step());
         if !self.shorten(turn).await {
             return;
@@ -269,7 +269,7 @@ impl Runtime {
     }
 
     /// Tells what the guards found in the batch.
-    fn notice(&self, turn: &Turn) {
+    fn notice(&self, turn: &AgentRun) {
         let span = format!("s{}", turn.step());
         match turn.end() {
             Some((End::Halted(reason), text)) => {
@@ -286,14 +286,14 @@ impl Runtime {
     }
 
     /// Once there is an artifact, the tools that read it are admitted, and told of with the results of the step.
-    fn reveal(&self, turn: &mut Turn) {
+    fn reveal(&self, turn: &mut AgentRun) {
         let any = self.artifacts.as_ref().and_then(|a| a.list().ok()).is_some_and(|list| !list.is_empty());
         if any {
             turn.reveal(self.registry.specs().filter(|s| is_artifact_tool(&s.name)).cloned().collect());
         }
     }
 
-    fn reflect(&self, turn: &mut Turn, ms: u64) {
+    fn reflect(&self, turn: &mut AgentRun, ms: u64) {
         let Some((end, response)) = turn.end().map(|(end, response)| (end.clone(), response.to_owned())) else {
             return;
         };
@@ -318,7 +318,7 @@ impl Runtime {
     }
 
     /// Keeps the turn, without its secrets.
-    fn keep(&self, turn: &Turn) {
+    fn keep(&self, turn: &AgentRun) {
         let text = self.emitter.document(turn).map_err(|e| e.to_string());
         let kept = text.and_then(|text| self.checkpoints.keep(&turn.task().run, &text).map(|()| text.len()));
         self.emitter.emit(match kept {

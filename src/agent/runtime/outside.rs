@@ -5,7 +5,7 @@ use super::Runtime;
 use super::request::{Asked, Purpose};
 use crate::state::Cost;
 use crate::tool::{Call, ToolResult};
-use crate::turn::{Turn, goes_round};
+use crate::turn::{AgentRun, goes_round};
 use caro_model::Request;
 
 /// The result of a request.
@@ -21,7 +21,7 @@ pub(crate) enum Consulted {
 
 impl Runtime {
     /// Asks the model once. `turn` is charged; `span` is what the events belong to, and `recipe` what it is.
-    pub(crate) async fn consult(&self, turn: &mut Turn, span: &str, recipe: &str, request: Request) -> Consulted {
+    pub(crate) async fn consult(&self, turn: &mut AgentRun, span: &str, recipe: &str, request: Request) -> Consulted {
         let purpose = Purpose { span, recipe: Some(recipe), lost: goes_round };
         match self.request(turn, purpose, request).await {
             Asked::Said(completion, tokens) => {
@@ -34,7 +34,7 @@ impl Runtime {
     }
 
     /// Makes one call; nothing if it was stopped at a question about it.
-    pub(crate) async fn perform(&self, turn: &mut Turn, call: Call) -> Option<ToolResult> {
+    pub(crate) async fn perform(&self, turn: &mut AgentRun, call: Call) -> Option<ToolResult> {
         let (settled, _) = self.act(turn, vec![call], false).await?;
         settled.into_iter().next()
     }

@@ -9,7 +9,7 @@ use crate::observe::Artifacts;
 use crate::state::Cost;
 use crate::suggest::Suggester;
 use crate::tool::{Call, Registry};
-use crate::turn::{Fitting, Report, Turn};
+use crate::turn::{AgentRun, Fitting, Report};
 use caro_model::{Cancel, Model};
 use caro_policy::Mode;
 use std::path::PathBuf;
@@ -86,7 +86,7 @@ pub trait Notes: Send + Sync {
     ///
     /// # Errors
     /// In words, if it cannot be kept; an event says so.
-    fn take(&self, turn: &Turn, reflection: &crate::reflect::Reflection) -> Result<Option<String>, String>;
+    fn take(&self, turn: &AgentRun, reflection: &crate::reflect::Reflection) -> Result<Option<String>, String>;
 }
 
 /// The usage that others have for a run: asked after each batch of calls, and charged to it.
@@ -181,5 +181,5 @@ pub enum Driven {
     /// The run is over.
     Done(Box<Report>),
     /// It was stopped, and can be gone on with.
-    Stopped(Box<Turn>),
+    Stopped(Box<AgentRun>),
 }

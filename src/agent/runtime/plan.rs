@@ -7,7 +7,7 @@ use crate::blueprint::{Blueprint, Part};
 use crate::event::{Draft, Kind};
 use crate::plan::model::{Ask, TOKENS};
 use crate::tool::ToolSpec;
-use crate::turn::{Step, Turn, prompt_tokens};
+use crate::turn::{AgentRun, Step, prompt_tokens};
 use caro_model::{Request, Sampling};
 use serde_json::json;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ fn available(tools: &[ToolSpec]) -> String {
 
 impl Runtime {
     /// The turn with its plan made and nothing else done; still without one if that was stopped. Needs a Tokio runtime.
-    pub async fn planned(&self, mut turn: Turn) -> Turn {
+    pub async fn planned(&self, mut turn: AgentRun) -> AgentRun {
         if let Step::Plan(ask) = turn.next() {
             self.plan(&mut turn, *ask).await;
         }
@@ -36,13 +36,13 @@ impl Runtime {
     }
 
     /// What the model would be asked for a plan; nothing where none is to be made. Asks no model.
-    pub fn preview_plan(&self, turn: &Turn) -> Option<Ask> {
+    pub fn preview_plan(&self, turn: &AgentRun) -> Option<Ask> {
         let Step::Plan(ask) = turn.next() else { return None };
         Some(self.informed(turn, *ask))
     }
 
     /// The question with what a planner knows beside the task: the role, how it is gone about, and with which tools.
-    fn informed(&self, turn: &Turn, ask: Ask) -> Ask {
+    fn informed(&self, turn: &AgentRun, ask: Ask) -> Ask {
         let limit = self.model.limits().context.saturating_sub(TOKENS);
         let room = limit.saturating_sub(prompt_tokens(&ask.prompt, &self.count()));
         let task = turn.task();
@@ -57,7 +57,7 @@ impl Runtime {
 
     /// Asks the model for the plan. One that cannot be had costs nothing but the attempt: the words of the task make one,
     /// too.
-    pub(super) async fn plan(&self, turn: &mut Turn, ask: Ask) {
+    pub(super) async fn plan(&self, turn: &mut AgentRun, ask: Ask) {
         let Ask { prompt, shape } = self.informed(turn, ask);
         let cancel = self.cancel.clone();
         let request = Request { prompt, shape, sampling: Sampling::GREEDY, max_tokens: TOKENS, cancel };
@@ -74,7 +74,7 @@ impl Runtime {
     }
 
     /// Says which plan the run has.
-    pub(super) fn tell_plan(&self, turn: &Turn) {
+    pub(super) fn tell_plan(&self, turn: &AgentRun) {
         let plan = &turn.task().plan;
         let about = json!({"steps": plan.steps, "parts": plan.parts, "source": plan.source});
         self.emitter.emit(Draft::new(Kind::PlanningStep).metadata(about));

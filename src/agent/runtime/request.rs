@@ -3,7 +3,7 @@
 use super::parts::Runtime;
 use crate::event::{Actor, Draft, Kind, Tokens};
 use crate::state::Cost;
-use crate::turn::{Turn, prompt_tokens};
+use crate::turn::{AgentRun, prompt_tokens};
 use caro_inference::generate_until;
 use caro_model::{Completion, Finish, Request, Usage};
 use serde_json::{Value, json};
@@ -44,7 +44,7 @@ impl Purpose<'_> {
 
 impl Runtime {
     /// Asks the model. A prompt that no room is left for is not sent.
-    pub(super) async fn request(&self, turn: &mut Turn, purpose: Purpose<'_>, request: Request) -> Asked {
+    pub(super) async fn request(&self, turn: &mut AgentRun, purpose: Purpose<'_>, request: Request) -> Asked {
         let span = purpose.span;
         let tokens = prompt_tokens(&request.prompt, &self.count());
         let limit = self.model.limits().context.saturating_sub(request.max_tokens);
@@ -55,7 +55,7 @@ impl Runtime {
             return Asked::Failed(why);
         }
         let about = purpose.about(json!({"tokens": tokens, "limit": limit, "model": self.model.id()}));
-        self.emitter.emit(Draft::new(Kind::ModelCall).span(span).input(json!(request.prompt.turns)).metadata(about));
+        self.emitter.emit(Draft::new(Kind::ModelCall).span(span).input(json!(request.prompt.messages)).metadata(about));
         let begun = Instant::now();
         match generate_until(self.model.clone(), request, purpose.lost, |_| {}).await {
             Ok(Completion { finish: Finish::Cancelled, usage, .. }) => {

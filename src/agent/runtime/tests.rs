@@ -134,12 +134,12 @@ pub(super) fn bench(replies: &[&str]) -> Bench {
     Bench { runtime, memory, read: read_calls, write: write_calls }
 }
 
-pub(super) fn turn(max_steps: u32) -> Turn {
+pub(super) fn turn(max_steps: u32) -> AgentRun {
     task(max_steps, "read the files")
 }
 
-pub(super) fn task(max_steps: u32, text: &str) -> Turn {
-    Turn::new(Task {
+pub(super) fn task(max_steps: u32, text: &str) -> AgentRun {
+    AgentRun::new(Task {
         run: "run_1".into(),
         session: "s".into(),
         agent: "agent".into(),
@@ -161,12 +161,12 @@ pub(super) fn step(calls: &[String]) -> String {
 
 pub(super) const ANSWER: &str = "Thought: done\nAction: answer {\"text\": \"ok\"}";
 
-pub(super) fn drive(bench: &Bench, turn: Turn) -> Driven {
+pub(super) fn drive(bench: &Bench, turn: AgentRun) -> Driven {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     runtime.block_on(bench.runtime.run(turn))
 }
 
-pub(super) fn report(bench: &Bench, turn: Turn) -> Report {
+pub(super) fn report(bench: &Bench, turn: AgentRun) -> Report {
     match drive(bench, turn) {
         Driven::Done(report) => *report,
         Driven::Stopped(_) => panic!("stopped"),
@@ -448,7 +448,7 @@ fn a_turn_stored_at_every_step_comes_to_the_same_end() {
     let stored = keeps.0.lock().unwrap().clone();
     assert!(stored.len() >= 7, "{}", stored.len());
     for text in stored {
-        let turn: Turn = serde_json::from_str(&text).unwrap();
+        let turn: AgentRun = serde_json::from_str(&text).unwrap();
         let left = (whole.metric.total_requests - turn.state().requests) as usize;
         let again = bench(&replies[3 - left.min(3)..].iter().copied().chain([ANSWER]).collect::<Vec<_>>());
         let report = report(&again, turn);
@@ -561,7 +561,7 @@ fn the_request_for_a_plan_counts_and_a_stop_before_it_is_resumed_before_it() {
     let mut stopped = bench(&["STEPS: 9\nPLAN:\n- read a", ANSWER]);
     stopped.runtime.cancel.cancel();
     let Driven::Stopped(turn) = drive(&stopped, turn(8).planned_by_model(20)) else { panic!() };
-    let kept: Turn = serde_json::from_str(&serde_json::to_string(&turn).unwrap()).unwrap();
+    let kept: AgentRun = serde_json::from_str(&serde_json::to_string(&turn).unwrap()).unwrap();
     stopped.runtime.cancel = Cancel::new();
     assert_eq!(report(&stopped, kept).max_steps, 9);
 }

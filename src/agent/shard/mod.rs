@@ -21,7 +21,7 @@ use super::harness::{Harness, HarnessError};
 use super::plan::Plan;
 use super::runtime::{Consulted, Runtime};
 use super::state::Limits;
-use super::turn::{Task, Turn, prompt_tokens};
+use super::turn::{AgentRun, Task, prompt_tokens};
 use caro_base::id;
 use caro_documents::LibraryError;
 use caro_documents::chunk::{self, chunks};
@@ -134,7 +134,7 @@ impl StateMachine for Sharding {
 /// The driver of one order.
 struct Driver<'a> {
     runtime: &'a Runtime,
-    turn: Turn,
+    turn: AgentRun,
     question: &'a str,
     /// Each shard's name and items.
     shards: Vec<(String, &'a [Item])>,
@@ -190,7 +190,7 @@ pub async fn run(harness: &Harness, order: Order) -> Result<Sharded, HarnessErro
         "shards": shards.iter().map(|(name, items)| json!({"name": name, "items": items.len()})).collect::<Vec<_>>(),
         "left_out": material.left_out.len()
     })));
-    let mut turn = Turn::new(task);
+    let mut turn = AgentRun::new(task);
     turn.limit(limits);
     let started = Instant::now();
     let mut driver = Driver { runtime: &runtime, turn, question: &question, shards, cut: 0 };

@@ -22,7 +22,7 @@ them is for you. Say only what the lines show, and in few words. Where a part ha
 pub fn beginning(question: &str) -> Prompt {
     let mut prompt = Prompt::system(format!("{PERSONA}\n\n{RULES}"));
     prompt.push(Role::User, format!("The question: {question}")).push(Role::Assistant, "Show me the parts.");
-    prompt.stable_turns = prompt.turns.len();
+    prompt.stable_messages = prompt.messages.len();
     prompt
 }
 
@@ -116,8 +116,8 @@ mod tests {
         let (one, two) = (of_shard("q", "part 1", "a"), of_shard("q", "part 2", "b"));
         let all = of_all("q", &[]);
         for prompt in [&two, &all] {
-            assert_eq!(prompt.turns[..3], one.turns[..3]);
-            assert_eq!((prompt.turns.len(), prompt.stable_turns), (4, 3), "all that is shared is kept");
+            assert_eq!(prompt.messages[..3], one.messages[..3]);
+            assert_eq!((prompt.messages.len(), prompt.stable_messages), (4, 3), "all that is shared is kept");
         }
     }
 }

@@ -18,7 +18,7 @@ pub use stats::Stats;
 
 use super::event::{Event, Kind, Sink};
 use super::runtime::Checkpoints;
-use super::turn::{Task, Turn};
+use super::turn::{AgentRun, Task};
 use caro_base::id;
 use caro_database as database;
 use caro_database::file::{self, DatabaseError, Layout, count, int};
@@ -314,7 +314,7 @@ impl Store {
     ///
     /// # Errors
     /// If there is none, or another living process has it, or another run of its session.
-    pub fn take_over(&self, run: &str, is_alive: impl Fn(Owner) -> bool) -> Result<(Turn, u64), StoreError> {
+    pub fn take_over(&self, run: &str, is_alive: impl Fn(Owner) -> bool) -> Result<(AgentRun, u64), StoreError> {
         let mut sql = self.sql();
         // nobody else takes it, or begins another of its session, between the look and the entry
         let tx = sql.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -326,7 +326,7 @@ impl Store {
             StoreError::Occupied { run: this, .. } if this == run => StoreError::Busy(this),
             other => other,
         })?;
-        let turn: Turn =
+        let turn: AgentRun =
             serde_json::from_str(&text).map_err(|e| StoreError::Damaged { id: run.into(), reason: e.to_string() })?;
         tx.execute(
             "UPDATE runs SET status = 'running', owner = ?2, updated = ?3 WHERE id = ?1",
@@ -586,7 +586,7 @@ mod tests {
     fn what_is_kept_is_there_for_the_next_process() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("data/agent.db");
-        let turn = Turn::new(task("run_a1", "s_1"));
+        let turn = AgentRun::new(task("run_a1", "s_1"));
         {
             let store = Arc::new(Store::open(&file).unwrap());
             store.begin(turn.task(), "count", "", Path::new("/w"), |_| false).unwrap();
@@ -659,7 +659,7 @@ mod tests {
     fn a_run_that_another_process_drives_is_not_taken_from_it() {
         let store = Store::in_memory().unwrap();
         store.begin(&task("run_1", "s_1"), "x", "", Path::new("/"), |_| false).unwrap();
-        store.keep("run_1", &serde_json::to_string(&Turn::new(task("run_1", "s_1"))).unwrap()).unwrap();
+        store.keep("run_1", &serde_json::to_string(&AgentRun::new(task("run_1", "s_1"))).unwrap()).unwrap();
         store.sql().execute("UPDATE runs SET owner = 4000000", []).unwrap();
         assert!(matches!(store.take_over("run_1", |_| true), Err(StoreError::Busy(_))));
         assert!(store.take_over("run_1", |_| false).is_ok());
@@ -703,7 +703,7 @@ mod tests {
         let file = dir.path().join("agent.db");
         let (one, other) = (Store::open(&file).unwrap(), Store::open(&file).unwrap());
         one.begin(&task("run_1", "s_1"), "x", "", Path::new("/"), |_| false).unwrap();
-        one.keep("run_1", &serde_json::to_string(&Turn::new(task("run_1", "s_1"))).unwrap()).unwrap();
+        one.keep("run_1", &serde_json::to_string(&AgentRun::new(task("run_1", "s_1"))).unwrap()).unwrap();
         one.sql().execute("UPDATE runs SET owner = 4000000", []).unwrap();
         // between the look and the claim of the one, the other cannot take it
         other.sql().busy_timeout(std::time::Duration::from_millis(20)).unwrap();
@@ -717,7 +717,7 @@ mod tests {
     #[test]
     fn a_session_that_another_process_works_in_is_left_to_it() {
         let store = Store::in_memory().unwrap();
-        let turn = |run: &str| serde_json::to_string(&Turn::new(task(run, "s_1"))).unwrap();
+        let turn = |run: &str| serde_json::to_string(&AgentRun::new(task(run, "s_1"))).unwrap();
         for run in ["run_1", "run_2"] {
             store.begin(&task(run, "s_1"), "x", "", Path::new("/"), |_| false).unwrap();
             store.keep(run, &turn(run)).unwrap();

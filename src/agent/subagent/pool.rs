@@ -10,7 +10,7 @@ use crate::runtime::{Approval, Approver, Driven, Question, Runtime};
 use crate::skill::role;
 use crate::state::Cost;
 use crate::tool::Args;
-use crate::turn::{Metric, Task, Turn};
+use crate::turn::{AgentRun, Metric, Task};
 use crate::workspace::Workspace;
 use caro_base::id;
 use caro_model::Cancel;
@@ -111,7 +111,7 @@ impl WorkerPool {
     }
 
     /// A worker's runtime, and its run at its beginning.
-    pub(super) fn begin(&self, order: &Order, run: &str, cancel: &Cancel) -> Result<(Runtime, Turn), String> {
+    pub(super) fn begin(&self, order: &Order, run: &str, cancel: &Cancel) -> Result<(Runtime, AgentRun), String> {
         let Order { name, role, task, output_path } = order;
         let file = self.workspace.file(output_path).map_err(|e| e.to_string())?;
         let plan = Plan::heuristic(task);
@@ -142,7 +142,7 @@ impl WorkerPool {
         worker.notes = None;
         worker.cancel = cancel.clone();
         show(&mut worker, &[WRITE, VIEW], 2);
-        Ok((worker, Turn::new(task).leaving(output_path)))
+        Ok((worker, AgentRun::new(task).leaving(output_path)))
     }
 
     /// Says what a worker has left, counts what it cost, and records both.

@@ -12,7 +12,7 @@ use crate::runtime::{Approval, Approver, Config, DenyAll, Driven, NoCheckpoints,
 use crate::state::Limits;
 use crate::tool::{Hazard, Registry};
 use crate::turn::Task;
-use crate::turn::{Report, Turn};
+use crate::turn::{AgentRun, Report};
 use caro_model::Cancel;
 use caro_model::scripted::Scripted;
 use caro_policy::Redactor;
@@ -143,9 +143,9 @@ fn writes(path: &str) -> String {
     format!("Thought: write\nAction: workspace_write {{\"path\": \"{path}\", \"content\": \"3 of them\"}}")
 }
 
-fn turn() -> Turn {
+fn turn() -> AgentRun {
     let text = "count all fruits";
-    Turn::new(Task {
+    AgentRun::new(Task {
         run: "run_1".into(),
         session: "s".into(),
         agent: "agent".into(),
@@ -157,7 +157,7 @@ fn turn() -> Turn {
     })
 }
 
-fn drive(bench: &Bench, turn: Turn) -> Driven {
+fn drive(bench: &Bench, turn: AgentRun) -> Driven {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let driven = runtime.block_on(bench.runtime.run(turn));
     // who was told to stop has a moment to do so

@@ -3,7 +3,7 @@
 
 use crate::suggest::{Advised, Done, SuggestRequest, Suggester, Suggestion};
 use crate::tool::Args;
-use caro_command::answer::{Ask, CommandError, FewShot, History, PastExchange};
+use caro_command::answer::{CommandError, CommandRequest, FewShot, History, PastExchange};
 use caro_command::broaden::broaden;
 use caro_command::recipe::Recipe;
 use caro_command::trial::{self, Ending};
@@ -30,7 +30,7 @@ pub struct CommandSuggester {
     /// The recipe.
     pub recipe: Recipe,
     /// How requests are treated; each part's own words, and what was said before, come in their place.
-    pub ask: Ask,
+    pub ask: CommandRequest,
     /// The shell in which a command that changes something is rehearsed.
     pub shell: PathBuf,
 }
@@ -60,7 +60,7 @@ impl CommandSuggester {
         if let Some(wider) = wider(&brief.done) {
             return Ok(Some(Suggestion { tool: "shell".into(), args: command(&wider), confidence: 0.5, doubt: false }));
         }
-        ask.spent = brief.done.iter().filter(|done| !done.worked).map(|done| done.command.clone()).collect();
+        ask.rejected = brief.done.iter().filter(|done| !done.worked).map(|done| done.command.clone()).collect();
         let mut first = None;
         for round in 0..TRIES {
             ask.few_shot = if round == 0 && brief.done.iter().all(|d| d.worked) {

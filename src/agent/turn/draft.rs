@@ -2,7 +2,7 @@
 //! written in a request of its own: what it is about, the rules, what is known, and nothing else. The call that puts it into
 //! its file is the harness' own, and judged like any other; where no text comes of it the model decides.
 
-use super::{PLACE, Phase, Turn};
+use super::{AgentRun, PLACE, Phase};
 use crate::blueprint::{Part, protocol};
 use crate::event::Tokens;
 use crate::guard::Guards;
@@ -28,7 +28,7 @@ pub struct Text {
     pub sampling: Sampling,
 }
 
-impl Turn {
+impl AgentRun {
     /// The file that the part under way writes a text of its own into, if a skill says how and it was not tried before.
     pub(super) fn drafts(&self, part: &str) -> Option<String> {
         if self.progress.tries > 0 || self.is_leaving() || script(part).is_some() || self.rules().next().is_none() {

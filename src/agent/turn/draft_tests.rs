@@ -9,8 +9,8 @@ use serde_json::json;
 const RULE: &str = "Every entry begins with `CHG:`.";
 
 /// A run for these words, with an active skill where it has rules.
-fn run(words: &str, rule: &str) -> Turn {
-    let mut turn = Turn::new(task(words, 9));
+fn run(words: &str, rule: &str) -> AgentRun {
+    let mut turn = AgentRun::new(task(words, 9));
     let text = || json!({"type": "string"});
     let shell = ToolSpec::new("shell", "runs.", json!({"command": text()}), &["command"]);
     let write = ToolSpec::new("write", "writes.", json!({"path": text(), "content": text()}), &["path", "content"]);
@@ -33,7 +33,7 @@ fn run(words: &str, rule: &str) -> Turn {
     turn
 }
 
-fn drafted(turn: &mut Turn, text: &str) -> Call {
+fn drafted(turn: &mut AgentRun, text: &str) -> Call {
     assert!(matches!(turn.next(), Step::Draft(_)), "{:?}", turn.next());
     turn.drafted(Some((text, Finish::Stop, TOKENS)), &Guards::default());
     let Step::Act(calls) = turn.next() else { panic!("{:?}", turn.next()) };
@@ -47,7 +47,7 @@ fn a_text_with_rules_is_written_with_these_and_nothing_else() {
     let mut turn = run(TASK, RULE);
     let Step::Draft(ask) = turn.next() else { panic!("{:?}", turn.next()) };
     assert_eq!((ask.file.as_str(), ask.sampling), ("entry.txt", Sampling::GREEDY));
-    let [system, user] = ask.prompt.turns.as_slice() else { panic!("{ask:?}") };
+    let [system, user] = ask.prompt.messages.as_slice() else { panic!("{ask:?}") };
     assert!(!system.text.contains("tool") && !user.text.contains("skill") && !user.text.contains("folder"), "{ask:?}");
     assert_eq!(
         user.text,
@@ -90,7 +90,9 @@ fn what_was_found_before_is_at_hand() {
     turn.acted(&[settled], &StepObservation::default(), &Guards::default());
     let Step::Draft(ask) = turn.next() else { panic!("{:?}", turn.next()) };
     assert!(
-        ask.prompt.turns[1].text.contains("<observations>\ncount the users:\n4\n</observations>\n\nwrite a report\n")
+        ask.prompt.messages[1]
+            .text
+            .contains("<observations>\ncount the users:\n4\n</observations>\n\nwrite a report\n")
     );
 }
 
@@ -144,9 +146,9 @@ fn without_rules_and_for_other_work_nothing_is_drafted() {
 
 #[test]
 fn what_has_to_be_read_first_is_not_drafted() {
-    let Turn { layers, tools, .. } = run(TASK, RULE);
+    let AgentRun { layers, tools, .. } = run(TASK, RULE);
     let begun = |shown: &[&str]| {
-        let mut turn = Turn::new(task("write a better text of notes.md to better.md", 9));
+        let mut turn = AgentRun::new(task("write a better text of notes.md to better.md", 9));
         turn.lead(true);
         let of = |text: &&str| Layer { name: PLACE.into(), text: (*text).into(), ..layers[0].clone() };
         let layers = layers.iter().cloned().chain(shown.iter().map(of)).collect();

@@ -1,6 +1,6 @@
 //! An answer that is no answer: what a tool of ours said of its own failure, or a guard to the model, in the model's mouth.
 
-use super::Turn;
+use super::AgentRun;
 use crate::guard::WARNING;
 use crate::tool::{Outcome, ToolResult};
 
@@ -20,7 +20,7 @@ pub(super) const WHY: &str = "Not accepted: that is only what a tool said when i
 /// What is missing where it is all there is.
 pub(super) const MISSING: &str = "The answer is only what a tool said when it failed.";
 
-impl Turn {
+impl AgentRun {
     /// Takes note of what failed. What a command of the shell prints is the task's own, also where it is an error.
     pub(super) fn note_failures(&mut self, batch: &[ToolResult]) {
         let said = batch.iter().filter(|one| match one.outcome {

@@ -1,7 +1,7 @@
 //! Makes a prompt fit: the system turn and the task stay, the newest entries stay, older ones become one line a call, or
 //! go. Looked at before every request to the model.
 
-use super::{Entry, Phase, Turn, prompt_tokens};
+use super::{AgentRun, Entry, Phase, prompt_tokens};
 use crate::blueprint::Part;
 use crate::tool::{Outcome, ToolResult};
 use crate::{action, known};
@@ -74,7 +74,7 @@ pub(super) fn brief(settled: &ToolResult) -> String {
     format!("{} {args} ->{word} {first}", settled.call.tool)
 }
 
-impl Turn {
+impl AgentRun {
     /// The folded entries, a line a call.
     pub(super) fn summary(&self) -> String {
         let upto = self.summed.as_ref().map_or(0, |summed| summed.upto.min(self.folded));

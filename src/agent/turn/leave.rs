@@ -1,7 +1,7 @@
 //! A run that leaves what it comes to in a file of the workspace, as its last part: what a helper is there for. What commands
 //! showed is left as it is, without a model; about anything else the model writes.
 
-use super::{BEGINS_WITH, NOT_SHOWN, PLACE, Turn};
+use super::{AgentRun, BEGINS_WITH, NOT_SHOWN, PLACE};
 use caro_intent::{Kind, composes, kind};
 use std::path::Path;
 
@@ -10,7 +10,7 @@ pub(super) const WRITE: &str = "write";
 /// The tool that writes one of the workspace.
 const NOTE: &str = "workspace_write";
 
-impl Turn {
+impl AgentRun {
     /// Has the run leave what it comes to in this file of the workspace. For a run at its beginning.
     #[must_use]
     pub fn leaving(mut self, path: &str) -> Self {

@@ -6,8 +6,8 @@ use crate::suggest::Suggestion;
 use caro_base::id;
 use serde_json::json;
 
-fn worker(task: &str) -> Turn {
-    let mut turn = Turn::new(super::tests::task(task, 12)).leaving("out.md");
+fn worker(task: &str) -> AgentRun {
+    let mut turn = AgentRun::new(super::tests::task(task, 12)).leaving("out.md");
     let text = || json!({"type": "string"});
     let file = |name: &str| ToolSpec::new(name, "does.", json!({"path": text(), "content": text()}), &["path"]);
     let shell = ToolSpec::new("shell", "runs.", json!({"command": text()}), &["command"]);
@@ -17,7 +17,7 @@ fn worker(task: &str) -> Turn {
     turn
 }
 
-fn advise(turn: &mut Turn, command: &str, printed: &str) {
+fn advise(turn: &mut AgentRun, command: &str, printed: &str) {
     let Step::Advise(_) = turn.next() else { panic!("{:?}", turn.next()) };
     let args = json!({ "command": command }).as_object().unwrap().clone();
     turn.advised(Some(Suggestion { tool: "shell".into(), args, confidence: 0.9, doubt: false }), &Guards::default());
@@ -25,7 +25,7 @@ fn advise(turn: &mut Turn, command: &str, printed: &str) {
 }
 
 /// The call that is to be made, done.
-fn done(turn: &mut Turn, text: &str) -> (String, serde_json::Value) {
+fn done(turn: &mut AgentRun, text: &str) -> (String, serde_json::Value) {
     let Step::Act(calls) = turn.next() else { panic!("{:?}", turn.next()) };
     let path = calls[0].args.get("path").and_then(serde_json::Value::as_str).unwrap_or_default().to_owned();
     let writes = if calls[0].tool.ends_with("write") { vec![format!("/ws/{path}").into()] } else { Vec::new() };
@@ -53,7 +53,7 @@ fn what_commands_showed_is_left_without_a_model() {
 
 #[test]
 fn about_anything_else_the_model_writes_and_nothing_but_that_file() {
-    let offered = |turn: &Turn| {
+    let offered = |turn: &AgentRun| {
         let Step::Decide(decide) = turn.next() else { panic!("{:?}", turn.next()) };
         (decide.actions.tools, decide.actions.answer, decide.actions.path)
     };

@@ -1,4 +1,4 @@
-//! The loop as a pure state machine: no clock, no file, no model, no thread. [`Turn::next`] says what is to be done, and
+//! The loop as a pure state machine: no clock, no file, no model, no thread. [`AgentRun::next`] says what is to be done, and
 //! the driver brings the result back:
 //!
 //! ```text
@@ -12,7 +12,7 @@
 //!
 //! A turn is plain data. Stored at every step, it goes on in another process as if nothing had happened.
 //!
-//! Within a run each prompt extends the one before it (so that its computed state is kept), unless [`Turn::fit`] had to
+//! Within a run each prompt extends the one before it (so that its computed state is kept), unless [`AgentRun::fit`] had to
 //! shorten it.
 
 mod draft;
@@ -252,7 +252,7 @@ enum Phase {
 
 /// A run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Turn {
+pub struct AgentRun {
     task: Task,
     phase: Phase,
     layers: Vec<Layer>,
@@ -297,7 +297,7 @@ pub struct Turn {
     leaves: Option<String>,
 }
 
-impl Turn {
+impl AgentRun {
     /// A run at its beginning.
     pub fn new(task: Task) -> Self {
         Self {

@@ -8,7 +8,7 @@
 //! - who names a server of tools, or helpers, wants these: the model decides which, and how;
 //! - everything else, and whatever failed, the model decides freely.
 
-use super::{Phase, Turn};
+use super::{AgentRun, Phase};
 use crate::action::{self, ActionSet};
 use crate::evidence::{self, Changes, Claim, Entry};
 use crate::guard::Guards;
@@ -160,8 +160,8 @@ impl PlanProgress {
     }
 }
 
-impl Turn {
-    /// Has advice asked for where a command will do; told before [`Turn::assembled`].
+impl AgentRun {
+    /// Has advice asked for where a command will do; told before [`AgentRun::assembled`].
     pub fn lead(&mut self, led: bool) {
         self.progress.led = led;
     }

@@ -7,8 +7,8 @@ use crate::suggest::Suggestion;
 use caro_base::id;
 use serde_json::json;
 
-fn led(task: &str) -> Turn {
-    let mut turn = Turn::new(super::tests::task(task, 9));
+fn led(task: &str) -> AgentRun {
+    let mut turn = AgentRun::new(super::tests::task(task, 9));
     let text = || json!({"type": "string"});
     let shell = ToolSpec::new("shell", "runs.", json!({"command": text()}), &["command"]);
     let write = ToolSpec::new("write", "writes.", json!({"path": text(), "content": text()}), &["path", "content"]);
@@ -17,7 +17,7 @@ fn led(task: &str) -> Turn {
     turn
 }
 
-fn advise(turn: &mut Turn, command: &str) -> String {
+fn advise(turn: &mut AgentRun, command: &str) -> String {
     let Step::Advise(brief) = turn.next() else { panic!("{:?}", turn.next()) };
     let args = json!({ "command": command }).as_object().unwrap().clone();
     let advice = Suggestion { tool: "shell".into(), args, confidence: 0.9, doubt: false };
@@ -25,7 +25,7 @@ fn advise(turn: &mut Turn, command: &str) -> String {
     brief.part
 }
 
-fn act(turn: &mut Turn, outcome: Outcome, text: &str, names: &[&str]) -> Call {
+fn act(turn: &mut AgentRun, outcome: Outcome, text: &str, names: &[&str]) -> Call {
     let Step::Act(calls) = turn.next() else { panic!("{:?}", turn.next()) };
     let call = calls[0].clone();
     let writes = if call.tool == "write" { vec!["/w/report.md".into()] } else { Vec::new() };
@@ -36,7 +36,7 @@ fn act(turn: &mut Turn, outcome: Outcome, text: &str, names: &[&str]) -> Call {
     call
 }
 
-fn decide(turn: &Turn) -> Decide {
+fn decide(turn: &AgentRun) -> Decide {
     let Step::Decide(decide) = turn.next() else { panic!("{:?}", turn.next()) };
     *decide
 }
@@ -73,7 +73,7 @@ fn who_wants_to_be_told_is_answered_by_the_model() {
     act(&mut turn, Outcome::Succeeded, "12 a.txt\n", &["a.txt"]);
     let end = decide(&turn);
     assert_eq!(end.actions.names(), ["answer"]);
-    assert!(end.prompt.turns.last().unwrap().text.contains("Every part is done"));
+    assert!(end.prompt.messages.last().unwrap().text.contains("Every part is done"));
     turn.decided("Thought: x\nAction: answer {\"text\": \"12\"}", Finish::Stop, TOKENS, &Guards::default());
     assert_eq!(turn.end().unwrap(), (&End::Answered, "12"), "of its own will, not because a limit was met");
 }
@@ -243,7 +243,7 @@ fn a_refusal_by_the_person_is_not_gone_about_again() {
 }
 
 /// What the calls of a step changed.
-fn act_with(turn: &mut Turn, text: &str, changes: Changes) -> Call {
+fn act_with(turn: &mut AgentRun, text: &str, changes: Changes) -> Call {
     let Step::Act(calls) = turn.next() else { panic!("{:?}", turn.next()) };
     let call = calls[0].clone();
     let effects = Effects { writes: vec!["/w/x".into()], ..Effects::default() };
@@ -280,7 +280,7 @@ fn what_changed_nothing_is_gone_about_again_and_then_told() {
     assert!(decide(&turn).actions.answer);
     turn.decided(answer, Finish::Stop, TOKENS, &Guards::default());
     assert!(turn.end().is_none(), "it is told what is missing once");
-    assert!(decide(&turn).prompt.turns.last().unwrap().text.contains("Not done yet:\nrename a.txt to b.txt: "));
+    assert!(decide(&turn).prompt.messages.last().unwrap().text.contains("Not done yet:\nrename a.txt to b.txt: "));
     turn.decided(answer, Finish::Stop, TOKENS, &Guards::default());
     let (end, said) = turn.end().unwrap();
     let End::Unverified(missing) = end else { panic!("{end:?}") };
@@ -327,7 +327,7 @@ fn a_file_that_is_to_be_there_is_there_afterwards() {
 }
 
 /// A call that changed something.
-fn change(turn: &mut Turn, changes: Changes) -> Call {
+fn change(turn: &mut AgentRun, changes: Changes) -> Call {
     let Step::Act(calls) = turn.next() else { panic!("{:?}", turn.next()) };
     let call = calls[0].clone();
     let effects = Effects { writes: vec!["/w/x".into()], ..Effects::default() };

@@ -1,6 +1,6 @@
 //! A run as a prompt: what never changes first, what changes last.
 
-use super::{Entry, Turn};
+use super::{AgentRun, Entry};
 use crate::action::ActionSet;
 use caro_intent::asked_for;
 use caro_model::{Prompt, Role};
@@ -11,7 +11,7 @@ const FRAME: usize = 8;
 
 /// Tokens of a prompt, rounded up: its frame is counted generously.
 pub fn prompt_tokens(prompt: &Prompt, count: &dyn Fn(&str) -> usize) -> usize {
-    prompt.turns.iter().map(|turn| count(&turn.text) + FRAME).sum::<usize>() + count(&prompt.prefill) + FRAME
+    prompt.messages.iter().map(|turn| count(&turn.text) + FRAME).sum::<usize>() + count(&prompt.prefill) + FRAME
 }
 
 /// The fence of a layer of data: its name, where that says what it is.
@@ -19,7 +19,7 @@ fn tag(layer: &str) -> &str {
     if layer == "memory" { "recalled_memories" } else { layer }
 }
 
-impl Turn {
+impl AgentRun {
     /// The conversation so far.
     pub fn prompt(&self) -> Prompt {
         let trusted: Vec<&str> = self.layers.iter().filter(|l| l.trusted).map(|l| l.text.as_str()).collect();
@@ -52,7 +52,7 @@ impl Turn {
             };
         }
         // Nothing of it goes to disk as a stable beginning: behind one, the state of a growing prompt would not be kept.
-        prompt.stable_turns = 0;
+        prompt.stable_messages = 0;
         prompt
     }
 

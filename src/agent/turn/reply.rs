@@ -4,7 +4,7 @@
 //! do not, the run goes its usual way.
 
 use super::shown::{ABSENT, HEADING, TEXTS};
-use super::{PLACE, Phase, Turn, shown};
+use super::{AgentRun, PLACE, Phase, shown};
 use crate::blueprint::Part;
 use crate::event::Tokens;
 use crate::excerpt::leaves_out;
@@ -36,7 +36,7 @@ pub struct Reply {
     pub sampling: Sampling,
 }
 
-impl Turn {
+impl AgentRun {
     /// True if the task asks for what stands in texts that the prompt has, and nobody has been asked yet.
     pub(super) fn replies(&self) -> bool {
         let has = |name: &str| self.layers.iter().any(|layer| layer.name == name && !layer.trusted);

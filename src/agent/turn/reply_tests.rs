@@ -9,14 +9,14 @@ const WIFI: &str = "What your documents say:\n\n### Source 1: docs/fire.md:1-4\n
                     ### Source 2: docs/net.md:7-9\nThe guest network of the office is Heron.";
 
 /// A run for these words that has these layers of data.
-fn run(words: &str, layers: &[(&str, &str)]) -> Turn {
-    let mut turn = Turn::new(task(words, 9));
+fn run(words: &str, layers: &[(&str, &str)]) -> AgentRun {
+    let mut turn = AgentRun::new(task(words, 9));
     turn.lead(true);
     begin(&mut turn, layers);
     turn
 }
 
-fn begin(turn: &mut Turn, layers: &[(&str, &str)]) {
+fn begin(turn: &mut AgentRun, layers: &[(&str, &str)]) {
     let shell = ToolSpec::new("shell", "runs.", json!({"command": {"type": "string"}}), &["command"]);
     let mut other = ToolSpec::new("ask", "asks.", json!({}), &[]);
     other.provider = crate::tool::Provider::Mcp("archive".into());
@@ -34,18 +34,18 @@ fn begin(turn: &mut Turn, layers: &[(&str, &str)]) {
     turn.assembled(assembly, vec![shell, other], Vec::new(), &Guards::default());
 }
 
-fn replied(turn: &mut Turn, text: &str) {
+fn replied(turn: &mut AgentRun, text: &str) {
     assert!(matches!(turn.next(), Step::Reply(_)), "{:?}", turn.next());
     turn.replied(Some((text, Finish::Stop, TOKENS)), &Guards::default());
 }
 
 /// The answer, if the run has ended with one.
-fn answer(turn: &Turn) -> Option<&str> {
+fn answer(turn: &AgentRun) -> Option<&str> {
     turn.end().filter(|(end, _)| **end == End::Answered).map(|(_, text)| text)
 }
 
 /// True if the run goes on as it would without.
-fn goes_its_usual_way(turn: &Turn) -> bool {
+fn goes_its_usual_way(turn: &AgentRun) -> bool {
     matches!(turn.next(), Step::Advise(_) | Step::Decide(_))
 }
 
@@ -56,18 +56,18 @@ const OF_DOCUMENTS: &str = "what is the guest network of the office called?";
 fn what_a_file_says_is_asked_for_with_the_text_and_nothing_else() {
     let turn = run(OF_FILE, &[(TEXTS, OWNER)]);
     let Step::Reply(reply) = turn.next() else { panic!("{:?}", turn.next()) };
-    let [system, examples @ .., user] = reply.prompt.turns.as_slice() else { panic!("{reply:?}") };
+    let [system, examples @ .., user] = reply.prompt.messages.as_slice() else { panic!("{reply:?}") };
     assert_eq!(reply.sampling, Sampling::GREEDY);
     // what is and what is not said in a text is shown first, the same for everyone
     assert_eq!(
         examples.iter().filter(|said| said.text == "NOT FOUND" && said.role == caro_model::Role::Assistant).count(),
         4
     );
-    assert_eq!(reply.prompt.stable_turns, examples.len() + 1);
+    assert_eq!(reply.prompt.stable_messages, examples.len() + 1);
     assert!(system.text.contains("NOT FOUND") && !system.text.contains("step by step"), "{system:?}");
     assert_eq!(user.text, format!("<texts>\n{OWNER}\n</texts>\n\n{OF_FILE}"));
     // a run that was stopped here goes on here
-    let mut turn: Turn = serde_json::from_str(&serde_json::to_string(&turn).unwrap()).unwrap();
+    let mut turn: AgentRun = serde_json::from_str(&serde_json::to_string(&turn).unwrap()).unwrap();
     replied(&mut turn, " It is Ada's.\n");
     assert_eq!(answer(&turn), Some("It is Ada's."));
     assert_eq!((turn.metric().total_requests, turn.metric().total_tokens), (1, TOKENS.request + TOKENS.response));
@@ -77,7 +77,7 @@ fn what_a_file_says_is_asked_for_with_the_text_and_nothing_else() {
 fn a_summary_is_told_without_examples_of_single_sentences() {
     let turn = run("summarize notes.md", &[(TEXTS, OWNER)]);
     let Step::Reply(reply) = turn.next() else { panic!("{:?}", turn.next()) };
-    assert_eq!((reply.prompt.turns.len(), reply.prompt.stable_turns), (2, 0));
+    assert_eq!((reply.prompt.messages.len(), reply.prompt.stable_messages), (2, 0));
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn what_no_text_says_is_no_answer() {
     for reply in ["The boat was built in 1912.", "See boats.txt.", "NOT FOUND", " \n"] {
         let mut turn = run(OF_DOCUMENTS, &[(KNOWLEDGE, WIFI)]);
         replied(&mut turn, reply);
-        let shown = turn.prompt().turns.iter().any(|said| said.text.contains("Heron"));
+        let shown = turn.prompt().messages.iter().any(|said| said.text.contains("Heron"));
         assert_eq!(shown, reply != "NOT FOUND", "what does not say it is not in the way");
         assert!(goes_its_usual_way(&turn), "{reply}: {:?}", turn.next());
         assert_eq!(turn.metric().total_requests, 1, "what was asked is paid for");
@@ -148,7 +148,7 @@ fn numbers_of_the_question_and_of_the_texts_are_none_of_its_own() {
 
 #[test]
 fn the_person_that_it_is_to_be_and_the_rules_of_a_skill_hold() {
-    let mut turn = Turn::new(task(OF_FILE, 9));
+    let mut turn = AgentRun::new(task(OF_FILE, 9));
     let of = |name: &str, text: &str, trusted| Layer {
         name: name.into(),
         priority: 0,
@@ -161,9 +161,9 @@ fn the_person_that_it_is_to_be_and_the_rules_of_a_skill_hold() {
     let layers = vec![of("role", "You are a harbour master.", true), of(TEXTS, OWNER, false), of("skill", rule, false)];
     turn.assembled(Assembly { layers, ..Assembly::default() }, Vec::new(), Vec::new(), &Guards::default());
     let Step::Reply(reply) = turn.next() else { panic!("{:?}", turn.next()) };
-    assert!(reply.prompt.turns[0].text.starts_with("You are a harbour master.\n\n"), "{reply:?}");
+    assert!(reply.prompt.messages[0].text.starts_with("You are a harbour master.\n\n"), "{reply:?}");
     assert!(
-        reply.prompt.turns.last().unwrap().text.contains("\n\nRules for the answer:\nName boats in capitals.\n\n"),
+        reply.prompt.messages.last().unwrap().text.contains("\n\nRules for the answer:\nName boats in capitals.\n\n"),
         "{reply:?}"
     );
 }

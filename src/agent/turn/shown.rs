@@ -71,7 +71,7 @@ pub(super) fn show(prompt: &mut Prompt) {
         }
     }
     // the same for everyone who asks: an engine may keep it
-    prompt.stable_turns = prompt.turns.len();
+    prompt.stable_messages = prompt.messages.len();
 }
 
 #[cfg(test)]

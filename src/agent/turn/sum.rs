@@ -1,7 +1,7 @@
 //! A summary of steps that fall out of the prompt, written by a model where that is asked for: what it is asked, and what
 //! becomes of its lines.
 
-use super::{Entry, Fitting, Strategy, Turn, prompt_tokens};
+use super::{AgentRun, Entry, Fitting, Strategy, prompt_tokens};
 use crate::assemble::ProviderRequest;
 use caro_model::{Prompt, Role, Shape};
 use caro_policy::compress;
@@ -42,7 +42,7 @@ pub fn lines(most: usize, characters: usize) -> Shape {
     ))
 }
 
-impl Turn {
+impl AgentRun {
     /// The steps that the prompt of the next decision has to lose, where a model is to sum them up; nothing where none
     /// are. `limit` is what a prompt may have, `window` what the model has for prompt and text, tokens.
     pub fn falls_out(
@@ -98,7 +98,7 @@ impl Turn {
         prompt
     }
 
-    /// Takes the summary of steps that fall out: [`Turn::fit`] takes these out.
+    /// Takes the summary of steps that fall out: [`AgentRun::fit`] takes these out.
     pub fn sum_up(&mut self, falling: &Falling, text: &str) {
         for entry in &mut self.entries[..falling.upto] {
             if let Entry::Observation { brief, .. } = entry {

@@ -33,9 +33,9 @@ fn guards() -> Guards {
     Guards::new(all, &[])
 }
 
-fn turn(max_steps: u32) -> Turn {
+fn turn(max_steps: u32) -> AgentRun {
     let mut turn =
-        Turn::new(Task { batch: 3, place: "Folder: /w".into(), ..task("count the errors in app.log", max_steps) });
+        AgentRun::new(Task { batch: 3, place: "Folder: /w".into(), ..task("count the errors in app.log", max_steps) });
     let layer =
         |name: &str, trusted| Layer { name: name.into(), priority: 0, text: format!("the {name}"), tokens: 2, trusted };
     let assembly = Assembly { layers: vec![layer("persona", true), layer("memory", false)], ..Assembly::default() };
@@ -44,11 +44,11 @@ fn turn(max_steps: u32) -> Turn {
     turn
 }
 
-fn say(turn: &mut Turn, text: &str) {
+fn say(turn: &mut AgentRun, text: &str) {
     turn.decided(text, Finish::Stop, Tokens { request: 10, cached: 0, response: 5 }, &guards());
 }
 
-fn act(turn: &mut Turn, outcome: Outcome, text: &str) {
+fn act(turn: &mut AgentRun, outcome: Outcome, text: &str) {
     let Step::Act(calls) = turn.next() else { panic!("{:?}", turn.next()) };
     let settled: Vec<ToolResult> = calls
         .into_iter()
@@ -57,7 +57,7 @@ fn act(turn: &mut Turn, outcome: Outcome, text: &str) {
     turn.acted(&settled, &StepObservation::default(), &guards());
 }
 
-fn done(turn: &mut Turn) -> Report {
+fn done(turn: &mut AgentRun) -> Report {
     assert_eq!(turn.next(), Step::Reflect);
     let (end, response) = turn.end().map(|(e, r)| (e.clone(), r.to_owned())).unwrap();
     let reflection = reflect(&turn.task().text, &response, &end, turn.state());
@@ -66,8 +66,8 @@ fn done(turn: &mut Turn) -> Report {
     *report
 }
 
-fn last_user(turn: &Turn) -> String {
-    turn.prompt().turns.last().unwrap().text.clone()
+fn last_user(turn: &AgentRun) -> String {
+    turn.prompt().messages.last().unwrap().text.clone()
 }
 
 const READ: &str = "Thought: look\nAction: read {\"path\": \"app.log\"}";
@@ -87,9 +87,9 @@ fn b3_limits_that_are_given_are_honoured_and_never_none() {
 fn a_run_from_its_beginning_to_its_report() {
     let mut turn = turn(6);
     let prompt = turn.prompt();
-    assert_eq!(prompt.turns[0].text, "the persona");
+    assert_eq!(prompt.messages[0].text, "the persona");
     assert!(
-        prompt.turns[1]
+        prompt.messages[1]
             .text
             .starts_with("<recalled_memories>\nthe memory\n</recalled_memories>\n\nFolder: /w\n\nTask: count")
     );
@@ -106,11 +106,11 @@ fn a_run_from_its_beginning_to_its_report() {
 #[test]
 fn each_prompt_extends_the_one_before() {
     let mut turn = turn(9);
-    let mut before = turn.prompt().turns;
+    let mut before = turn.prompt().messages;
     for name in ["a", "b", "c"] {
         say(&mut turn, &READ.replace("app.log", name));
         act(&mut turn, Outcome::Succeeded, name);
-        let now = turn.prompt().turns;
+        let now = turn.prompt().messages;
         assert_eq!(now[..before.len()], before);
         before = now;
     }
@@ -306,7 +306,7 @@ fn fitting() -> impl Strategy<Value = Fitting> {
 }
 
 /// A turn with five steps behind it.
-fn long() -> Turn {
+fn long() -> AgentRun {
     let mut turn = turn(9);
     for name in ["a", "b", "c", "d", "e"] {
         say(&mut turn, &READ.replace("app.log", name));
@@ -323,7 +323,7 @@ fn a_conversation_is_shortened_as_it_is_said() {
         let mut turn = long();
         let what = turn.fit(limit, &Fitting { mode, strategy, ..Fitting::default() }, &count);
         let prompt = turn.prompt();
-        (what.map(|w| (w.before, w.strategy)), prompt.turns.len(), prompt.turns[1].text.clone())
+        (what.map(|w| (w.before, w.strategy)), prompt.messages.len(), prompt.messages[1].text.clone())
     };
     use fit::{Mode as When, Strategy as How};
     assert_eq!(fitted(When::Off, How::Truncate, 10).0, None);
@@ -352,31 +352,31 @@ fn b5_what_falls_out_is_summed_up_by_a_model_or_goes() {
     assert!(turn.falls_out(limit, limit, &Fitting::default(), &count).is_none(), "only where it is asked for");
     let mut failed = turn.clone();
     let falling = turn.falls_out(limit, limit, &how, &count).unwrap();
-    let asked = &falling.errand.prompt.turns[1].text;
+    let asked = &falling.errand.prompt.messages[1].text;
     assert!(asked.contains("<steps>") && asked.contains("the text of a") && asked.contains("the text of c"), "{asked}");
     assert!(!asked.contains("the text of d"), "what stays is not summed up: {asked}");
     turn.sum_up(&falling, "- a, b and c were read");
     assert_eq!(turn.fit(limit, &how, &count).unwrap().strategy, "summary");
-    let told = turn.prompt().turns[1].text.clone();
+    let told = turn.prompt().messages[1].text.clone();
     assert!(
         told.contains("[CONTEXT SUMMARY] What was done before:\n<observations>\n- a, b and c were read\n"),
         "{told}"
     );
-    assert!(!told.contains("the text of") && turn.prompt().turns.len() == 6, "{told}");
+    assert!(!told.contains("the text of") && turn.prompt().messages.len() == 6, "{told}");
     assert!(turn.falls_out(limit, limit, &how, &count).is_none(), "once");
     // the next summary has the one before
     say(&mut turn, &READ.replace("app.log", "f"));
     act(&mut turn, Outcome::Succeeded, "the text of f");
     let falling = turn.falls_out(limit, limit, &how, &count).unwrap();
-    let asked = &falling.errand.prompt.turns[1].text;
+    let asked = &falling.errand.prompt.messages[1].text;
     assert!(asked.contains("- a, b and c were read") && asked.contains("the text of d"), "{asked}");
     assert!(!asked.contains("the text of c"), "{asked}");
     // without one they go, and the one before stays
     assert_eq!(failed.fit(limit, &how, &count).unwrap().strategy, "drop");
-    assert!(failed.prompt().turns[1].text.ends_with("[CONTEXT SUMMARY] 3 earlier steps are not shown."));
+    assert!(failed.prompt().messages[1].text.ends_with("[CONTEXT SUMMARY] 3 earlier steps are not shown."));
     let truncate = Fitting { strategy: fit::Strategy::Truncate, ..how };
     turn.fit(limit, &truncate, &count).unwrap();
-    let told = turn.prompt().turns[1].text.clone();
+    let told = turn.prompt().messages[1].text.clone();
     assert!(told.contains("- a, b and c were read\n- (1 later steps are not shown)"), "{told}");
 }
 
@@ -415,8 +415,8 @@ fn however_little_room_there_is_what_is_not_listed_cannot_be_called() {
             turn.fit(limit, &Fitting::default(), &count);
             let Step::Decide(decide) = turn.next() else { panic!("{:?}", turn.next()) };
             let Decide { prompt, shape: Shape::Lark(grammar), .. } = *decide else { panic!("no grammar") };
-            assert_eq!(prompt.turns[0].text, "the persona\n\nthe tools", "at {limit}");
-            let listed = prompt.turns.iter().any(|turn| turn.text.contains("- read_artifact: "));
+            assert_eq!(prompt.messages[0].text, "the persona\n\nthe tools", "at {limit}");
+            let listed = prompt.messages.iter().any(|turn| turn.text.contains("- read_artifact: "));
             assert_eq!(grammar.contains("\"read_artifact \""), listed, "at {limit}");
             assert!(grammar.contains("\"read \""), "at {limit}");
             listed
@@ -441,17 +441,17 @@ proptest! {
             say(&mut turn, READ);
             act(&mut turn, Outcome::Succeeded, words);
             let prompt = turn.prompt();
-            let text = &prompt.turns.last().unwrap().text;
+            let text = &prompt.messages.last().unwrap().text;
             let fences = (text.matches("</observation>").count(), text.matches("</observations>").count());
-            let closes = prompt.turns[1].text.matches("</recalled_memories>").count();
+            let closes = prompt.messages[1].text.matches("</recalled_memories>").count();
             // the same once it is an old step, in a line of its own
             say(&mut turn, READ);
             act(&mut turn, Outcome::Succeeded, "plain");
             let steps = Fitting { mode: super::Mode::SlidingWindow(1), ..Fitting::default() };
             turn.fit(10_000, &steps, &|text| text.len());
-            let folded = turn.prompt().turns[1].text.clone();
+            let folded = turn.prompt().messages[1].text.clone();
             let told = folded.split("[CONTEXT SUMMARY]").last().unwrap().matches("</observations>").count();
-            let roles: Vec<_> = prompt.turns.iter().map(|turn| turn.role).collect();
+            let roles: Vec<_> = prompt.messages.iter().map(|turn| turn.role).collect();
             (roles, fences, closes, told, folded.ends_with("</observations>"), prompt.prefill)
         };
         prop_assert_eq!(shape(&words), shape("plain"));
@@ -474,7 +474,7 @@ proptest! {
             turn.fit(limit, &fitting, &count);
             // a stored turn is the same turn
             let stored = serde_json::to_string(&turn).unwrap();
-            prop_assert_eq!(&serde_json::from_str::<Turn>(&stored).unwrap(), &turn);
+            prop_assert_eq!(&serde_json::from_str::<AgentRun>(&stored).unwrap(), &turn);
             let Step::Decide(decide) = turn.next() else { break };
             prop_assert!(prompt_tokens(&decide.prompt, &count) <= limit);
             decisions += 1;
@@ -512,7 +512,7 @@ proptest! {
         for what in script {
             let shortened = turn.fit(limit, &fitting, &count);
             let Step::Decide(decide) = turn.next() else { break };
-            let now = decide.prompt.turns.clone();
+            let now = decide.prompt.messages.clone();
             if shortened.is_none() {
                 prop_assert!(now.len() >= before.len() && now[..before.len()] == before[..]);
             }

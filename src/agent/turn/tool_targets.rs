@@ -1,7 +1,7 @@
 //! Parts that say who is to do them: a server of tools, or helpers. Left to choose among all tools, a small model takes those
 //! that it knows best, and calls `shell` where the person wants another to be asked.
 
-use super::Turn;
+use super::AgentRun;
 use super::progress::TRIES;
 use crate::action::ActionSet;
 use crate::plan::who;
@@ -12,7 +12,7 @@ use caro_intent::Kind;
 /// Shows a file that the task names: what a server is to be told may be in it.
 const READ: &str = "read";
 
-impl Turn {
+impl AgentRun {
     /// Whose tools the part wants, unless they have failed often enough: those that it names, and where a first way came to
     /// nothing, a server's that are about the same.
     pub(super) fn meant(&self, part: &str) -> Option<&Provider> {

@@ -7,13 +7,13 @@ use caro_base::id;
 use serde_json::json;
 
 /// A led turn with our own tools and one of the server `archive`; `files` is how the files begin that the task names.
-fn turn(task: &str, files: &str) -> Turn {
+fn turn(task: &str, files: &str) -> AgentRun {
     with(task, files, &["archive.read"])
 }
 
 /// The same with these tools of the server.
-fn with(task: &str, files: &str, theirs: &[&str]) -> Turn {
-    let mut turn = Turn::new(super::tests::task(task, 12));
+fn with(task: &str, files: &str, theirs: &[&str]) -> AgentRun {
+    let mut turn = AgentRun::new(super::tests::task(task, 12));
     let text = || json!({"type": "string"});
     let tool = |name: &str| ToolSpec::new(name, "does.", json!({"path": text(), "content": text()}), &["path"]);
     let shell = ToolSpec::new("shell", "runs.", json!({"command": text()}), &["command"]);
@@ -29,20 +29,20 @@ fn with(task: &str, files: &str, theirs: &[&str]) -> Turn {
     turn
 }
 
-fn offered(turn: &Turn) -> Vec<String> {
+fn offered(turn: &AgentRun) -> Vec<String> {
     let Step::Decide(decide) = turn.next() else { panic!("{:?}", turn.next()) };
     decide.actions.names().into_iter().map(str::to_owned).collect()
 }
 
 /// The model calls a tool, and this comes of it.
-fn call(turn: &mut Turn, tool: &str, outcome: Outcome, text: &str) {
+fn call(turn: &mut AgentRun, tool: &str, outcome: Outcome, text: &str) {
     let wrote = format!("Thought: x\nAction: {tool} {{\"path\": \"a\"}}");
     turn.decided(&wrote, Finish::Stop, TOKENS, &Guards::default());
     done(turn, outcome, text);
 }
 
 /// What comes of the call that is to be made; the call.
-fn done(turn: &mut Turn, outcome: Outcome, text: &str) -> Call {
+fn done(turn: &mut AgentRun, outcome: Outcome, text: &str) -> Call {
     let Step::Act(calls) = turn.next() else { panic!("{:?}", turn.next()) };
     let opaque = calls[0].tool.starts_with("archive");
     let call = Call { effects: Effects { opaque, ..Effects::default() }, ..calls[0].clone() };

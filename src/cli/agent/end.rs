@@ -6,7 +6,7 @@ use crate::{Cx, Exit, Failure, Outcome};
 use caro_agent::guard::LIMIT;
 use caro_agent::harness::Prepared;
 use caro_agent::reflect::{OBJECTIVE, Reflection};
-use caro_agent::turn::{Report, Turn, own_words};
+use caro_agent::turn::{AgentRun, Report, own_words};
 
 /// What a run's end means to a program.
 pub fn exit_of(report: &Report) -> Exit {
@@ -89,7 +89,7 @@ pub(super) fn told(report: &Report, drive: &Drive, cx: &Cx) -> Outcome {
 }
 
 /// Tells that a run was stopped, and a program what it was until then.
-pub(super) fn stopped(run: &Prepared<'_>, turn: &Turn, drive: &Drive, cx: &Cx) -> Outcome {
+pub(super) fn stopped(run: &Prepared<'_>, turn: &AgentRun, drive: &Drive, cx: &Cx) -> Outcome {
     let report = so_far(run, turn);
     if drive.json {
         // whoever reads may have been ended by the same Ctrl-C: that is no other end
@@ -100,7 +100,7 @@ pub(super) fn stopped(run: &Prepared<'_>, turn: &Turn, drive: &Drive, cx: &Cx) -
 }
 
 /// A report of a run that was stopped. Nobody has looked back on it yet, and nobody vouches for anything.
-fn so_far(run: &Prepared<'_>, turn: &Turn) -> Report {
+fn so_far(run: &Prepared<'_>, turn: &AgentRun) -> Report {
     let task = turn.task();
     let resume = format!("`caro resume {}` goes on", task.run);
     Report {

@@ -23,7 +23,7 @@ use super::forge::Examples;
 use super::ui::in_line;
 use super::wire::Wants;
 use super::{Cx, Exit, Failure, Outcome};
-use caro_agent::Turn;
+use caro_agent::AgentRun;
 use caro_agent::blueprint::Blueprint;
 use caro_agent::harness::Prepared;
 use caro_agent::plan::{self, Plan, Source};
@@ -141,20 +141,20 @@ fn work(args: &Args, cx: &Cx) -> Outcome {
     };
     let (task, mut run) = prepared()?;
     let new = |task| match args.plan {
-        Planner::Heuristic => Turn::new(task),
+        Planner::Heuristic => AgentRun::new(task),
         // a number that the person gave holds
-        Planner::Model => Turn::new(task).planned_by_model(args.max_steps.map_or(plan::CAP, |_| max_steps)),
+        Planner::Model => AgentRun::new(task).planned_by_model(args.max_steps.map_or(plan::CAP, |_| max_steps)),
     };
     if looks {
         run.recall_read()?;
-        return show(&run, Turn::new(task.clone()), &new(task), args.explain, cx);
+        return show(&run, AgentRun::new(task.clone()), &new(task), args.explain, cx);
     }
     let limited = |task| {
         let mut turn = new(task);
         turn.limit(args.drive.limits(Limits::default()));
         turn
     };
-    let begun = |run: &mut Prepared<'_>, turn: Turn| {
+    let begun = |run: &mut Prepared<'_>, turn: AgentRun| {
         wire::begin(run, &turn, cx.interrupt().cancel(), cx)?;
         run.recall_read()?;
         wire::keep_model(&harness, &turn.task().run, &args.drive, cx)?;
@@ -192,7 +192,7 @@ fn plan_only(plan: &Plan, max_steps: u32, json: bool, cx: &Cx) -> Outcome {
 
 /// Assembles the first prompt and shows it, behind that for a plan where a model is to make one, or how it came about. The
 /// model is not asked.
-fn show(run: &Prepared<'_>, turn: Turn, planned: &Turn, explain: bool, cx: &Cx) -> Outcome {
+fn show(run: &Prepared<'_>, turn: AgentRun, planned: &AgentRun, explain: bool, cx: &Cx) -> Outcome {
     let asks = needs_knowledge(&turn.task().text);
     let runtime = run.runtime(1, Vec::new(), None);
     let (turn, assembly) = runtime.preview(turn);
@@ -228,14 +228,14 @@ fn show(run: &Prepared<'_>, turn: Turn, planned: &Turn, explain: bool, cx: &Cx) 
     for (name, why) in &assembly.failed {
         cx.ui.warn(&format!("{name} is left out: {why}"));
     }
-    let plan = plan.map(|ask| ask.prompt.turns).unwrap_or_default();
+    let plan = plan.map(|ask| ask.prompt.messages).unwrap_or_default();
     let whose = |for_plan: bool| move |said| (said, if for_plan { " (planner)" } else { "" });
     let first = match turn.next() {
         Step::Reply(reply) => reply.prompt,
         Step::Draft(text) => text.prompt,
         _ => turn.prompt(),
     };
-    for (said, whose) in plan.into_iter().map(whose(true)).chain(first.turns.into_iter().map(whose(false))) {
+    for (said, whose) in plan.into_iter().map(whose(true)).chain(first.messages.into_iter().map(whose(false))) {
         let role = match said.role {
             caro_model::Role::System => "system",
             caro_model::Role::User => "user",
@@ -247,13 +247,13 @@ fn show(run: &Prepared<'_>, turn: Turn, planned: &Turn, explain: bool, cx: &Cx) 
 }
 
 /// Drives a run and tells how it ended.
-fn drive(run: &Prepared<'_>, turn: Turn, first_event: u64, drive: &Drive, cx: &Cx) -> Outcome {
+fn drive(run: &Prepared<'_>, turn: AgentRun, first_event: u64, drive: &Drive, cx: &Cx) -> Outcome {
     let driven = driven(run, turn, first_event, drive, cx)?;
     ended(run, driven, drive, cx)
 }
 
 /// Drives a run.
-fn driven(run: &Prepared<'_>, turn: Turn, first_event: u64, drive: &Drive, cx: &Cx) -> Result<Driven, Failure> {
+fn driven(run: &Prepared<'_>, turn: AgentRun, first_event: u64, drive: &Drive, cx: &Cx) -> Result<Driven, Failure> {
     view::while_shown(cx, drive.shows(), drive.verbose(), |signals| {
         let runtime = run.runtime(first_event, vec![signals.sink()], signals.approver(cx.ui.can_ask_at_terminal()));
         Ok::<_, Failure>(cx.runtime()?.block_on(runtime.run(turn)))

@@ -11,7 +11,7 @@ use caro_agent::store::{FILE, Store, StoreError};
 use caro_agent::suggest::{CommandSuggester, Suggester};
 use caro_agent::tools::{self, ManualSource, Shell};
 use caro_agent::workspace::{Place, Workspace, Workspaces};
-use caro_agent::{Registry, Turn, subagent};
+use caro_agent::{AgentRun, Registry, subagent};
 use caro_command::Recipe;
 use caro_documents::Librarian;
 use caro_host::ExecutionContext;
@@ -205,7 +205,7 @@ pub fn assemble(
 ///
 /// # Errors
 /// If it cannot be written down, or Ctrl-C ends the wait.
-pub fn begin(run: &Prepared<'_>, turn: &Turn, cancel: &Cancel, cx: &Cx) -> Result<(), Failure> {
+pub fn begin(run: &Prepared<'_>, turn: &AgentRun, cancel: &Cancel, cx: &Cx) -> Result<(), Failure> {
     let begun = run.begin(turn, |other| cx.ui.note(&format!("waiting for {other} of this session to end")));
     match begun {
         // that the other one is still there is no news

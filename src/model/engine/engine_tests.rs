@@ -236,7 +236,7 @@ fn the_bench_measures_something() {
     // 512 tokens of prompt need all of the window.
     options.context = 600;
     let mut prompt = Prompt::system("list the users in the system");
-    prompt.stable_turns = 1;
+    prompt.stable_messages = 1;
     prompt.push(Role::User, "hello, list the users");
     let answers = [(prompt.clone(), "list the users in the system".to_owned()), (prompt, String::new())];
     let report = bench(file.path(), &options, 1, &answers).unwrap();

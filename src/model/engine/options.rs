@@ -47,7 +47,7 @@ pub struct Options {
     pub tier: Option<Tier>,
     /// The most tokens of prompt and completion together; at most what the model was trained for.
     pub context: usize,
-    /// Folder for the state of prompts' stable beginnings ([`crate::Prompt::stable_turns`]), made if it is not
+    /// Folder for the state of prompts' stable beginnings ([`crate::Prompt::stable_messages`]), made if it is not
     /// there; nothing is kept if `None`. A cache: whatever is wrong with it is silently computed again.
     pub state_dir: Option<PathBuf>,
     /// Guess at tokens and compute several at once where that pays: the same text in less time.

@@ -240,7 +240,7 @@ fn open(model: &Path, folder: Option<&Path>) -> Engine {
 fn request(text: &str, shape: Shape) -> Request {
     let mut prompt = Prompt::system("You know every shell. Answer with one command.");
     prompt.push(Role::User, "list the files here").push(Role::Assistant, "ls -l");
-    prompt.stable_turns = 3;
+    prompt.stable_messages = 3;
     prompt.push(Role::User, text);
     Request { prompt, shape, sampling: Sampling::GREEDY, max_tokens: 8, cancel: Cancel::new() }
 }
@@ -288,10 +288,10 @@ fn answers_do_not_depend_on_history(model: &Path) {
         ask(&resident, &request("show the users in this system and in that one", shape.clone()));
         same("after one like it", stable, ask(&resident, &wanted));
         let mut other = request("show the users in this system", shape.clone());
-        other.prompt.stable_turns = 0;
+        other.prompt.stable_messages = 0;
         ask(&resident, &other);
         same("after one without stable turns", stable, ask(&resident, &wanted));
-        other.prompt.turns.remove(0);
+        other.prompt.messages.remove(0);
         ask(&resident, &other);
         same("after one with nothing in common", stable, ask(&resident, &wanted));
         let cancelled = request("show", shape);
@@ -313,10 +313,10 @@ fn adapters_are_not_mixed(model: &Path, adapters: [&AdapterOptions; 2]) {
         let options = Options { device: Device::Cpu, state_dir, adapter, ..Options::default() };
         Engine::open(model, "prefix", &options).unwrap()
     };
-    for stable_turns in [3, 0] {
+    for stable_messages in [3, 0] {
         let wanted = |adapted: bool, text: &str| {
             let mut request = request(text, Shape::Text { stop: vec![] });
-            (request.prompt.stable_turns, request.prompt.adapted) = (stable_turns, adapted);
+            (request.prompt.stable_messages, request.prompt.adapted) = (stable_messages, adapted);
             request
         };
         let text = "show the users in this system";
@@ -332,12 +332,16 @@ fn adapters_are_not_mixed(model: &Path, adapters: [&AdapterOptions; 2]) {
             let request = wanted(which > 0, text);
             let completion = ask(engine, &request);
             assert_eq!(completion.usage.adapted, which > 0, "{what}");
-            if stable_turns > 0 {
+            if stable_messages > 0 {
                 assert_eq!(completion.tokens, expected[which], "{what}");
             }
             // how a batch is rounded depends on its length, and without stable turns it begins anywhere
             let bytes = |tokens: &[Token]| tokens.iter().map(|token| token.bytes.clone()).collect::<Vec<_>>();
-            assert_eq!(bytes(&completion.tokens), bytes(&expected[which]), "{what} with {stable_turns} stable turns");
+            assert_eq!(
+                bytes(&completion.tokens),
+                bytes(&expected[which]),
+                "{what} with {stable_messages} stable turns"
+            );
             let sampled = engine.sample(&request, 2).unwrap();
             assert_eq!(sampled[0].text, completion.text, "{what}, sampled");
             completion.usage.cached_tokens
@@ -353,7 +357,7 @@ fn adapters_are_not_mixed(model: &Path, adapters: [&AdapterOptions; 2]) {
             ask(&residents[0], &other);
             let fresh = open(Some(folder.path()), if which == 0 { None } else { Some(adapters[which - 1]) });
             let cached = same(&fresh, which, "a fresh engine");
-            assert_eq!(cached > 0, stable_turns > 0, "what is on disk is used");
+            assert_eq!(cached > 0, stable_messages > 0, "what is on disk is used");
         }
         // without an adapter to be had, a prompt that asks for it is answered all the same
         let without = ask(&open(Some(folder.path()), None), &wanted(true, text));

@@ -112,7 +112,7 @@ fn compare(plain: &Engine, guessing: &Engine, request: &Request) -> (usize, usiz
 fn ask(text: &str, shape: &Shape, max_tokens: usize, sampling: Sampling) -> Request {
     let mut prompt = Prompt::system("list the users in the system, and then the files");
     prompt.push(Role::User, "hello 123 the inst").push(Role::Assistant, "abc ls -la --the");
-    prompt.stable_turns = 3;
+    prompt.stable_messages = 3;
     prompt.push(Role::User, text);
     Request { prompt, shape: shape.clone(), sampling, max_tokens, cancel: Cancel::new() }
 }

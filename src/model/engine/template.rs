@@ -38,7 +38,7 @@ pub(super) enum Template {
 pub(super) struct Encoded {
     /// The whole prompt, up to where the model goes on.
     pub ids: Vec<u32>,
-    /// How many of them belong to [`Prompt::stable_turns`].
+    /// How many of them belong to [`Prompt::stable_messages`].
     pub stable: usize,
     /// See [`Prompt::adapted`].
     pub adapted: bool,
@@ -92,7 +92,7 @@ impl Template {
             }
             return Encoded { ids, stable, adapted: prompt.adapted };
         }
-        for (i, turn) in prompt.turns.iter().enumerate() {
+        for (i, turn) in prompt.messages.iter().enumerate() {
             self.open(turn.role, &turn.pieces(), tokenizer, &mut ids);
             match *self {
                 Self::ChatMl { end, .. } => {
@@ -101,7 +101,7 @@ impl Template {
                 }
                 Self::Llama3 { end, .. } => ids.push(end),
             }
-            if i + 1 == prompt.stable_turns {
+            if i + 1 == prompt.stable_messages {
                 stable = ids.len();
             }
         }
@@ -206,7 +206,7 @@ mod tests {
         let mut prompt = Prompt::system("be brief");
         prompt.push(Role::User, "hi");
         prompt.prefill = "sure: ".into();
-        prompt.stable_turns = 1;
+        prompt.stable_messages = 1;
         let encoded = template.encode(&prompt, &tokenizer);
         assert_eq!(
             spell(&tokenizer, &encoded.ids),
@@ -305,9 +305,9 @@ mod tests {
         let template = Template::detect(CHATML, &tokenizer).unwrap();
         let mut prompt = Prompt::default();
         prompt.push(Role::User, "call <tool_call> it").push(Role::Assistant, "");
-        prompt.turns[1].blocks = vec!["a <tool_call> b".into()];
+        prompt.messages[1].blocks = vec!["a <tool_call> b".into()];
         prompt.push(Role::User, "");
-        prompt.turns[2].blocks = vec!["<tool_call>\n</tool_call>".into()];
+        prompt.messages[2].blocks = vec!["<tool_call>\n</tool_call>".into()];
         prompt.opening = Opening::Call;
         let ids = template.encode(&prompt, &tokenizer).ids;
         let call = tokenizer.reserved("<tool_call>").unwrap();

@@ -16,7 +16,7 @@ pub(super) const VERSION: &str = "2023-06-01";
 pub(super) fn body(model: &str, request: &Request, level: Level, objection: Option<(&str, &str)>) -> Value {
     let mut system = Vec::new();
     let mut messages: Vec<Value> = Vec::new();
-    for turn in request.prompt.turns.iter().filter(|turn| !turn.text.trim().is_empty()) {
+    for turn in request.prompt.messages.iter().filter(|turn| !turn.text.trim().is_empty()) {
         match turn.role {
             Role::System => system.push(turn.text.as_str()),
             Role::User => messages.push(json!({"role": "user", "content": turn.text})),

@@ -36,7 +36,7 @@ impl Level {
 /// The body of a request. `objection` is what was wrong with the last answer.
 pub(super) fn body(model: &str, request: &Request, level: Level, objection: Option<(&str, &str)>) -> Value {
     let mut messages: Vec<Value> = Vec::new();
-    for turn in &request.prompt.turns {
+    for turn in &request.prompt.messages {
         let role = match turn.role {
             Role::System => "system",
             Role::User => "user",

@@ -336,7 +336,7 @@ mod tests {
     #[test]
     fn a_request_crosses_with_its_deadline() {
         let mut prompt = Prompt::system("s");
-        prompt.push(Role::User, "u").stable_turns = 1;
+        prompt.push(Role::User, "u").stable_messages = 1;
         prompt.adapted = true;
         let cancel = Cancel::new().with_deadline(Instant::now() + Duration::from_secs(60));
         let request = Request {

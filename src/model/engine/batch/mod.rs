@@ -294,7 +294,7 @@ impl Model for BatchedEngine {
     }
 
     fn generate(&self, request: &Request, on: &mut dyn FnMut(&str) -> Flow) -> Result<Completion, ModelError> {
-        if request.prompt.adapted || request.prompt.stable_turns > 0 {
+        if request.prompt.adapted || request.prompt.stable_messages > 0 {
             return self.engine.generate(request, on);
         }
         self.complete(&self.engine.language(), request, on)

@@ -117,7 +117,7 @@ fn an_engine_without_room_for_others_answers_alone() {
 fn prompts_whose_beginning_is_kept_go_through_the_engine() {
     let batched = batched(2);
     let mut request = request("hi", free());
-    request.prompt.stable_turns = 1;
+    request.prompt.stable_messages = 1;
     let (alone, here) = (run(&*engine(), &request), run(&batched, &request));
     assert_eq!(alone.text, here.text);
 }

@@ -3,7 +3,7 @@
 use super::super::Problem;
 use super::fields::{Fields, unsupported, wrong};
 use super::tools::{self, Tools};
-use caro_model::{Opening, Prompt, Role, Turn};
+use caro_model::{Message, Opening, Prompt, Role};
 use serde_json::{Value, json};
 
 /// The most messages of a conversation.
@@ -43,7 +43,7 @@ pub fn prompt(fields: &Fields<'_>, tools: &Tools) -> Result<Prompt, Problem> {
                 } else {
                     String::new()
                 };
-                prompt.turns.push(Turn { role: Role::Assistant, text, blocks });
+                prompt.messages.push(Message { role: Role::Assistant, text, blocks });
                 open.extend(ids);
             }
             "tool" => {
@@ -57,9 +57,9 @@ pub fn prompt(fields: &Fields<'_>, tools: &Tools) -> Result<Prompt, Problem> {
                 open.remove(at);
                 let result = content(&message)?;
                 // results that follow one another are one turn
-                match prompt.turns.last_mut() {
+                match prompt.messages.last_mut() {
                     Some(turn) if was_result => turn.blocks.push(result),
-                    _ => prompt.turns.push(Turn { role: Role::User, text: String::new(), blocks: vec![result] }),
+                    _ => prompt.messages.push(Message { role: Role::User, text: String::new(), blocks: vec![result] }),
                 }
             }
             "function" => return Err(unsupported(&message.name("role"), "use `tool`")),
@@ -68,10 +68,10 @@ pub fn prompt(fields: &Fields<'_>, tools: &Tools) -> Result<Prompt, Problem> {
         was_result = is_result;
     }
     if !tools.offered().is_empty() {
-        if prompt.turns.first().is_none_or(|turn| turn.role != Role::System) {
-            prompt.turns.insert(0, Turn { role: Role::System, text: String::new(), blocks: Vec::new() });
+        if prompt.messages.first().is_none_or(|turn| turn.role != Role::System) {
+            prompt.messages.insert(0, Message { role: Role::System, text: String::new(), blocks: Vec::new() });
         }
-        if let Some(turn) = prompt.turns.first_mut() {
+        if let Some(turn) = prompt.messages.first_mut() {
             turn.blocks = tools.signatures();
         }
     }
@@ -144,7 +144,7 @@ mod tests {
             {"role": "user", "content": "<|im_start|>"},
         ]});
         let prompt = read(body).unwrap();
-        let turns: Vec<(Role, &str)> = prompt.turns.iter().map(|turn| (turn.role, turn.text.as_str())).collect();
+        let turns: Vec<(Role, &str)> = prompt.messages.iter().map(|turn| (turn.role, turn.text.as_str())).collect();
         use Role::{Assistant, System, User};
         assert_eq!(
             turns,
@@ -170,7 +170,7 @@ mod tests {
             {"role": "user", "content": "Thanks."},
         ]});
         let prompt = read(body.clone()).unwrap();
-        let [system, _, calls, results, thanks] = prompt.turns.as_slice() else { panic!("{prompt:?}") };
+        let [system, _, calls, results, thanks] = prompt.messages.as_slice() else { panic!("{prompt:?}") };
         assert!(system.role == Role::System && system.text.is_empty() && system.blocks[0].contains(r#""name": "now""#));
         assert_eq!(
             calls.blocks,
@@ -181,7 +181,7 @@ mod tests {
         body["tool_choice"] = json!("required");
         assert_eq!(read(body.clone()).unwrap().opening, Opening::Call);
         body["tool_choice"] = json!("none");
-        assert!(read(body).unwrap().turns[0].blocks.is_empty(), "what may not be called is not shown");
+        assert!(read(body).unwrap().messages[0].blocks.is_empty(), "what may not be called is not shown");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! ```text
 //! Decide (iteration 1) -> Inspect -> clean and sure?  -> Done
 //!                                 -> a mechanical fix -> Inspect -> better? keep it
-//!                                 -> a second view?   Ask the model in its other way, the surer of the two stays
+//!                                 -> a second view?   CommandRequest the model in its other way, the surer of the two stays
 //!                                 -> another system's? Decide (iteration 2, told what is written here instead) -> Inspect
 //!                                 -> faulty or unsure? Sample others, the likeliest stays
 //!                                 -> still faulty?    Decide (iteration 2, continues the prompt) -> Inspect -> better? keep it
@@ -14,7 +14,7 @@
 //! writes the same again, and what it is shown of it takes longer to read than four others take to write
 //! (`benches/records/2026-11-22-everyday.md`).
 
-use super::answer::{Ask, FewShot, History, Refine, View};
+use super::answer::{CommandRequest, FewShot, History, Refine, View};
 use super::checks::{in_place, prose, saved, syntax, weight};
 use super::reply::{self, Reply};
 use super::{confidence, prompt};
@@ -83,7 +83,7 @@ impl Draft {
 /// What to do next.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
-    /// Ask the model.
+    /// CommandRequest the model.
     Decide {
         /// Which iteration this is, from 1.
         iteration: u32,
@@ -97,14 +97,14 @@ pub enum Step {
         /// How sure its author was of it.
         confidence: f64,
     },
-    /// Ask the model in its other way, and have its command mended and inspected.
+    /// CommandRequest the model in its other way, and have its command mended and inspected.
     Other {
         /// The prompt of that [`View`].
         prompt: Prompt,
     },
     /// Sample other commands for the first prompt, and choose among them and these.
     Sample {
-        /// The best command so far, and behind it the other view's; none if all that the model wrote is spent.
+        /// The best command so far, and behind it the other view's; none if all that the model wrote is rejected.
         found: Vec<Written>,
         /// The prompt.
         prompt: Prompt,
@@ -166,11 +166,11 @@ pub enum Outcome {
 
 /// The state of one request.
 #[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
-pub struct Turn {
+pub struct RefineLoop {
     request: String,
     before: History,
     /// Commands that are not the answer.
-    spent: Vec<String>,
+    rejected: Vec<String>,
     refine: Refine,
     max_iterations: u32,
     /// How many commands to choose from where the model is unsure.
@@ -188,9 +188,9 @@ pub struct Turn {
     /// Iterations that have begun. Mechanical fixes, however many, are the second one until the model is asked again.
     pub iterations: u32,
     /// How often the model was asked.
-    asked: u32,
+    model_calls: u32,
     /// True if it wrote without coming to an end.
-    lost: bool,
+    truncated: bool,
     /// Fixes tried: no more than [`MENDS`].
     mends: u32,
     prompt: Prompt,
@@ -207,9 +207,9 @@ pub struct Turn {
     tried: Vec<String>,
 }
 
-impl Turn {
+impl RefineLoop {
     /// A request before anything was done about it.
-    pub fn new(ask: &Ask) -> Self {
+    pub fn new(ask: &CommandRequest) -> Self {
         Self {
             candidates: ask.candidates,
             sampled: false,
@@ -222,12 +222,12 @@ impl Turn {
             dialect: ask.dialect,
             request: ask.request.clone(),
             before: ask.before.clone(),
-            spent: ask.spent.clone(),
+            rejected: ask.rejected.clone(),
             refine: ask.refine,
             max_iterations: ask.max_iterations.clamp(1, 3),
             iterations: 0,
-            asked: 0,
-            lost: false,
+            model_calls: 0,
+            truncated: false,
             mends: 0,
             best: None,
             beside: None,
@@ -240,7 +240,7 @@ impl Turn {
 
     /// The first step.
     pub fn begin(&mut self) -> Step {
-        (self.iterations, self.asked) = (1, 1);
+        (self.iterations, self.model_calls) = (1, 1);
         Step::Decide { iteration: 1, prompt: self.prompt.clone() }
     }
 
@@ -254,10 +254,10 @@ impl Turn {
         self.measured = completion.tokens.iter().any(|t| t.logprob.is_some());
         match reply::read(&completion.text) {
             Reply::Command(_) if completion.finish == Finish::Length => {
-                self.lost = true;
+                self.truncated = true;
                 self.settle(time_left)
             }
-            Reply::Command(cmd) if self.spent.contains(&cmd) || self.best.as_ref().is_some_and(|b| b.cmd == cmd) => {
+            Reply::Command(cmd) if self.rejected.contains(&cmd) || self.best.as_ref().is_some_and(|b| b.cmd == cmd) => {
                 self.settle(time_left)
             }
             Reply::Command(cmd) => Step::Inspect { cmd, confidence },
@@ -288,7 +288,7 @@ impl Turn {
                 let next = self.next_fault(&draft, &before).filter(|_| self.mending);
                 self.best = Some(before);
                 if let Some(cmd) = next {
-                    return self.mend(cmd);
+                    return self.fix(cmd);
                 }
                 // what was tried is not better, and trying again would only repeat it
                 if !self.mending {
@@ -310,7 +310,7 @@ impl Turn {
         // a rule that knows the mended command needs no model, and no time
         let known = best.findings.iter().filter_map(|f| f.fix.clone()).find(|fix| self.is_new(fix));
         if let Some(cmd) = known.filter(|_| self.mends < MENDS) {
-            return self.mend(cmd);
+            return self.fix(cmd);
         }
         if let Some(step) = self.other_view(time_left) {
             return step;
@@ -377,11 +377,11 @@ impl Turn {
     /// The next iteration, if the best command deserves one and there is time.
     fn again(&mut self, time_left: bool) -> Option<Step> {
         let best = self.best.clone().filter(|best| reason(self.refine, best).is_some())?;
-        if !time_left || self.asked >= self.max_iterations {
+        if !time_left || self.model_calls >= self.max_iterations {
             return None;
         }
-        self.asked += 1;
-        self.iterations = self.iterations.max(self.asked);
+        self.model_calls += 1;
+        self.iterations = self.iterations.max(self.model_calls);
         let next = prompt::next(self.prompt.clone(), &best.cmd, &self.request, &best.findings, &best.manual);
         self.prompt = next.clone();
         Some(Step::Decide { iteration: self.iterations, prompt: next })
@@ -394,10 +394,10 @@ impl Turn {
 
     /// True for a fix that was neither tried nor told to be of no use.
     fn is_new(&self, fix: &String) -> bool {
-        !self.tried.contains(fix) && !self.spent.contains(fix)
+        !self.tried.contains(fix) && !self.rejected.contains(fix)
     }
 
-    fn mend(&mut self, cmd: String) -> Step {
+    fn fix(&mut self, cmd: String) -> Step {
         self.iterations = self.iterations.max(2);
         self.mends += 1;
         self.mending = true;
@@ -435,7 +435,7 @@ impl Turn {
         self.again(time_left).unwrap_or_else(|| self.done(Outcome::Nothing))
     }
 
-    /// Ends, unless the command is doubtful, or spent, and there is time to look at others.
+    /// Ends, unless the command is doubtful, or rejected, and there is time to look at others.
     fn settle(&mut self, time_left: bool) -> Step {
         if let Some(step) = self.other_view(time_left) {
             return step;
@@ -445,7 +445,7 @@ impl Turn {
             Some(best) if is_broken(&best.findings) => self.measured,
             Some(best) => time_left && best.confidence < SAMPLE_BELOW && self.measured,
             // without one there is no answer at all
-            None => self.lost || !self.spent.is_empty(),
+            None => self.truncated || !self.rejected.is_empty(),
         };
         if is_open && self.may_sample() { self.sample() } else { self.done(Outcome::Nothing) }
     }
@@ -460,7 +460,7 @@ impl Turn {
         self.sampled = true;
         // who is shown a command writes it again, whatever is said of it
         let mut before = self.before.clone();
-        before.said.retain(|said| !self.spent.contains(&said.command));
+        before.said.retain(|said| !self.rejected.contains(&said.command));
         // who has the adapter is doubted by who has the examples
         let (view, few_shot) = (View::Examples, FewShot::Nearest(NEAREST));
         let prompt = prompt::first(&self.request, self.target, self.dialect, view, few_shot, &before);
@@ -544,5 +544,5 @@ fn describe(old: &Draft, new: &Draft) -> String {
 }
 
 #[cfg(test)]
-#[path = "turn_tests.rs"]
+#[path = "refine_loop_tests.rs"]
 mod tests;

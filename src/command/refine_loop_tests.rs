@@ -6,8 +6,8 @@ use caro_model::{Cancel, Token, Usage};
 use caro_shell::{Dialect, Target};
 use std::time::Duration;
 
-fn ask(refine: Refine) -> Ask {
-    Ask {
+fn ask(refine: Refine) -> CommandRequest {
+    CommandRequest {
         request: "list files".into(),
         cwd: "/".into(),
         target: Target::ALL[0].1,
@@ -22,7 +22,7 @@ fn ask(refine: Refine) -> Ask {
         view: View::Examples,
         budget: Duration::from_secs(5),
         before: History::default(),
-        spent: vec![],
+        rejected: vec![],
         cancel: Cancel::new(),
     }
 }
@@ -57,7 +57,7 @@ fn command(step: Step) -> (String, String) {
 
 #[test]
 fn a_clean_command_needs_one_iteration() {
-    let mut t = Turn::new(&ask(Refine::Evidence));
+    let mut t = RefineLoop::new(&ask(Refine::Evidence));
     assert!(matches!(t.begin(), Step::Decide { iteration: 1, .. }));
     let Step::Inspect { cmd, .. } = t.decided(&said("ls", Finish::Stop), 0.95, true) else { panic!() };
     assert_eq!(command(t.inspected(draft(&cmd, 0.95, vec![]), true)), ("ls".into(), String::new()));
@@ -92,14 +92,14 @@ fn a_rules_own_command_takes_the_place_of_one_that_cannot_work() {
 
 #[test]
 fn a_finding_leads_to_a_second_iteration_that_continues_the_first() {
-    let mut t = Turn::new(&ask(Refine::Evidence));
+    let mut t = RefineLoop::new(&ask(Refine::Evidence));
     let Step::Decide { prompt: first, .. } = t.begin() else { panic!() };
     t.decided(&said("ls --sise", Finish::Stop), 0.9, true);
     let Step::Decide { iteration: 2, prompt } = t.inspected(draft("ls --sise", 0.9, vec![error("--sise", None)]), true)
     else {
         panic!()
     };
-    assert_eq!(prompt.turns[..first.turns.len()], first.turns[..]);
+    assert_eq!(prompt.messages[..first.messages.len()], first.messages[..]);
     t.decided(&said("ls --size", Finish::Stop), 0.9, true);
     let (cmd, changes) = command(t.inspected(draft("ls --size", 0.9, vec![]), true));
     assert_eq!(cmd, "ls --size");
@@ -109,7 +109,7 @@ fn a_finding_leads_to_a_second_iteration_that_continues_the_first() {
 #[test]
 fn a_worse_or_riskier_second_command_is_not_taken() {
     for (second, level) in [(vec![error("a", None), error("b", None)], Level::Safe), (vec![], Level::Danger)] {
-        let mut t = Turn::new(&ask(Refine::Evidence));
+        let mut t = RefineLoop::new(&ask(Refine::Evidence));
         t.begin();
         t.decided(&said("one", Finish::Stop), 0.9, true);
         t.inspected(draft("one", 0.9, vec![error("a", None)]), true);
@@ -123,7 +123,7 @@ fn a_worse_or_riskier_second_command_is_not_taken() {
 #[test]
 fn never_and_no_time_left_stop_at_one() {
     for (refine, time_left) in [(Refine::Never, true), (Refine::Evidence, false)] {
-        let mut t = Turn::new(&ask(refine));
+        let mut t = RefineLoop::new(&ask(refine));
         t.begin();
         t.decided(&said("ls --sise", Finish::Stop), 0.1, true);
         let step = t.inspected(draft("ls --sise", 0.1, vec![error("--sise", None)]), time_left);
@@ -133,7 +133,7 @@ fn never_and_no_time_left_stop_at_one() {
 
 #[test]
 fn a_known_fix_needs_neither_model_nor_time() {
-    let mut t = Turn::new(&ask(Refine::Evidence));
+    let mut t = RefineLoop::new(&ask(Refine::Evidence));
     t.begin();
     t.decided(&said("head -5", Finish::Stop), 0.9, true);
     let step = t.inspected(draft("head -5", 0.9, vec![error("-5", Some("head -6"))]), false);
@@ -143,7 +143,7 @@ fn a_known_fix_needs_neither_model_nor_time() {
 
 #[test]
 fn several_faults_are_mended_one_after_the_other_and_a_useless_fix_is_tried_once() {
-    let mut t = Turn::new(&ask(Refine::Evidence));
+    let mut t = RefineLoop::new(&ask(Refine::Evidence));
     t.begin();
     t.decided(&said("a b", Finish::Stop), 0.9, true);
     let two = vec![error("a", Some("A b")), error("b", Some("a B"))];
@@ -160,7 +160,7 @@ fn several_faults_are_mended_one_after_the_other_and_a_useless_fix_is_tried_once
 #[test]
 fn a_fault_that_shows_once_another_is_mended_is_mended_too() {
     let of = |id: &str, fix| Finding { id: id.into(), ..error("x", fix) };
-    let mut t = Turn::new(&ask(Refine::Evidence));
+    let mut t = RefineLoop::new(&ask(Refine::Evidence));
     t.begin();
     t.decided(&said("a", Finish::Stop), 0.9, true);
     t.inspected(draft("a", 0.9, vec![of("one", Some("b"))]), false);
@@ -169,7 +169,7 @@ fn a_fault_that_shows_once_another_is_mended_is_mended_too() {
     assert_eq!(command(t.inspected(draft("c", 0.9, vec![]), false)).0, "c");
 
     // one that brings more than it takes away is not gone on with
-    t = Turn::new(&ask(Refine::Evidence));
+    t = RefineLoop::new(&ask(Refine::Evidence));
     t.begin();
     t.decided(&said("a", Finish::Stop), 0.9, true);
     t.inspected(draft("a", 0.9, vec![of("one", Some("b"))]), false);
@@ -185,7 +185,7 @@ fn refusals_cuts_and_silence_have_no_command() {
         ("", Finish::Stop, Outcome::Nothing),
         ("find . -name '*.", Finish::Length, Outcome::Nothing),
     ] {
-        let mut t = Turn::new(&ask(Refine::Evidence));
+        let mut t = RefineLoop::new(&ask(Refine::Evidence));
         t.begin();
         assert_eq!(t.decided(&said(text, finish), 0.9, true), Step::Done(want), "{text:?}");
     }
@@ -195,7 +195,7 @@ fn refusals_cuts_and_silence_have_no_command() {
 fn what_documents_have_a_command_for_is_not_refused() {
     let known = DocumentedCommand { command: "farmctl cycle".into(), ..DocumentedCommand::default() };
     let before = History { known: vec![known], ..History::default() };
-    let mut t = Turn::new(&Ask { before, candidates: 5, ..ask(Refine::Evidence) });
+    let mut t = RefineLoop::new(&CommandRequest { before, candidates: 5, ..ask(Refine::Evidence) });
     t.begin();
     let step = t.decided(&said(reply::REFUSAL, Finish::Stop), 0.9, true);
     assert_eq!(step, Step::Inspect { cmd: "farmctl cycle".into(), confidence: SAMPLE_BELOW });
@@ -208,7 +208,7 @@ fn what_documents_have_a_command_for_is_not_refused() {
 
 #[test]
 fn what_does_not_parse_is_no_command() {
-    let mut t = Turn::new(&ask(Refine::Never));
+    let mut t = RefineLoop::new(&ask(Refine::Never));
     t.begin();
     t.decided(&said("You're welcome!", Finish::Stop), 0.9, true);
     let torn = Finding { id: syntax::ID.into(), ..error("'re", None) };
@@ -218,7 +218,7 @@ fn what_does_not_parse_is_no_command() {
 #[test]
 fn for_want_of_an_answer_others_are_waited_for() {
     let torn = || Finding { id: syntax::ID.into(), ..error("'", None) };
-    let mut t = Turn::new(&Ask { candidates: 5, ..ask(Refine::Evidence) });
+    let mut t = RefineLoop::new(&CommandRequest { candidates: 5, ..ask(Refine::Evidence) });
     t.begin();
     t.decided(&said("find 'x", Finish::Stop), 0.1, true);
     // though the time for a better one is over
@@ -231,7 +231,7 @@ fn for_want_of_an_answer_others_are_waited_for() {
 #[test]
 fn a_second_answer_that_fails_keeps_the_first() {
     for (text, finish) in [("", Finish::Stop), (reply::REFUSAL, Finish::Stop), ("x", Finish::Cancelled)] {
-        let mut t = Turn::new(&ask(Refine::Evidence));
+        let mut t = RefineLoop::new(&ask(Refine::Evidence));
         t.begin();
         t.decided(&said("one", Finish::Stop), 0.9, true);
         t.inspected(draft("one", 0.9, vec![error("a", None)]), true);
@@ -241,14 +241,14 @@ fn a_second_answer_that_fails_keeps_the_first() {
 
 #[test]
 fn a_doubtful_command_is_held_against_others_once() {
-    let ask = Ask { candidates: 5, ..ask(Refine::Evidence) };
+    let ask = CommandRequest { candidates: 5, ..ask(Refine::Evidence) };
     for (confidence, time_left, refine, sampled) in [
         (0.3, true, Refine::Evidence, true),
         (0.9, true, Refine::Evidence, false),
         (0.3, false, Refine::Evidence, false),
         (0.3, true, Refine::Never, false),
     ] {
-        let mut t = Turn::new(&Ask { refine, ..ask.clone() });
+        let mut t = RefineLoop::new(&CommandRequest { refine, ..ask.clone() });
         t.begin();
         t.decided(&said("one", Finish::Stop), confidence, true);
         let step = t.inspected(draft("one", confidence, vec![]), time_left);
@@ -272,7 +272,7 @@ fn a_faulty_command_is_held_against_others_and_then_reconsidered() {
     for (chosen, time_left, again) in
         [(faulty("one"), true, true), (faulty("one"), false, false), (draft("two", 0.5, vec![]), true, false)]
     {
-        let mut t = Turn::new(&Ask { candidates: 5, ..ask(Refine::Evidence) });
+        let mut t = RefineLoop::new(&CommandRequest { candidates: 5, ..ask(Refine::Evidence) });
         t.begin();
         t.decided(&said("one", Finish::Stop), 0.9, true);
         let Step::Sample { found, .. } = t.inspected(faulty("one"), true) else { panic!("{chosen:?}") };
@@ -290,7 +290,7 @@ fn a_faulty_command_is_held_against_others_and_then_reconsidered() {
         assert_eq!(command(t.inspected(draft("three", 0.3, vec![]), true)).0, "three", "others come once");
     }
     // a model without probabilities cannot choose
-    let mut t = Turn::new(&Ask { candidates: 5, ..ask(Refine::Evidence) });
+    let mut t = RefineLoop::new(&CommandRequest { candidates: 5, ..ask(Refine::Evidence) });
     t.begin();
     t.decided(&Completion { tokens: vec![], ..said("one", Finish::Stop) }, 0.9, true);
     assert!(matches!(t.inspected(faulty("one"), true), Step::Decide { iteration: 2, .. }));
@@ -301,7 +301,7 @@ fn what_a_rule_of_the_system_says_is_told_before_others_are_sampled() {
     let foreign = Finding { id: "macos-watch".into(), severity: Severity::Warning, ..error("watch", None) };
     let macos = Target::ALL.iter().find(|(name, _)| *name == "macos-bsd").unwrap().1;
     for (target, is_told) in [(macos, true), (Target::ALL[0].1, false)] {
-        let mut t = Turn::new(&Ask { candidates: 5, target, ..ask(Refine::Evidence) });
+        let mut t = RefineLoop::new(&CommandRequest { candidates: 5, target, ..ask(Refine::Evidence) });
         t.begin();
         t.decided(&said("watch ls", Finish::Stop), 0.9, true);
         let step = t.inspected(draft("watch ls", 0.9, vec![foreign.clone()]), true);
@@ -314,7 +314,7 @@ fn what_the_persons_documents_have_is_not_put_to_the_vote() {
     let known = DocumentedCommand { command: "farmctl cycle".into(), ..DocumentedCommand::default() };
     let before = History { known: vec![known], ..History::default() };
     for (cmd, is_known) in [("farmctl cycle", true), ("farmctl reboot", false)] {
-        let mut t = Turn::new(&Ask { candidates: 5, before: before.clone(), ..ask(Refine::Evidence) });
+        let mut t = RefineLoop::new(&CommandRequest { candidates: 5, before: before.clone(), ..ask(Refine::Evidence) });
         t.begin();
         t.decided(&said(cmd, Finish::Stop), 0.3, true);
         let step = t.inspected(draft(cmd, 0.3, vec![error("farmctl", None)]), true);
@@ -324,7 +324,7 @@ fn what_the_persons_documents_have_is_not_put_to_the_vote() {
 
 #[test]
 fn a_choice_that_is_the_first_changes_nothing() {
-    let mut t = Turn::new(&Ask { candidates: 5, ..ask(Refine::Evidence) });
+    let mut t = RefineLoop::new(&CommandRequest { candidates: 5, ..ask(Refine::Evidence) });
     t.begin();
     t.decided(&said("one", Finish::Stop), 0.3, true);
     assert!(matches!(t.inspected(draft("one", 0.3, vec![]), true), Step::Sample { .. }));
@@ -336,31 +336,32 @@ fn a_choice_that_is_the_first_changes_nothing() {
 
 #[test]
 fn a_spent_command_is_no_answer() {
-    let spent = |candidates| {
-        let mut t = Turn::new(&Ask { candidates, spent: vec!["one".into()], ..ask(Refine::Evidence) });
+    let rejected = |candidates| {
+        let mut t =
+            RefineLoop::new(&CommandRequest { candidates, rejected: vec!["one".into()], ..ask(Refine::Evidence) });
         t.begin();
         t
     };
-    let mut t = spent(5);
+    let mut t = rejected(5);
     let step = t.decided(&said("one", Finish::Stop), 0.99, true);
     let Step::Sample { found, count: 4, .. } = step else { panic!("{step:?}") };
     assert_eq!(found, []);
     assert_eq!(t.chosen(Chosen::Nothing, true), Step::Done(Outcome::Nothing));
-    assert_eq!(spent(1).decided(&said("one", Finish::Stop), 0.99, true), Step::Done(Outcome::Nothing));
+    assert_eq!(rejected(1).decided(&said("one", Finish::Stop), 0.99, true), Step::Done(Outcome::Nothing));
     // nor is what does not end
-    let mut t = Turn::new(&Ask { candidates: 5, ..ask(Refine::Evidence) });
+    let mut t = RefineLoop::new(&CommandRequest { candidates: 5, ..ask(Refine::Evidence) });
     t.begin();
     let step = t.decided(&said("find . -o -o -o", Finish::Length), 0.9, false);
     assert!(matches!(&step, Step::Sample { found, .. } if found.is_empty()), "{step:?}");
     // nor is it the mend of another
-    let mut t = spent(1);
+    let mut t = rejected(1);
     t.decided(&said("oen", Finish::Stop), 0.9, true);
     assert!(matches!(t.inspected(draft("oen", 0.9, vec![error("a", Some("one"))]), true), Step::Decide { .. }));
 }
 
 /// A request to a model that can be asked in two ways, which first wrote `one` and is so sure of it.
-fn of_two_views(confidence: f64, findings: Vec<Finding>) -> (Turn, Step) {
-    let mut t = Turn::new(&Ask { view: View::Adapted, candidates: 5, ..ask(Refine::Evidence) });
+fn of_two_views(confidence: f64, findings: Vec<Finding>) -> (RefineLoop, Step) {
+    let mut t = RefineLoop::new(&CommandRequest { view: View::Adapted, candidates: 5, ..ask(Refine::Evidence) });
     t.begin();
     t.decided(&said("one", Finish::Stop), confidence, true);
     let step = t.inspected(draft("one", confidence, findings), true);
@@ -382,12 +383,12 @@ fn an_answer_that_is_not_clear_is_asked_for_in_the_other_way_once() {
             assert_eq!(command(step).0, "one");
             continue;
         };
-        assert!(is_asked && !prompt.adapted && prompt.stable_turns > 1, "with its worked examples");
+        assert!(is_asked && !prompt.adapted && prompt.stable_messages > 1, "with its worked examples");
         assert_eq!(command(t.seconded(prompt, second("two", CLEAR, vec![]), true)).0, "two");
     }
     // nor is there another way without an adapter, or for whoever wants the first answer
-    for ask in [ask(Refine::Evidence), Ask { view: View::Adapted, ..ask(Refine::Evidence) }] {
-        let mut t = Turn::new(&ask);
+    for ask in [ask(Refine::Evidence), CommandRequest { view: View::Adapted, ..ask(Refine::Evidence) }] {
+        let mut t = RefineLoop::new(&ask);
         t.begin();
         t.decided(&said("one", Finish::Stop), 0.7, true);
         assert_eq!(command(t.inspected(draft("one", 0.7, vec![]), true)).0, "one");
@@ -445,14 +446,14 @@ fn a_refusal_is_held_against_the_other_view() {
         (0.7, Second::Refused(0.1), true),
         (0.7, Second::Nothing, true),
     ] {
-        let mut t = Turn::new(&Ask { view: View::Adapted, candidates: 5, ..ask(Refine::Evidence) });
+        let mut t = RefineLoop::new(&CommandRequest { view: View::Adapted, candidates: 5, ..ask(Refine::Evidence) });
         t.begin();
         let step = t.decided(&said(reply::REFUSAL, Finish::Stop), sure, true);
         let Step::Other { prompt } = step else { panic!("{step:?}") };
         let step = t.seconded(prompt, other, false);
         assert_eq!(step == Step::Done(Outcome::Refused), refused, "{step:?}");
     }
-    let mut t = Turn::new(&Ask { view: View::Adapted, candidates: 5, ..ask(Refine::Evidence) });
+    let mut t = RefineLoop::new(&CommandRequest { view: View::Adapted, candidates: 5, ..ask(Refine::Evidence) });
     t.begin();
     assert_eq!(t.decided(&said(reply::REFUSAL, Finish::Stop), CLEAR, true), Step::Done(Outcome::Refused));
     let (mut t, step) = of_two_views(0.5, vec![]);
