@@ -49,7 +49,7 @@ impl Spawn for Pip {
             // A slow line takes its time; whoever waits notices when nothing comes any more, and stops us.
             limits: Limits { wall: Duration::from_secs(6 * 3600), output: 1 << 20 },
             sandbox: Sandbox::None,
-            world: EnvProfile::Agreed,
+            profile: EnvProfile::Agreed,
             closed: false,
         };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|e| e.to_string())?;

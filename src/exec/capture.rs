@@ -1,8 +1,8 @@
 //! A child whose output is wanted, not its terminal: started behind the fence, read to its end or its limits.
 
 use super::fence::Fence;
-use super::kept::{Flood, Kept, Part};
-use super::{ExecError, Job, Output, Status, ending, environment};
+use super::truncation::{Flood, Kept, Part};
+use super::{ExecError, Job, Output, Status, environment, reaper};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
@@ -40,8 +40,8 @@ async fn run(job: &Job, part: Part) -> Result<Output, ExecError> {
     let started = Instant::now();
     let failed = |source| ExecError::Start { program: job.program.display().to_string(), source };
     // Without any place to write, the child still runs: it then has none either.
-    let scratch = ending::Scratch::new();
-    let scratch_path = scratch.as_ref().map(ending::Scratch::path);
+    let scratch = reaper::Scratch::new();
+    let scratch_path = scratch.as_ref().map(reaper::Scratch::path);
     let fence = Fence::prepare(job, scratch_path);
 
     let (program, args) = fence.command_line(job);
@@ -49,7 +49,7 @@ async fn run(job: &Job, part: Part) -> Result<Output, ExecError> {
     command
         .args(args)
         .env_clear()
-        .envs(environment::scrubbed(job.world, scratch_path))
+        .envs(environment::scrubbed(job.profile, scratch_path))
         .envs(fence.variables())
         .envs(job.env.iter().map(|(name, value)| (name, value)))
         .current_dir(working_directory(job, scratch_path))
@@ -58,8 +58,8 @@ async fn run(job: &Job, part: Part) -> Result<Output, ExecError> {
         .stderr(Stdio::piped())
         .kill_on_drop(true);
     fence.arm(&mut command);
-    let mut child = ending::spawn(command).map_err(failed)?;
-    let group = ending::Group::new(fence.members(child.id()));
+    let mut child = reaper::spawn(command).map_err(failed)?;
+    let group = reaper::Group::new(fence.members(child.id()));
 
     let new = || Kept::new(job.limits.output, part);
     let (mut stdout, mut stderr) = (new(), new());

@@ -128,17 +128,17 @@ pub(super) fn detached() -> Vec<(OsString, OsString)> {
 }
 
 /// The environment of a captured child, with its temporary files in `scratch`.
-pub(super) fn scrubbed(world: EnvProfile, scratch: Option<&Path>) -> Vec<(OsString, OsString)> {
-    from(|name| std::env::var_os(name), world, scratch)
+pub(super) fn scrubbed(profile: EnvProfile, scratch: Option<&Path>) -> Vec<(OsString, OsString)> {
+    from(|name| std::env::var_os(name), profile, scratch)
 }
 
 /// [`scrubbed`] over any source of variables.
 fn from(
     var: impl Fn(&str) -> Option<OsString>,
-    world: EnvProfile,
+    profile: EnvProfile,
     scratch: Option<&Path>,
 ) -> Vec<(OsString, OsString)> {
-    let own: &[&[&str]] = match world {
+    let own: &[&[&str]] = match profile {
         EnvProfile::Script => &[BARE],
         EnvProfile::Asked => &[BARE, KEPT],
         EnvProfile::Work => &[BARE, KEPT, WORK, &[ZONE]],
@@ -146,7 +146,7 @@ fn from(
     };
     let mut all: Vec<(OsString, OsString)> = Vec::new();
     all.extend(own.iter().copied().flatten().filter_map(|name| Some((OsString::from(name), var(name)?))));
-    let fixed = FIXED.iter().filter(|(name, _)| match world {
+    let fixed = FIXED.iter().filter(|(name, _)| match profile {
         EnvProfile::Script => SPARE.contains(name),
         EnvProfile::Asked => true,
         EnvProfile::Work | EnvProfile::Agreed => *name != ZONE,
@@ -190,8 +190,8 @@ mod tests {
         assert_eq!(search_path(None), OsString::from(FALLBACK_PATH));
     }
 
-    fn names(world: EnvProfile) -> Vec<String> {
-        let env = from(|name| Some(OsString::from(format!("{name}-value"))), world, None);
+    fn names(profile: EnvProfile) -> Vec<String> {
+        let env = from(|name| Some(OsString::from(format!("{name}-value"))), profile, None);
         let names: Vec<_> = env.iter().map(|(name, _)| name.to_string_lossy().into_owned()).collect();
         let mut unique = names.clone();
         unique.sort();
@@ -202,27 +202,31 @@ mod tests {
 
     #[test]
     fn secrets_stay_here() {
-        for world in [EnvProfile::Script, EnvProfile::Asked, EnvProfile::Work, EnvProfile::Agreed] {
-            let names = names(world);
+        for profile in [EnvProfile::Script, EnvProfile::Asked, EnvProfile::Work, EnvProfile::Agreed] {
+            let names = names(profile);
             for secret in ["AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "LD_PRELOAD", "BASH_ENV", "ENV"] {
-                assert!(!names.iter().any(|name| name == secret), "{secret} is passed on in {world:?}");
+                assert!(!names.iter().any(|name| name == secret), "{secret} is passed on in {profile:?}");
             }
             assert!(names.iter().any(|name| name == "HOME"));
             for door in ["SSH_AUTH_SOCK", "http_proxy", "DISPLAY"] {
-                assert_eq!(names.iter().any(|name| name == door), world == EnvProfile::Agreed, "{door} in {world:?}");
+                assert_eq!(
+                    names.iter().any(|name| name == door),
+                    profile == EnvProfile::Agreed,
+                    "{door} in {profile:?}"
+                );
             }
         }
     }
 
     #[test]
     fn work_is_done_in_the_persons_time_zone() {
-        let zone = |world, set: Option<&str>| {
-            let env = from(|name| set.filter(|_| name == "TZ").map(OsString::from), world, None);
+        let zone = |profile, set: Option<&str>| {
+            let env = from(|name| set.filter(|_| name == "TZ").map(OsString::from), profile, None);
             env.into_iter().find(|(name, _)| name == "TZ").map(|(_, value)| value.to_string_lossy().into_owned())
         };
-        for world in [EnvProfile::Work, EnvProfile::Agreed] {
-            assert_eq!(zone(world, Some("Asia/Tokyo")).as_deref(), Some("Asia/Tokyo"));
-            assert_eq!(zone(world, None), None, "without one it is the system's");
+        for profile in [EnvProfile::Work, EnvProfile::Agreed] {
+            assert_eq!(zone(profile, Some("Asia/Tokyo")).as_deref(), Some("Asia/Tokyo"));
+            assert_eq!(zone(profile, None), None, "without one it is the system's");
         }
         assert_eq!(zone(EnvProfile::Asked, Some("Asia/Tokyo")).as_deref(), Some("UTC0"));
     }

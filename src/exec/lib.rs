@@ -1,12 +1,12 @@
 //! Every child process this program ever starts, and nothing else: process group, time limit, output cap, scrubbed
 //! environment, sandbox. No other module names `Command` (`tests/architecture.rs` holds that).
 //!
-//! - [`capture`]: a child whose output is wanted, not its terminal. `kept`: what of it there is room for.
+//! - [`capture`]: a child whose output is wanted, not its terminal. `truncation`: what of it there is room for.
 //! - [`foreground`]: a command line that the person runs, with the terminal.
 //! - `handover`: a program that takes over a text and goes on by itself: the clipboard's.
 //! - [`piped`]: a child that we talk with as long as both live.
 //! - [`rehearse`]: a script that runs in a throw-away view of this machine, and what it would change.
-//! - `detach`: a child that goes on when we end. `ending`: that no other does.
+//! - `detach`: a child that goes on when we end. `reaper`: that no other does.
 //! - `environment`: what variables a captured child sees.
 //! - `fence`: how a child is tied down before its program begins, one file a system.
 //! - `inherited`: that no child has files open that we were started with. `standard`: whether we were started with an output.
@@ -17,29 +17,29 @@
 mod capture;
 #[cfg(unix)]
 mod detach;
-mod ending;
 mod environment;
 mod fence;
 mod foreground;
 mod handover;
 #[cfg(unix)]
 mod inherited;
-mod kept;
 mod piped;
+mod reaper;
 pub mod rehearse;
 mod standard;
+mod truncation;
 
 pub use capture::{capture, capture_blocking, capture_ends};
 #[cfg(unix)]
 pub use detach::detach;
-#[cfg(unix)]
-pub use ending::hangup_is_ignored;
-pub use ending::{kill_all, outlive_large_files};
 pub use environment::find;
 pub use fence::{Support, support};
 pub use foreground::{foreground, shell_options};
 pub use handover::hand_over;
 pub use piped::{Piped, Process, piped};
+#[cfg(unix)]
+pub use reaper::hangup_is_ignored;
+pub use reaper::{kill_all, outlive_large_files};
 pub use standard::output_was_closed;
 
 use std::ffi::OsString;
@@ -64,7 +64,7 @@ pub struct Job {
     /// What it may touch.
     pub sandbox: Sandbox,
     /// Whose environment it sees.
-    pub world: EnvProfile,
+    pub profile: EnvProfile,
     /// True if nothing that it starts can outlive it, so that nobody has to look for what left its process group.
     pub closed: bool,
 }
@@ -80,7 +80,7 @@ impl Job {
             stdin: Vec::new(),
             limits: Limits::default(),
             sandbox: Sandbox::ReadOnly,
-            world: EnvProfile::Asked,
+            profile: EnvProfile::Asked,
             closed: false,
         }
     }

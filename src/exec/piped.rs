@@ -1,7 +1,7 @@
 //! A child that we talk with as long as both live: its three streams are ours, and it does not outlive us.
 
-use super::ending::{self, Group};
 use super::fence::Fence;
+use super::reaper::{self, Group};
 use super::{ExecError, Job, Status, capture, environment};
 use std::process::Stdio;
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
@@ -52,7 +52,7 @@ pub fn piped(job: &Job) -> Result<Piped, ExecError> {
     command
         .args(args)
         .env_clear()
-        .envs(environment::scrubbed(job.world, None))
+        .envs(environment::scrubbed(job.profile, None))
         .envs(fence.variables())
         .envs(job.env.iter().map(|(name, value)| (name, value)))
         .current_dir(capture::working_directory(job, None))
@@ -61,8 +61,8 @@ pub fn piped(job: &Job) -> Result<Piped, ExecError> {
         .stderr(Stdio::piped())
         .kill_on_drop(true);
     fence.arm(&mut command);
-    let mut child = ending::spawn(command).map_err(failed)?;
-    let group = Some(ending::Group::new(fence.members(child.id())));
+    let mut child = reaper::spawn(command).map_err(failed)?;
+    let group = Some(reaper::Group::new(fence.members(child.id())));
     let streams = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let process = Process { child, group };
     let (Some(stdin), Some(stdout), Some(stderr)) = streams else {

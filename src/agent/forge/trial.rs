@@ -77,7 +77,7 @@ impl Trial {
         let mut job =
             Job::new(first).args(before.iter().cloned()).args([self.script.clone().into_os_string()]).args(args);
         job.limits = Limits { wall: WALL, output: OUTPUT };
-        (job.sandbox, job.world) = (Sandbox::ReadOnly, EnvProfile::Script);
+        (job.sandbox, job.profile) = (Sandbox::ReadOnly, EnvProfile::Script);
         exec::capture(&job).await
     }
 

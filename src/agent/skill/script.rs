@@ -75,7 +75,7 @@ pub(super) fn job_of(
     job = job.env("CARO_SKILL_DIR", skill.folder.as_os_str());
     job.cwd = Some(cx.root.clone());
     job.limits = Limits { wall, output: OUTPUT };
-    (job.sandbox, job.world) = (Sandbox::ReadOnly, EnvProfile::Script);
+    (job.sandbox, job.profile) = (Sandbox::ReadOnly, EnvProfile::Script);
     Ok(job)
 }
 

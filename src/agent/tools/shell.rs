@@ -107,7 +107,7 @@ impl Shell {
         job.cwd = Some(cx.root.clone());
         job.limits = Limits { wall: cx.timeout, output: OUTPUT };
         job.sandbox = self.sandbox(script, &cx.root);
-        job.world = if job.sandbox.only_reads() { EnvProfile::Work } else { EnvProfile::Agreed };
+        job.profile = if job.sandbox.only_reads() { EnvProfile::Work } else { EnvProfile::Agreed };
         job
     }
 }

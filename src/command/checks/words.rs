@@ -36,7 +36,7 @@ impl Words {
     }
 
     /// True if one of the phrases stands there word for word.
-    pub(super) fn say(&self, phrases: &[&str]) -> bool {
+    pub(super) fn contains_phrase(&self, phrases: &[&str]) -> bool {
         phrases.iter().any(|phrase| self.at(phrase).is_some())
     }
 
@@ -47,7 +47,7 @@ impl Words {
     }
 
     /// True if something is said not to be, or to be left out: then what else is said may mean its opposite.
-    pub(super) fn negate(&self) -> bool {
+    pub(super) fn has_negation(&self) -> bool {
         const NEGATIONS: &[&str] = &[
             "not",
             "no",
@@ -150,8 +150,8 @@ mod tests {
     fn a_request_is_its_words() {
         let words =
             Words::of("Find 'how many' files, case-insensitively; don't touch /a-b/c.txt (in the last ten days)!");
-        assert!(words.say(&["case insensitively", "in the last ten days"]) && words.negate());
-        assert!(!words.say(&["how many"]) && words.list().iter().any(|w| w == "/a-b/c.txt"));
+        assert!(words.contains_phrase(&["case insensitively", "in the last ten days"]) && words.has_negation());
+        assert!(!words.contains_phrase(&["how many"]) && words.list().iter().any(|w| w == "/a-b/c.txt"));
         assert_eq!(words.numbers().iter().map(|n| n.1).collect::<Vec<_>>(), [10]);
         assert!(Words::of("zähle alle Dateien").numbers().is_empty());
         assert!(Words::of("").list().is_empty());

@@ -98,7 +98,7 @@ impl Fence {
             // A new session is a new process group too, and has no controlling terminal.
             rustix::process::setsid()?;
             inherited::close_on_exec(most);
-            // Whatever ends us ends it; what it started itself is ours to end (`ending`).
+            // Whatever ends us ends it; what it started itself is ours to end (`reaper`).
             #[cfg(target_os = "linux")]
             {
                 rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;

@@ -166,7 +166,7 @@ impl RehearsalError {
 pub async fn rehearse(play: &RehearsalJob) -> Result<Rehearsal, RehearsalError> {
     /// What the helper may take on top of the script's time.
     const GRACE: Duration = Duration::from_millis(1500);
-    let private = super::ending::Scratch::named(super::ending::VIEW)?;
+    let private = super::reaper::Scratch::named(super::reaper::VIEW)?;
     let spec = wire::Spec::of(play, private.path());
     let helper = play.helper.clone().unwrap_or_else(|| PathBuf::from("/proc/self/exe"));
     let job = Job {

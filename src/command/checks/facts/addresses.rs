@@ -7,10 +7,10 @@ use caro_shell::{Finding, Invocation, Userland, Word};
 use std::net::Ipv4Addr;
 
 pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
-    of_script(it).into_iter().collect()
+    check_script(it).into_iter().collect()
 }
 
-fn of_script(it: &CheckContext) -> Option<Finding> {
+fn check_script(it: &CheckContext) -> Option<Finding> {
     // files are looked into only where something is sorted by numbers
     let by_number = |sort: &Invocation| sort.args().iter().any(|w| is_cluster(w) && w.raw.contains('n'));
     let cwd = it.cwd.filter(|_| it.script.commands.iter().any(|c| c.name() == Some("sort") && by_number(c)))?;

@@ -33,7 +33,7 @@ fn into_files(it: &CheckContext, tar: &Invocation) -> Option<Finding> {
         letters.starts_with('x') && letters.ends_with('f') && letters.chars().all(|c| c.is_ascii_alphabetic());
     let told = letters.contains('O') || tar.args().iter().any(|w| w.text.starts_with("--") || w.text == "-O");
     let named = letters.contains('v');
-    let asked = Words::of(it.request).say(&["stdout", "standard output"]);
+    let asked = Words::of(it.request).contains_phrase(&["stdout", "standard output"]);
     if !reads || !extracts || told || named && !asked {
         return None;
     }

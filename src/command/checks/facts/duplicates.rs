@@ -9,10 +9,10 @@ const SUMS: [(&str, u32); 5] =
     [("md5sum", 32), ("sha1sum", 40), ("sha224sum", 56), ("sha256sum", 64), ("sha512sum", 128)];
 
 pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
-    of_script(it).into_iter().collect()
+    check_script(it).into_iter().collect()
 }
 
-fn of_script(it: &CheckContext) -> Option<Finding> {
+fn check_script(it: &CheckContext) -> Option<Finding> {
     let commands = &it.script.commands;
     let sums = commands.iter().filter_map(|c| SUMS.iter().find(|(name, _)| c.name() == Some(name)));
     let (name, length) = only(sums)?;

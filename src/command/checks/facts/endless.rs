@@ -5,14 +5,14 @@ use super::edit::warning;
 use caro_shell::{Finding, Invocation};
 
 pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
-    of_script(it).into_iter().collect()
+    check_script(it).into_iter().collect()
 }
 
 fn follows(tail: &Invocation) -> bool {
     tail.name() == Some("tail") && (tail.has_option(Some('f'), "follow") || tail.has_option(Some('F'), "follow"))
 }
 
-fn of_script(it: &CheckContext) -> Option<Finding> {
+fn check_script(it: &CheckContext) -> Option<Finding> {
     const WAITS: [&str; 4] = ["tail", "sort", "wc", "tac"];
     let commands = &it.script.commands;
     let tail = commands.iter().find(|c| follows(c))?;

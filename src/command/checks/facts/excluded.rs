@@ -83,7 +83,7 @@ fn only_its_name(it: &CheckContext, command: &Invocation) -> Option<Finding> {
         "leave out",
     ];
     let whole = |w: &Word| matches!(w.text.as_str(), "-prune" | "-path" | "-maxdepth" | "-delete" | "-o" | "-or");
-    if command.args().iter().any(whole) || !Words::of(it.request).say(&OUT) {
+    if command.args().iter().any(whole) || !Words::of(it.request).contains_phrase(&OUT) {
         return None;
     }
     let is_folder = |name: &str| it.cwd.is_some_and(|cwd| cwd.join(name).is_dir());

@@ -7,14 +7,14 @@ use std::io::Read;
 use std::path::Path;
 
 pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
-    of_script(it).into_iter().collect()
+    check_script(it).into_iter().collect()
 }
 
 /// Interpreters by the ending of a script that does not name one.
 const BY_ENDING: [(&str, &str); 5] =
     [("sh", "sh"), ("bash", "bash"), ("py", "python3"), ("pl", "perl"), ("rb", "ruby")];
 
-fn of_script(it: &CheckContext) -> Option<Finding> {
+fn check_script(it: &CheckContext) -> Option<Finding> {
     let cwd = it.cwd?;
     let (program, file) = it.script.commands.iter().filter(|c| !c.remote).find_map(|command| {
         let program = command.words.first().filter(|w| w.value.is_some() && w.text.contains('/') && !w.glob)?;

@@ -52,7 +52,12 @@ fn waiting(it: &CheckContext) -> Option<Finding> {
         name if name.ends_with("grep") => ['r', 'R', 'd', 'V'].into_iter().any(short),
         _ => false,
     };
-    if fed || alone || !first.via.is_empty() || !files(first)?.is_empty() || Words::of(it.request).say(&MEANT) {
+    if fed
+        || alone
+        || !first.via.is_empty()
+        || !files(first)?.is_empty()
+        || Words::of(it.request).contains_phrase(&MEANT)
+    {
         return None;
     }
     let spoken = it.request.split_whitespace().map(bare).filter(|w| !w.is_empty() && !w.starts_with('-'));
@@ -75,7 +80,7 @@ fn ignored(it: &CheckContext, command: &Invocation) -> Option<Finding> {
     let (name, file) = (command.name()?, *files(command)?.first()?);
     // what is to stand before or behind the file comes by the pipe
     let words = Words::of(it.request);
-    let (edits, stands) = (Edits::new(it.script), |said: &[&str]| words.say(said) && name == "cat");
+    let (edits, stands) = (Edits::new(it.script), |said: &[&str]| words.contains_phrase(said) && name == "cat");
     let fix = if stands(&["top", "beginning", "start", "front", "before", "prepend", "first"]) {
         edits.before(file, "- ").done()
     } else if stands(&["end", "bottom", "append", "after", "last"]) {

@@ -12,10 +12,10 @@ use std::path::Path;
 const MANY: usize = 50;
 
 pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
-    of_script(it).into_iter().collect()
+    check_script(it).into_iter().collect()
 }
 
-fn of_script(it: &CheckContext) -> Option<Finding> {
+fn check_script(it: &CheckContext) -> Option<Finding> {
     let (cat, rest) = it.script.commands.split_first()?;
     // one file of several; what is counted, compared or shown has all of their lines
     let words = Words::of(it.request);
@@ -34,7 +34,8 @@ fn of_script(it: &CheckContext) -> Option<Finding> {
         "one file",
         "single file",
     ];
-    let is_order = words.say(&JOINS) && !words.say(&["count", "how many", "checksum", "size", "compare"]);
+    let is_order =
+        words.contains_phrase(&JOINS) && !words.contains_phrase(&["count", "how many", "checksum", "size", "compare"]);
     let keeps_all = rest.iter().all(|c| matches!(c.name(), Some("sort" | "uniq" | "tee")));
     let plain = cat.name() == Some("cat") && keeps_all && is_order && cat.args().iter().all(is_csv);
     let files = heads(cat.args(), it.cwd.filter(|_| plain)?)?;
@@ -44,7 +45,7 @@ fn of_script(it: &CheckContext) -> Option<Finding> {
     // names are words, and rows are not only words
     let is_header = names(header, by).all(|name| name.starts_with(|c: char| c.is_alphabetic()))
         && first.get(1).is_some_and(|row| row.contains(|c: char| c.is_ascii_digit()));
-    let as_is = words.say(&[
+    let as_is = words.contains_phrase(&[
         "as they are",
         "as is",
         "keep the headers",

@@ -9,10 +9,10 @@ use caro_shell::parse::How;
 const TELLS: [&str; 9] = ["-print", "-print0", "-printf", "-ls", "-fprint", "-delete", "-quit", "-ok", "-execdir"];
 
 pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
-    of_script(it).into_iter().collect()
+    check_script(it).into_iter().collect()
 }
 
-fn of_script(it: &CheckContext) -> Option<Finding> {
+fn check_script(it: &CheckContext) -> Option<Finding> {
     let search = find(it.script)?;
     let at = it.script.commands.iter().position(|c| std::ptr::eq(c, search))?;
     let mut inner =

@@ -6,10 +6,10 @@ use super::words::year;
 use caro_shell::{Finding, Target, Userland, Word};
 
 pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
-    of_script(it).into_iter().collect()
+    check_script(it).into_iter().collect()
 }
 
-fn of_script(it: &CheckContext) -> Option<Finding> {
+fn check_script(it: &CheckContext) -> Option<Finding> {
     let Target { userland: Userland::Gnu, .. } = it.target else { return None };
     let touch = it.script.commands.iter().find(|c| c.name() == Some("touch"))?;
     let says = |w: &Word| {

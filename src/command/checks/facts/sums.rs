@@ -8,10 +8,10 @@ use caro_shell::{Finding, quote};
 use std::path::Path;
 
 pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
-    of_script(it).into_iter().collect()
+    check_script(it).into_iter().collect()
 }
 
-fn of_script(it: &CheckContext) -> Option<Finding> {
+fn check_script(it: &CheckContext) -> Option<Finding> {
     const SUMS: [&str; 7] = ["md5sum", "sha1sum", "sha224sum", "sha256sum", "sha384sum", "sha512sum", "b2sum"];
     let [command] = it.script.commands.as_slice() else { return None };
     let checks = command.name().is_some_and(|n| SUMS.contains(&n)) && command.has_option(Some('c'), "check");

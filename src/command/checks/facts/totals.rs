@@ -6,10 +6,10 @@ use caro_shell::Finding;
 use caro_shell::parse::How;
 
 pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
-    of_script(it).into_iter().collect()
+    check_script(it).into_iter().collect()
 }
 
-fn of_script(it: &CheckContext) -> Option<Finding> {
+fn check_script(it: &CheckContext) -> Option<Finding> {
     let commands = &it.script.commands;
     let counter = commands.iter().find(|c| c.name() == Some("wc"))?;
     let [flag, files @ ..] = counter.args() else { return None };

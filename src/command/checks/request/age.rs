@@ -103,7 +103,7 @@ fn age(words: &Words) -> Option<Age> {
         Some((i, count, minutes))
     });
     let (place, count, unit) = ages.next()?;
-    if ages.next().is_some() || words.say(&["half an", "half a", "every"]) {
+    if ages.next().is_some() || words.contains_phrase(&["half an", "half a", "every"]) {
         return None;
     }
     // words that make it an age, near it
@@ -125,8 +125,12 @@ fn age(words: &Words) -> Option<Age> {
     }
     let sign = match (older, younger) {
         // "before the last 7 days": what is old, said with the words for what is young
-        _ if near && old || words.say(&["prior to"]) => None,
-        _ if words.negate() || words.say(&["untouched", "unmodified", "unused", "unchanged", "at least"]) => None,
+        _ if near && old || words.contains_phrase(&["prior to"]) => None,
+        _ if words.has_negation()
+            || words.contains_phrase(&["untouched", "unmodified", "unused", "unchanged", "at least"]) =>
+        {
+            None
+        }
         (true, false) => Some('+'),
         (false, true) => Some('-'),
         _ => None,

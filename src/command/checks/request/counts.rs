@@ -7,7 +7,7 @@ use caro_shell::{Finding, Invocation};
 
 pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     let words = Words::of(it.request);
-    if words.negate() || words.say(&["each", "per", "every", "by", "respectively"]) {
+    if words.has_negation() || words.contains_phrase(&["each", "per", "every", "by", "respectively"]) {
         return Vec::new();
     }
     let found = number(it, &words).or_else(|| contents(it, &words)).or_else(|| names(it, &words));
@@ -52,7 +52,7 @@ fn counted(words: &Words) -> Option<&[String]> {
         "times",
         "occurrences",
     ];
-    (!words.say(&BOTH)).then(|| &rest[..rest.len().min(5)])
+    (!words.contains_phrase(&BOTH)).then(|| &rest[..rest.len().min(5)])
 }
 
 /// What files and the like are called.
@@ -97,7 +97,7 @@ fn number(it: &CheckContext, words: &Words) -> Option<Finding> {
         "grep" => letter(&['l', 'L']),
         _ => return None,
     };
-    if about(&FILES) && !words.say(&["lines"]) && lists {
+    if about(&FILES) && !words.contains_phrase(&["lines"]) && lists {
         let fix = format!("{end} | wc -l");
         return Some(warning("count-asked", program, "a number is asked for, and this prints names", Some(fix)));
     }
@@ -116,7 +116,7 @@ fn contents(it: &CheckContext, words: &Words) -> Option<Finding> {
     let noun = counted(words)?;
     // words, characters and bytes are no count of files already
     const INSIDE: [&str; 9] = ["line", "lines", "row", "rows", "record", "records", "word", "entries", "character"];
-    if !noun.iter().any(|w| FILES.contains(&w.as_str())) || words.say(&INSIDE) {
+    if !noun.iter().any(|w| FILES.contains(&w.as_str())) || words.contains_phrase(&INSIDE) {
         return None;
     }
     let search = super::find(it.script).filter(|c| c.inside.is_none())?;
@@ -168,7 +168,7 @@ fn names(it: &CheckContext, words: &Words) -> Option<Finding> {
         "filenames of files containing",
     ];
     const LINES: [&str; 8] = ["lines", "line", "matches", "matching", "where", "context", "show the", "and the"];
-    if !words.say(&SAID) || words.say(&LINES) {
+    if !words.contains_phrase(&SAID) || words.contains_phrase(&LINES) {
         return None;
     }
     let greps = it.script.commands.iter().filter(|c| c.name() == Some("grep"));
@@ -207,7 +207,7 @@ fn wrong_field(it: &CheckContext, words: &Words) -> Option<Finding> {
     ];
     let (grep, rest) = it.script.commands.split_first()?;
     let (field, after) = rest.split_first()?;
-    let named = grep.name() == Some("grep") && grep.has_option(Some('r'), "recursive") && words.say(&SAID);
+    let named = grep.name() == Some("grep") && grep.has_option(Some('r'), "recursive") && words.contains_phrase(&SAID);
     let content = field.name() == Some("awk") && field.args().iter().any(|w| w.text == "{print $2}")
         || field.name() == Some("cut") && field.args().iter().any(|w| matches!(w.text.as_str(), "-f2" | "-f2-"));
     let sorted = after.iter().all(|c| matches!(c.name(), Some("sort" | "uniq")));
@@ -228,8 +228,9 @@ fn lines(it: &CheckContext, words: &Words) -> Option<Finding> {
         w == "lines" && verb.is_some_and(|at| VERBS.contains(&list[at].as_str()))
     });
     let mut greps = it.script.commands.iter().filter(|c| c.name() == Some("grep"));
-    let grep =
-        greps.next().filter(|_| greps.next().is_none() && asked && !words.say(&["file names only", "number of"]))?;
+    let grep = greps
+        .next()
+        .filter(|_| greps.next().is_none() && asked && !words.contains_phrase(&["file names only", "number of"]))?;
     let flag = super::edit::cluster_with(grep.args(), 'l').filter(|_| grep.feeds.is_empty())?;
     let fix = Edits::new(it.script).replace(flag, &super::edit::without(&flag.raw, 'l')).done();
     Some(warning("lines-asked", flag, "the lines are asked for, and grep -l prints names only", fix))

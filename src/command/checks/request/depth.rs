@@ -103,9 +103,9 @@ fn depth(words: &Words) -> Option<Depth> {
     }
     found.or_else(|| {
         words
-            .say(&TREE)
+            .contains_phrase(&TREE)
             .then_some(Depth::All)
-            .or_else(|| words.say(&["top level only", "only the top level"]).then_some(Depth::One))
+            .or_else(|| words.contains_phrase(&["top level only", "only the top level"]).then_some(Depth::One))
     })
 }
 

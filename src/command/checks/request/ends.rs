@@ -13,10 +13,10 @@ enum Key {
 }
 
 pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
-    of_script(it).into_iter().collect()
+    check_script(it).into_iter().collect()
 }
 
-fn of_script(it: &CheckContext) -> Option<Finding> {
+fn check_script(it: &CheckContext) -> Option<Finding> {
     let commands = &it.script.commands;
     let sorting = commands.iter().filter(|c| matches!(c.name(), Some("sort" | "ls")));
     let sort = only(sorting)?;
@@ -103,6 +103,6 @@ fn wanted(words: &Words, key: Key) -> Option<bool> {
         Key::Size => (&["largest", "biggest", "heaviest"], &["smallest", "tiniest"]),
         Key::Time => (&["newest", "latest", "most recent", "most recently"], &["oldest", "least recently"]),
     };
-    let (high, low) = (words.say(high), words.say(low));
-    (high != low && !words.negate()).then_some(high)
+    let (high, low) = (words.contains_phrase(high), words.contains_phrase(low));
+    (high != low && !words.has_negation()).then_some(high)
 }

@@ -9,10 +9,10 @@ use caro_shell::{Finding, Invocation, Userland};
 pub(crate) const ID: &str = "edits-nothing";
 
 pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
-    of_script(it).into_iter().collect()
+    check_script(it).into_iter().collect()
 }
 
-fn of_script(it: &CheckContext) -> Option<Finding> {
+fn check_script(it: &CheckContext) -> Option<Finding> {
     const PRINT: [&str; 5] = ["print", "show", "display", "output", "list"];
     const KEEP: [&str; 11] = [
         "in place",
@@ -31,7 +31,7 @@ fn of_script(it: &CheckContext) -> Option<Finding> {
     let seds = it.script.commands.iter().filter(|c| c.name() == Some("sed"));
     let sed = only(seds)?;
     let program = sed.words.first()?;
-    let asked = words.say(&KEEP);
+    let asked = words.contains_phrase(&KEEP);
     let edits = Edits::new(it.script);
     match in_place(sed) {
         Some(word) if !asked && words.list().first().is_some_and(|w| PRINT.contains(&w.as_str())) => {
@@ -39,7 +39,7 @@ fn of_script(it: &CheckContext) -> Option<Finding> {
             let fix = plain.then(|| edits.replace(word, "").done()).flatten();
             Some(warning("edits-file", word, "the result is to be printed, and this changes the file", fix))
         }
-        None if words.say(&KEEP[..8]) && !words.negate() => {
+        None if words.contains_phrase(&KEEP[..8]) && !words.has_negation() => {
             // what goes on to another program or file is changed there
             let alone =
                 !sed.stdout_pipe && !sed.stdin_pipe && sed.redirects.is_empty() && it.script.redirects.is_empty();

@@ -6,11 +6,11 @@ use super::words::Words;
 use caro_shell::{Finding, Invocation, Severity};
 
 pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
-    of_script(it).into_iter().collect()
+    check_script(it).into_iter().collect()
 }
 
 /// `git reset --hard HEAD~1` for "undo the last commit but keep my changes".
-fn of_script(it: &CheckContext) -> Option<Finding> {
+fn check_script(it: &CheckContext) -> Option<Finding> {
     const KEPT: [&str; 12] = [
         "keep",
         "keeping",
@@ -26,7 +26,7 @@ fn of_script(it: &CheckContext) -> Option<Finding> {
         "not lose",
     ];
     let asked = Words::of(it.request);
-    if !(asked.say(&KEPT) || asked.say(&["don't"]) && asked.say(&["lose"])) {
+    if !(asked.contains_phrase(&KEPT) || asked.contains_phrase(&["don't"]) && asked.contains_phrase(&["lose"])) {
         return None;
     }
     let is_reset = |c: &&Invocation| c.name() == Some("git") && c.operands().next().is_some_and(|w| w.text == "reset");

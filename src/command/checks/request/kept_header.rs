@@ -7,10 +7,10 @@ use super::words::Words;
 use caro_shell::{Finding, Word};
 
 pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
-    of_script(it).into_iter().collect()
+    check_script(it).into_iter().collect()
 }
 
-fn of_script(it: &CheckContext) -> Option<Finding> {
+fn check_script(it: &CheckContext) -> Option<Finding> {
     const HEADER: [&str; 3] = ["header", "header line", "heading"];
     const NONE: [&str; 7] = ["no", "not", "without", "don't", "dont", "never", "headers"];
     const STAYS: [&str; 14] = [
@@ -30,7 +30,7 @@ fn of_script(it: &CheckContext) -> Option<Finding> {
         "preserving",
     ];
     let words = Words::of(it.request);
-    if !words.say(&HEADER) || !words.say(&STAYS) || words.say(&NONE) {
+    if !words.contains_phrase(&HEADER) || !words.contains_phrase(&STAYS) || words.contains_phrase(&NONE) {
         return None;
     }
     // alone, or with the `head -n 1` that is meant for the header and takes the first of the sorted lines

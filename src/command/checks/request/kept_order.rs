@@ -6,11 +6,11 @@ use super::words::Words;
 use caro_shell::{Finding, Word};
 
 pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
-    of_script(it, &Words::of(it.request)).into_iter().collect()
+    check_script(it, &Words::of(it.request)).into_iter().collect()
 }
 
 /// `sort | uniq` for "without duplicates, in the original order".
-fn of_script(it: &CheckContext, words: &Words) -> Option<Finding> {
+fn check_script(it: &CheckContext, words: &Words) -> Option<Finding> {
     const SAID: [&str; 14] = [
         "changing the order",
         "changing their order",
@@ -27,7 +27,7 @@ fn of_script(it: &CheckContext, words: &Words) -> Option<Finding> {
         "preserving order",
         "without sorting",
     ];
-    if !words.say(&SAID) {
+    if !words.contains_phrase(&SAID) {
         return None;
     }
     let sort = it.script.commands.iter().find(|c| c.name() == Some("sort"))?;

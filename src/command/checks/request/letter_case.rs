@@ -6,7 +6,7 @@ use super::words::{Words, bare};
 use caro_shell::{Finding, Invocation, Userland};
 
 pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
-    of_script(it).or_else(|| exact(it)).or_else(|| lowered(it)).into_iter().collect()
+    check_script(it).or_else(|| exact(it)).or_else(|| lowered(it)).into_iter().collect()
 }
 
 /// `grep -i ERROR` for "ERROR in capitals".
@@ -25,7 +25,7 @@ fn exact(it: &CheckContext) -> Option<Finding> {
     let ignoring =
         |c: &Invocation| c.name() == Some("grep") && c.option(Some('i'), "ignore-case").is_some_and(is_cluster);
     let greps: Vec<&Invocation> = it.script.commands.iter().filter(|c| ignoring(c)).collect();
-    let found = greps.first().filter(|_| words.say(&SAID) && !words.negate())?;
+    let found = greps.first().filter(|_| words.contains_phrase(&SAID) && !words.has_negation())?;
     let word = found.option(Some('i'), "ignore-case")?;
     let flags = greps.iter().filter_map(|c| c.option(Some('i'), "ignore-case"));
     let fix = flags.fold(Edits::new(it.script), |edits, flag| edits.replace(flag, &without(&flag.raw, 'i'))).done();
@@ -51,7 +51,7 @@ fn lowered(it: &CheckContext) -> Option<Finding> {
     Some(warning("letter-case", pattern, format!("the request says {word}, in capitals"), fix))
 }
 
-fn of_script(it: &CheckContext) -> Option<Finding> {
+fn check_script(it: &CheckContext) -> Option<Finding> {
     const SAID: [&str; 16] = [
         "any case",
         "any letter case",
@@ -73,8 +73,9 @@ fn of_script(it: &CheckContext) -> Option<Finding> {
     const ELSEWHERE: [&str; 7] = ["tr", "awk", "gawk", "mawk", "perl", "python3", "shopt"];
     let words = Words::of(it.request);
     // "in any case" is "anyway" as often
-    let denied = words.say(&["not case insensitive", "not ignoring case", "not ignore case", "in any case"]);
-    if !words.say(&SAID) || denied && !words.say(&["in any case mix"]) {
+    let denied =
+        words.contains_phrase(&["not case insensitive", "not ignoring case", "not ignore case", "in any case"]);
+    if !words.contains_phrase(&SAID) || denied && !words.contains_phrase(&["in any case mix"]) {
         return None;
     }
     let commands = &it.script.commands;

@@ -8,7 +8,7 @@ use caro_shell::Finding;
 
 pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     let words = Words::of(it.request);
-    if words.negate() {
+    if words.has_negation() {
         return Vec::new();
     }
     let found = lines(it, &words).or_else(|| unlimited(it, &words));
@@ -181,7 +181,7 @@ fn amount(words: &Words) -> Option<u64> {
         });
     let rank = after.is_some_and(|w| BEHIND.contains(&w) && w != "lines");
     // "lines longer than", "lines after each match" are other questions
-    let other = words.say(&[
+    let other = words.contains_phrase(&[
         "each",
         "every",
         "from",
@@ -205,7 +205,7 @@ fn column(it: &CheckContext, words: &Words) -> Option<Finding> {
     let mut mentions = list.iter().enumerate().filter(|(_, w)| matches!(w.as_str(), "column" | "field"));
     let (at, _) = mentions.next()?;
     if mentions.next().is_some()
-        || words.say(&[
+        || words.contains_phrase(&[
             "columns", "fields", "remove", "delete", "drop", "sort", "sorted", "where", "whose", "zero", "swap",
             "replace", "split",
         ])

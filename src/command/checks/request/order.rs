@@ -30,7 +30,7 @@ fn unkeyed(it: &CheckContext, words: &Words) -> Option<Finding> {
 
 /// What the request says comes first.
 fn descending(words: &Words) -> Option<bool> {
-    let down = words.say(&[
+    let down = words.contains_phrase(&[
         "descending",
         "descending order",
         "largest first",
@@ -39,8 +39,9 @@ fn descending(words: &Words) -> Option<bool> {
         "largest to smallest",
         "high to low",
     ]);
-    let up = words.say(&["ascending", "smallest first", "lowest first", "smallest to largest", "low to high"]);
-    (down != up && !words.negate()).then_some(down)
+    let up =
+        words.contains_phrase(&["ascending", "smallest first", "lowest first", "smallest to largest", "low to high"]);
+    (down != up && !words.has_negation()).then_some(down)
 }
 
 fn direction(it: &CheckContext, words: &Words) -> Option<Finding> {
@@ -81,12 +82,12 @@ fn direction(it: &CheckContext, words: &Words) -> Option<Finding> {
         return None;
     }
     let (newest, oldest) = (
-        words.say(&["newest first", "most recent first", "latest first", "newest to oldest"]),
-        words.say(&["oldest first", "oldest to newest"]),
+        words.contains_phrase(&["newest first", "most recent first", "latest first", "newest to oldest"]),
+        words.contains_phrase(&["oldest first", "oldest to newest"]),
     );
     let timed = ls_cluster_with(ls, 't')?;
     let reversed = ls_cluster_with(ls, 'r').or_else(|| ls.args().iter().find(|w| w.text.starts_with("--rev")));
-    if ls.name() != Some("ls") || newest == oldest || words.negate() {
+    if ls.name() != Some("ls") || newest == oldest || words.has_negation() {
         return None;
     }
     match reversed {
@@ -121,7 +122,7 @@ fn total_line(it: &CheckContext, words: &Words) -> Option<Finding> {
         return None;
     }
     let (word, count) = line_count(head)?;
-    let one = words.say(&[
+    let one = words.contains_phrase(&[
         "newest file",
         "latest file",
         "oldest file",

@@ -49,7 +49,7 @@ fn too_late(it: &CheckContext, words: &Words) -> Option<Finding> {
     let kept = copy.name() == Some("cp") && to.text.starts_with(&from.text) && to.text != from.text;
     let (first, second) = (edit.span(), copy.span());
     let between = it.script.text.get(first.end..second.start)?;
-    if !edits || !kept || !words.say(&KEPT) || !matches!(between.trim(), "&&" | ";") {
+    if !edits || !kept || !words.contains_phrase(&KEPT) || !matches!(between.trim(), "&&" | ";") {
         return None;
     }
     let text = &it.script.text;
@@ -71,7 +71,9 @@ const ADDS: [&str; 8] =
 
 /// `echo x > notes.txt` for "add x to notes.txt".
 fn replaced(it: &CheckContext, words: &Words) -> Option<Finding> {
-    let cwd = it.cwd.filter(|_| words.say(&ADDS) && !words.say(&["replace", "overwrite", "instead", "add up"]))?;
+    let cwd = it.cwd.filter(|_| {
+        words.contains_phrase(&ADDS) && !words.contains_phrase(&["replace", "overwrite", "instead", "add up"])
+    })?;
     let over = |r: &&Redirect| r.writes() && !r.appends() && holds(&cwd.join(&r.target.text));
     it.script.commands.iter().find_map(|command| {
         // who reads another file makes a new one of it
@@ -83,7 +85,8 @@ fn replaced(it: &CheckContext, words: &Words) -> Option<Finding> {
         }
         let why = format!("this empties {} first, and something was to be added to what is in it", redirect.target.raw);
         // to its end: that is what `>>` does
-        let ends = words.say(&["append", "at the end of", "add"]) && !words.say(&["top", "first", "beginning"]);
+        let ends = words.contains_phrase(&["append", "at the end of", "add"])
+            && !words.contains_phrase(&["top", "first", "beginning"]);
         let alone = it.script.commands.len() == 1 && matches!(command.name(), Some("echo" | "printf"));
         let text = &it.script.text;
         let operator = text.get(..redirect.target.span.start).and_then(|before| before.rfind('>'));
@@ -100,14 +103,21 @@ fn is_added_to(words: &Words, file: &str) -> bool {
     let Some(at) = list.iter().position(|w| w.trim_start_matches("./") == name) else { return true };
     let verb = list[..at].iter().rev().find(|w| OTHER.contains(&w.as_str()) || ADDS.contains(&w.as_str()));
     verb.is_none_or(|verb| ADDS.contains(&verb.as_str()))
-        && !words.say(&["to git", "git add", "save it as", "save as", "and save it"])
+        && !words.contains_phrase(&["to git", "git add", "save it as", "save as", "and save it"])
 }
 
 /// `echo x >> notes.txt`, whose last line has no end.
 fn glued(it: &CheckContext, words: &Words) -> Option<Finding> {
     // who wants the line continued or ended
-    let open =
-        words.say(&["newline", "line break", "last line", "same line", "to the line", "to that line", "no newline"]);
+    let open = words.contains_phrase(&[
+        "newline",
+        "line break",
+        "last line",
+        "same line",
+        "to the line",
+        "to that line",
+        "no newline",
+    ]);
     let cwd = it.cwd.filter(|_| !open)?;
     let [command] = it.script.commands.as_slice() else { return None };
     let redirect = command.redirects.iter().find(|r| r.appends() && is_open(&cwd.join(&r.target.text)))?;

@@ -10,10 +10,10 @@ use caro_shell::{Dialect, Finding, Invocation, is_read_only, quote};
 pub(crate) const ID: &str = "not-saved";
 
 pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
-    of_script(it).into_iter().collect()
+    check_script(it).into_iter().collect()
 }
 
-fn of_script(it: &CheckContext) -> Option<Finding> {
+fn check_script(it: &CheckContext) -> Option<Finding> {
     let (name, append) = destination(it.request)?;
     let text = it.script.text.trim_end();
     let commands = &it.script.commands;
