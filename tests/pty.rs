@@ -444,3 +444,25 @@ fn a_conversation_outlives_ctrl_c_and_remembers_what_was_typed() {
     again.types("/exit\r");
     assert_eq!(again.ends(), 0);
 }
+
+/// A repair that a rule has found is not the only one: the model, which is told what failed, has another.
+#[test]
+fn at_the_question_of_a_repair_another_one_can_be_had() {
+    let machine = Machine::new();
+    machine.write("work/notes.txt", "one\n");
+    machine.write("work/error", "cat: nots.txt: No such file or directory\n");
+    let rules = json!([{ "reply": "head notes.txt" }]);
+    let args = ["fix", "cat nots.txt", "--stderr", "error", "-x", "--shell", "bash", "--refine", "never"];
+    let mut terminal = Terminal::start(&machine, rules.clone(), &args);
+    terminal.shows("run it? [y/N/e(dit)/a(nother)/?]");
+    assert!(terminal.text().contains("cat notes.txt"), "{}", terminal.text());
+    terminal.types("a\n");
+    terminal.shows("head notes.txt");
+    terminal.types("y\n");
+    assert_eq!(terminal.ends(), 0);
+    assert!(terminal.text().ends_with("one"), "{}", terminal.text());
+    let mut terminal = Terminal::start(&machine, rules, &[&args[..], &["--no-model"]].concat());
+    terminal.shows("run it? [y/N/e(dit)/?]");
+    terminal.types("n\n");
+    assert_eq!(terminal.ends(), 1);
+}

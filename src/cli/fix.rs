@@ -184,33 +184,40 @@ fn repaired(args: &Args, cx: &Cx) -> Outcome {
     let mut answer = answer;
     answer.timing.total = ask::milliseconds(cx.started.elapsed());
     let is_bare = args.execute || args.widget || args.no_keys || args.answer.json;
-    if !answer.cmd.is_empty() && followup::are_wanted(is_bare, &settings, cx) {
-        if args.answer.timing {
-            present::timing(&cx.ui, &answer.timing);
-        }
+    let has_keys = !answer.cmd.is_empty() && followup::are_wanted(is_bare, &settings, cx);
+    let asks = !args.no_model && !has_secret(&failed);
+    let how = How {
+        args: &args.answer,
+        execute: args.execute.then(With::default),
+        widget: args.widget,
+        also: Some(("fix", serde_json::to_value(&told).map_err(Failure::internal)?)),
+        request: None,
+        said: revise::exchanges(&ask, &answer.cmd),
+        asker: None,
+    };
+    if !has_keys && !args.execute {
+        super::wind_up(runtime);
+        return deliver(answer, how, &place, &settings, &context, cx);
+    }
+    let outcome = {
         let machine = (context.clone(), Some(manual.clone()));
         let asker = Asker::new(cx, &args.answer, &settings, &place, &runtime, machine, (ask, &answer));
         let asker = match wired {
             Some(wired) => asker.with(wired),
             None => asker,
         };
-        let asks = !args.no_model && !has_secret(&failed);
-        let outcome = followup::run(answer, &followup::Session { asker, asks, request: None });
-        super::wind_up(runtime);
-        return outcome;
-    }
-    super::wind_up(runtime);
-    let also = serde_json::to_value(&told).map_err(Failure::internal)?;
-    let how = How {
-        args: &args.answer,
-        execute: args.execute.then(With::default),
-        widget: args.widget,
-        also: Some(("fix", also)),
-        request: None,
-        said: revise::exchanges(&ask, &answer.cmd),
-        asker: None,
+        match has_keys {
+            true => {
+                if args.answer.timing {
+                    present::timing(&cx.ui, &answer.timing);
+                }
+                followup::run(answer, &followup::Session { asker, asks, request: None })
+            }
+            false => deliver(answer, How { asker: asks.then_some(&asker), ..how }, &place, &settings, &context, cx),
+        }
     };
-    deliver(answer, how, &place, &settings, &context, cx)
+    super::wind_up(runtime);
+    outcome
 }
 
 /// The command that failed: the one that is given, or that the shell tells.
