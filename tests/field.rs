@@ -1,8 +1,8 @@
 //! What strangers asked: the cases that no fixture can judge, by what the real model's command has and has not. Those that can be
 //! run are in `benches/tasks/field.toml`.
 
-use crate::checks::rows;
 use crate::real::Batch;
+use crate::support::rows;
 use regex::Regex;
 use std::collections::BTreeMap;
 

@@ -16,7 +16,6 @@ mod bench;
 mod candidates;
 mod chat;
 mod check;
-mod checks;
 mod circles;
 mod cli;
 mod configure;

@@ -1,4 +1,4 @@
-//! What several test files share: running a shell line, finding the real model.
+//! What several test files share: running a shell line, finding the real model, reading a list.
 
 use crate::machine::AMPLE;
 use std::ffi::OsStr;
@@ -90,4 +90,10 @@ pub fn embedding_model_or_skip() -> Option<PathBuf> {
         }
     };
     FOLDER.get_or_init(find).clone()
+}
+
+/// The lines of a list, each in its columns.
+pub fn rows(list: &str) -> Vec<Vec<&str>> {
+    let lines = list.lines().filter(|l| !l.is_empty() && !l.starts_with('#'));
+    lines.map(|l| l.split(" => ").map(str::trim).collect()).collect()
 }

@@ -1,7 +1,7 @@
 //! What the real model writes for a machine other than this one.
 
-use crate::checks::rows;
 use crate::real::Batch;
+use crate::support::rows;
 use regex::Regex;
 
 /// The suite asks one of so many, the same ones each time; `benches/full.sh` asks all.

@@ -131,6 +131,8 @@ pub fn weight(findings: &[Finding]) -> u32 {
 }
 
 #[cfg(test)]
+mod lists_tests;
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -1,7 +1,7 @@
-//! The checks over whole lists: silent on right commands, and wrong ones are named and mended.
+//! The checks over whole lists (`tests/checks`): silent on right commands, and wrong ones are named and mended.
 
-use caro::command::checks::{CheckContext, run};
-use caro::shell::{Dialect, Finding, Severity, Target, parse};
+use super::{CheckContext, run};
+use caro_shell::{Dialect, Finding, Severity, Target, parse};
 use std::collections::BTreeMap;
 
 /// What the checks have against a bash command for Linux where no manual is at hand, hints left out.
@@ -22,14 +22,14 @@ fn findings(request: &str, command: &str) -> Vec<Finding> {
 }
 
 /// The lines of a list, each in its columns.
-pub fn rows(list: &str) -> Vec<Vec<&str>> {
+fn rows(list: &str) -> Vec<Vec<&str>> {
     let lines = list.lines().filter(|l| !l.is_empty() && !l.starts_with('#'));
     lines.map(|l| l.split(" => ").map(str::trim).collect()).collect()
 }
 
 #[test]
 fn nothing_is_said_against_right_commands() {
-    let rows = rows(include_str!("checks/right.txt"));
+    let rows = rows(include_str!("../../../tests/checks/right.txt"));
     assert!(rows.len() >= 150, "only {} pairs", rows.len());
     let mut wrong = Vec::new();
     for row in &rows {
@@ -43,7 +43,7 @@ fn nothing_is_said_against_right_commands() {
 
 #[test]
 fn wrong_commands_are_named_and_mended() {
-    let rows = rows(include_str!("checks/wrong.txt"));
+    let rows = rows(include_str!("../../../tests/checks/wrong.txt"));
     assert!(rows.len() >= 60, "only {} rows", rows.len());
     let mut wrong = Vec::new();
     for row in &rows {
@@ -66,7 +66,9 @@ fn wrong_commands_are_named_and_mended() {
 
 #[test]
 fn no_request_and_no_command_breaks_a_check() {
-    let lists = [include_str!("checks/right.txt"), include_str!("checks/wrong.txt")].map(rows).concat();
+    let lists = [include_str!("../../../tests/checks/right.txt"), include_str!("../../../tests/checks/wrong.txt")]
+        .map(rows)
+        .concat();
     let commands: Vec<&str> = lists.iter().map(|row| row[1]).collect();
     for (i, row) in lists.iter().enumerate() {
         // a request meets another's command, and halves of it, cut anywhere
@@ -141,7 +143,7 @@ proptest::proptest! {
         words in proptest::collection::vec(proptest::sample::select(&PIECES[..]), 0..4),
         row in 0usize..1000,
     ) {
-        let lists = [include_str!("checks/right.txt"), include_str!("checks/wrong.txt")].map(rows).concat();
+        let lists = [include_str!("../../../tests/checks/right.txt"), include_str!("../../../tests/checks/wrong.txt")].map(rows).concat();
         let command = format!("{} {}", lists[row % lists.len()][1], words.join(" "));
         for f in findings(&said.join(" "), &command) {
             proptest::prop_assert!(!f.id.is_empty() && !f.why.is_empty());
