@@ -1,7 +1,7 @@
 //! `caro artifacts`: results of tools that were too long for a prompt. They are kept for a week beside their sessions.
 
 use super::agent::wire::workspaces;
-use super::knowledge::no_home;
+use super::stores::no_home;
 use super::ui::{Role, plural};
 use super::{Cx, Exit, Failure, Outcome};
 use caro_agent::observe::Artifacts;

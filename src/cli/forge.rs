@@ -5,7 +5,7 @@ use super::agent::wire as harness;
 use super::settings::RESIDENTS;
 use super::ui::{Role, in_line};
 use super::wire::{self, Wants};
-use super::{Cx, Exit, Failure, Outcome, config, skills};
+use super::{Cx, Exit, Failure, Outcome, config, stores};
 use caro_agent::event::{Draft, Emitter, Kind};
 use caro_agent::forge::examples::{Case, ExampleError, Order, Way, order};
 use caro_agent::forge::language::Language;
@@ -189,9 +189,9 @@ fn work(args: &Args, cx: &Cx) -> Outcome {
 /// A skill of the person's own that is to be mended, with the tests that it has and those that show the fault.
 fn to_mend(name: &str, words: &str, args: &Args, allowed: BTreeSet<Effect>, cx: &Cx) -> Result<Wanted, Failure> {
     let root = cx.folder()?;
-    let (all, _) = skills::searched(&root, cx).find();
+    let (all, _) = stores::searched_skills(&root, cx).find();
     let skill: Arc<Skill> = all.get(name)?.clone();
-    let own = skills::own(cx).and_then(|own| own.canonicalize().ok());
+    let own = stores::own_skills(cx).and_then(|own| own.canonicalize().ok());
     if !own.is_some_and(|own| skill.folder.starts_with(own)) {
         return Err(Failure::usage(format!("the skill `{name}` came with the project"))
             .hint("copy its folder to your own skills, and mend it there"));
@@ -211,7 +211,7 @@ fn to_mend(name: &str, words: &str, args: &Args, allowed: BTreeSet<Effect>, cx: 
 /// # Errors
 /// If it cannot be begun, or is stopped.
 pub fn made(wanted: &Wanted, model: Arc<dyn Model>, shows: Shows, cx: &Cx) -> Result<(Report, Vec<Case>), Failure> {
-    let place = skills::own(cx).ok_or_else(|| {
+    let place = stores::own_skills(cx).ok_or_else(|| {
         Failure::usage("this user has no home folder for a skill")
             .hint("set CARO_CONFIG_FILE to a file in a folder that can be written")
     })?;

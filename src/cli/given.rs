@@ -1,4 +1,4 @@
-//! A command that a verb is given to look at: as an argument, or on standard input, which may be longer than the system lets
+//! Words that a verb is given to look at. A command comes as an argument, or on standard input, which may be longer than the system lets
 //! an argument be.
 
 use super::Failure;
@@ -77,6 +77,18 @@ pub fn clipped(text: &str, most: usize) -> String {
         Some((end, _)) => format!("{}...", &text[..end]),
         None => text.to_owned(),
     }
+}
+
+/// The words of a question, of which there must be one.
+///
+/// # Errors
+/// If there is none.
+pub fn question(words: &[String]) -> Result<String, Failure> {
+    let text = words.join(" ");
+    if text.trim().is_empty() {
+        return Err(Failure::usage("there is nothing to look for").hint("ask in plain words"));
+    }
+    Ok(text)
 }
 
 #[cfg(test)]

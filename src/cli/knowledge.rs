@@ -1,24 +1,20 @@
 //! `caro knowledge`: the person's own documents, read in and searched. The same library that the agent looks into.
 
+use super::given::question;
+use super::stores::{DOCUMENTS, embedder, librarian, no_home};
 use super::ui::{Role, in_line, plural};
-use super::{Cx, Exit, Failure, Outcome, download, repair, tldr};
+use super::{Cx, Exit, Failure, Outcome, repair, tldr};
 use caro_agent::tool::normal;
-use caro_database::DatabaseError;
 use caro_documents::LibraryError;
 use caro_documents::chunk::Kind;
 use caro_documents::{Answer, Ingested, Librarian, Options, Progress};
 use caro_host::ExecutionContext;
-use caro_model::embed::{EMBEDDING_MODEL, Embedder};
-use caro_model::engine::SentenceEncoder;
-use caro_model::fetch::{self, Size};
+use caro_model::embed::EMBEDDING_MODEL;
+use caro_model::fetch::Size;
 use caro_shell::{Dialect, quote};
 use indicatif::ProgressBar;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
-
-/// The library, in the data folder.
-const FILE: &str = "knowledge.db";
 
 /// Lines of a passage that are shown.
 const LINES: usize = 8;
@@ -110,7 +106,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
         }
         What::Query { words, json, limit } => query(&librarian, &question(words)?, usize::from(*limit), *json, cx),
         What::Repair { json } => {
-            let file = cx.dirs.data.as_ref().map(|data| data.join(FILE)).ok_or_else(no_home)?;
+            let file = cx.dirs.data.as_ref().map(|data| data.join(DOCUMENTS)).ok_or_else(no_home)?;
             let repaired = librarian.repair()?;
             repair::tell(cx, *json, &[("documents", "document"), ("chunks", "passage")], &[(file, repaired)])
         }
@@ -132,64 +128,6 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
             Ok(Exit::Success)
         }
     }
-}
-
-/// The library of this person; nothing where there is no place for it. Opens nothing.
-pub fn librarian(cx: &Cx) -> Option<Librarian> {
-    let data = cx.dirs.data.as_ref()?;
-    Some(Librarian::new(data.join(FILE), embedder(cx)))
-}
-
-/// The same, searched by words alone; nothing where nothing was ever read in.
-pub fn by_words(cx: &Cx) -> Option<Librarian> {
-    let data = cx.dirs.data.as_ref()?;
-    Some(Librarian::new(data.join(FILE), None)).filter(Librarian::exists)
-}
-
-/// What makes vectors, if its model is on this machine. Loads nothing.
-pub fn embedder(cx: &Cx) -> Option<Arc<dyn Embedder>> {
-    embedder_of(&download::settings(cx).ok()?)
-}
-
-/// The same by where models are.
-pub fn embedder_of(folders: &fetch::Settings) -> Option<Arc<dyn Embedder>> {
-    let card = fetch::find(EMBEDDING_MODEL, folders).ok()??;
-    let folder = fetch::locate(&card, folders)?;
-    Some(Arc::new(SentenceEncoder::new(&folder, &card.id)))
-}
-
-/// The failure of a person without a home.
-pub fn no_home() -> Failure {
-    Failure::usage("this user has no home folder to keep it in").hint("set HOME to a folder that can be written")
-}
-
-impl From<LibraryError> for Failure {
-    fn from(error: LibraryError) -> Self {
-        let hint = error.hint();
-        match error {
-            LibraryError::Cancelled => Self::new(Exit::Interrupted, error).hint(hint),
-            LibraryError::Empty(_) | LibraryError::Nothing | LibraryError::Missing(_) => Self::no(error).hint(hint),
-            LibraryError::Blank(_)
-            | LibraryError::Input { .. }
-            | LibraryError::Ambiguous { .. }
-            | LibraryError::File(DatabaseError::Busy(_))
-            | LibraryError::NotBuilt { .. }
-            | LibraryError::Remote { .. } => Self::usage(error).hint(hint),
-            LibraryError::File(_) => Self::internal(error).hint(hint),
-        }
-    }
-}
-
-/// The words of a question, of which there must be one.
-///
-/// # Errors
-/// If there is none.
-pub fn question(words: &[String]) -> Result<String, Failure> {
-    let text = words.join(" ");
-    if text.trim().is_empty() {
-        return Err(Failure::usage("there is nothing to look for").hint("ask in plain words"));
-    }
-    Ok(text)
 }
 
 /// A path that is to be read in. What was read in from one that is gone meanwhile stays until the person says so.

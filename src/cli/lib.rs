@@ -10,7 +10,7 @@
 //! - [`ui`]: the only writer to the terminal, [`color`] or not. [`failure`]: errors and exit codes. [`typed`], [`edit`], [`piped`],
 //!   [`history`]: lines that are typed, that come from a pipe, that were typed before. [`interrupt`]: Ctrl-C. [`keys`]: what gives
 //!   up while a shell's line editor waits. [`stdin`]: data beside a request.
-//! - [`given`]: a command that a verb is to look at. [`request_log`]: what was asked for, where that is kept. [`repair`]: what was
+//! - [`given`]: words that a verb is to look at. [`stores`]: documents, notes and skills of the person. [`request_log`]: what was asked for, where that is kept. [`repair`]: what was
 //!   saved of a damaged file. [`project`]: where a project keeps what is for agents.
 //! - [`doctor`]: what works here, a file a group of checks. [`download`]: what fetching a model needs from this process;
 //!   [`unfetched`]: a model that is not here, and only measures. [`recommend`]: which model suits this machine.
@@ -89,6 +89,7 @@ pub mod spinner;
 pub mod status;
 pub mod stdin;
 pub mod stop;
+pub mod stores;
 pub mod task;
 pub mod tldr;
 pub mod tools;

@@ -1,7 +1,7 @@
 //! `caro manual`: what caro knows of the installed programs, and where it keeps it.
 
 use super::ui::Role;
-use super::{Cx, Exit, Failure, Outcome, knowledge, wire};
+use super::{Cx, Exit, Failure, Outcome, given, wire};
 use caro_host::ExecutionContext;
 use caro_manual::{Entry, Manual, ManualError, Program, common};
 use std::sync::Arc;
@@ -60,7 +60,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
         What::Show { name, json } => show(name, *json, &manual, cx),
         What::Warm { names, jobs } => warm(names, usize::from(*jobs), &manual, cx),
         What::Search { words, limit, json } => {
-            search(&knowledge::question(words)?, usize::from(*limit), *json, &manual, cx)
+            search(&given::question(words)?, usize::from(*limit), *json, &manual, cx)
         }
         What::Clear => {
             let count = manual.clear()?;

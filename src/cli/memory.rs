@@ -1,14 +1,12 @@
 //! `caro memory`: notes that outlive a run. The agent is reminded of those that fit its task.
 
-use super::knowledge::{embedder, no_home, question};
+use super::given::question;
+use super::stores::{NOTES, no_home, notes};
 use super::ui::Role;
 use super::{Cx, Exit, Failure, Outcome, Settings, repair};
-use caro_agent::memory::{self, Category, Draft, Kind, Memory, Note, Place};
+use caro_agent::memory::{self, Category, Draft, Kind, Note};
 use caro_base::id;
 use std::time::{Duration, UNIX_EPOCH};
-
-/// The file of notes, in the data folder.
-const FILE: &str = "memory.db";
 
 /// Keep, find and forget notes
 #[derive(Debug, clap::Args)]
@@ -85,7 +83,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
     if let What::Repair { json } = args.what {
         return mend(cx, &settings, json);
     }
-    let memory = memory(cx, &settings)?;
+    let memory = notes(cx, &settings)?;
     if settings.memory == Kind::InMemory {
         cx.ui.warn("memory = in_memory: what is remembered is forgotten when this command ends");
     }
@@ -148,22 +146,8 @@ fn mend(cx: &Cx, settings: &Settings, json: bool) -> Outcome {
     if settings.memory != Kind::Sqlite {
         return Err(Failure::usage("notes are kept in no file here").hint("only memory = sqlite has files to repair"));
     }
-    let files = memory::repair(&data.join(FILE))?;
+    let files = memory::repair(&data.join(NOTES))?;
     repair::tell(cx, json, &[("notes", "note"), ("exchanges", "exchange")], &files)
-}
-
-/// The notes of this person. Opens nothing; a place that is not named is this process, and the person is told.
-///
-/// # Errors
-/// If this program was built without the backend, or its URL is none.
-pub fn memory(cx: &Cx, settings: &Settings) -> Result<Memory, Failure> {
-    let file = cx.dirs.data.as_ref().map(|data| data.join(FILE));
-    let (backend, warning) = Place { kind: settings.memory, file, url: settings.memory_url.clone() }.open()?;
-    // who has no home is told so by whoever needs one
-    if let Some(warning) = warning.filter(|_| settings.memory != Kind::Sqlite) {
-        cx.ui.warn(warning);
-    }
-    Ok(Memory::new(backend, embedder(cx)))
 }
 
 fn show(note: &Note, beside: &str, cx: &Cx) -> std::io::Result<()> {

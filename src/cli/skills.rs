@@ -2,16 +2,12 @@
 //!
 //! They lie in `skills` beside the configuration file, and in a project's `.agents/skills`; four come with the program.
 
+use super::stores::{self, PROJECT_SKILLS};
 use super::ui::{Role, in_line};
-use super::{Cx, Exit, Failure, Outcome, knowledge, project};
-use caro_agent::skill::{self, Origin, Place, Shelf, SkillError, choose, front, render};
+use super::{Cx, Exit, Failure, Outcome, given};
+use caro_agent::skill::{self, Origin, Place, SkillError, choose, front, render};
 use caro_base::files;
-use caro_exec as exec;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-
-/// Where a project keeps its skills.
-const PROJECT: &str = ".agents/skills";
 
 /// List, search, check and make skills
 #[derive(Debug, clap::Args)]
@@ -81,50 +77,14 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
     match &args.what {
         What::List { json } => list(&root, *json, cx),
         What::Show { name, json } => show(&root, name, *json, cx),
-        What::Search { words, scores, json } => search(&root, &knowledge::question(words)?, *scores, *json, cx),
+        What::Search { words, scores, json } => search(&root, &given::question(words)?, *scores, *json, cx),
         What::Check { names, json } => check(&root, names, *json, cx),
         What::New { name, description, project } => new(&root, name, description, *project, cx),
     }
 }
 
-impl From<SkillError> for Failure {
-    fn from(error: SkillError) -> Self {
-        let hint = error.hint();
-        match error {
-            SkillError::Unknown { .. } => Self::usage(error).hint(hint),
-            _ => Self::no(error).hint(hint),
-        }
-    }
-}
-
-/// The folders of skills, the person's own first and those on board last.
-fn places(root: &Path, cx: &Cx) -> Vec<Place> {
-    let own = own(cx).map(|folder| Place { folder, origin: Origin::User });
-    let projects = project::folders(root).into_iter().map(|folder| folder.join(PROJECT));
-    let board = cx.dirs.cache.as_deref().and_then(skill::board::place);
-    // one that is not there may come
-    let projects = projects.map(|folder| Place { folder, origin: Origin::Project });
-    own.into_iter().chain(projects).chain(board).collect()
-}
-
-/// The person's own folder, beside the configuration file.
-pub fn own(cx: &Cx) -> Option<PathBuf> {
-    cx.dirs.config_file.as_ref().map(|file| file.with_file_name("skills"))
-}
-
-/// Where skills are found, for who looks at them.
-fn shelf(root: &Path, cx: &Cx) -> Shelf {
-    let index = cx.dirs.cache.as_ref().map(|cache| cache.join("skill-index.json"));
-    Shelf { places: places(root, cx), index, embedder: None, which: Arc::new(|name| exec::find(name)) }
-}
-
-/// The same for who searches them, by their meaning too.
-pub fn searched(root: &Path, cx: &Cx) -> Shelf {
-    Shelf { embedder: knowledge::embedder(cx), ..shelf(root, cx) }
-}
-
 fn list(root: &Path, json: bool, cx: &Cx) -> Outcome {
-    let (skills, _) = shelf(root, cx).find();
+    let (skills, _) = stores::skills(root, cx).find();
     skills.wrong.iter().for_each(|wrong| cx.ui.warn(&in_line(&wrong.to_string())));
     if json {
         let all: Vec<_> = skills.all.iter().map(|s| document(s)).collect();
@@ -135,9 +95,9 @@ fn list(root: &Path, json: bool, cx: &Cx) -> Outcome {
         line(cx, s, "")?;
     }
     if skills.all.iter().all(|s| s.origin == Origin::Board) {
-        let folder = own(cx).map_or_else(|| "skills".into(), |folder| folder.display().to_string());
+        let folder = stores::own_skills(cx).map_or_else(|| "skills".into(), |folder| folder.display().to_string());
         cx.ui.note(&format!(
-            "no skills of yours; they lie in {folder} or in a project's {PROJECT}, and `caro skills new` makes one"
+            "no skills of yours; they lie in {folder} or in a project's {PROJECT_SKILLS}, and `caro skills new` makes one"
         ));
     }
     Ok(Exit::Success)
@@ -162,10 +122,10 @@ fn document(s: &skill::Skill) -> serde_json::Value {
 }
 
 fn show(root: &Path, name: &str, json: bool, cx: &Cx) -> Outcome {
-    let (skills, _) = shelf(root, cx).find();
+    let (skills, _) = stores::skills(root, cx).find();
     let s = match skills.get(name) {
         Ok(s) => s,
-        Err(unknown) => return Err(broken(name, &places(root, cx)).unwrap_or_else(|| unknown.into())),
+        Err(unknown) => return Err(broken(name, &stores::skill_places(root, cx)).unwrap_or_else(|| unknown.into())),
     };
     let rendered = render::render(s);
     if let Ok(rendered) = &rendered {
@@ -217,7 +177,7 @@ fn folder_of(name: &str, places: &[Place]) -> Option<PathBuf> {
 }
 
 fn search(root: &Path, words: &str, scores: bool, json: bool, cx: &Cx) -> Outcome {
-    let shelf = searched(root, cx);
+    let shelf = stores::searched_skills(root, cx);
     let (skills, mut index) = shelf.find();
     let hits = choose::search(words, &skills, &mut index, shelf.embedder.as_deref());
     index.save();
@@ -250,7 +210,7 @@ fn search(root: &Path, words: &str, scores: bool, json: bool, cx: &Cx) -> Outcom
 
 fn check(root: &Path, names: &[String], json: bool, cx: &Cx) -> Outcome {
     let mut folders: Vec<PathBuf> = Vec::new();
-    let places = places(root, cx);
+    let places = stores::skill_places(root, cx);
     if names.is_empty() {
         // those on board are nobody's to mend
         for place in places.iter().filter(|place| place.origin != Origin::Board) {
@@ -267,7 +227,7 @@ fn check(root: &Path, names: &[String], json: bool, cx: &Cx) -> Outcome {
                 .hint("`caro skills list` shows what there is")
         })?);
     }
-    let wrong = shelf(root, cx).find().0.wrong;
+    let wrong = stores::skills(root, cx).find().0.wrong;
     let findings = |folder: &PathBuf| {
         let mut findings = skill::check::check(folder, &place_of(folder, &places));
         // of two with one name the second is never used
@@ -312,7 +272,7 @@ fn place_of(folder: &Path, places: &[Place]) -> Place {
 fn new(root: &Path, name: &str, description: &str, project: bool, cx: &Cx) -> Outcome {
     front::is_name(name)
         .map_err(|why| Failure::usage(why.replace("its `name`", "the name")).hint("for example: release-notes"))?;
-    let place = if project { Some(root.join(PROJECT)) } else { own(cx) };
+    let place = if project { Some(root.join(PROJECT_SKILLS)) } else { stores::own_skills(cx) };
     let place = place.ok_or_else(|| Failure::usage("this user has no home folder").hint("use --project"))?;
     let folder = place.join(name);
     if folder.exists() {

@@ -136,7 +136,7 @@ fn add(what: &What, cx: &Cx) -> Outcome {
         created: now,
     };
     if cx.dirs.data.is_none() {
-        return Err(super::knowledge::no_home());
+        return Err(super::stores::no_home());
     }
     let store = wire::store(cx)?;
     for name in names(name.as_deref(), &task.text)? {

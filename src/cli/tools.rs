@@ -3,7 +3,7 @@
 use super::agent::wire;
 use super::mcp::servers;
 use super::ui::Role;
-use super::{Cx, Exit, Outcome, knowledge};
+use super::{Cx, Exit, Outcome, given};
 use caro_agent::retrieve;
 use caro_agent::tool::{Provider, ToolSpec};
 
@@ -68,7 +68,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
             }
         }
         Some(What::Search { words, limit, .. }) => {
-            let words = knowledge::question(words)?;
+            let words = given::question(words)?;
             let scores = retrieve::bm25(&words, &specs.iter().map(ToolSpec::search_text).collect::<Vec<_>>());
             let mut ranked: Vec<(f64, &ToolSpec)> = scores.into_iter().zip(&specs).filter(|(s, _)| *s > 0.0).collect();
             ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.name.cmp(&b.1.name)));

@@ -3,7 +3,7 @@
 use super::resident::{self, Resident};
 use super::settings::{AdapterUse, Settings};
 use super::unfetched::Unfetched;
-use super::{Cx, Failure, adapter, download, env, first, knowledge};
+use super::{Cx, Failure, adapter, download, env, first, stores};
 use caro_command::Recipe;
 use caro_host::ExecutionContext;
 use caro_manual::{Manual, Setup};
@@ -72,7 +72,7 @@ pub fn open_for(cx: &Cx, settings: &Settings, wants: Wants) -> Result<Wired, Fai
             model,
             context: Arc::new(context),
             manual: Some(manual(cx)),
-            documents: settings.knowledge.then(|| knowledge::by_words(cx)).flatten(),
+            documents: settings.knowledge.then(|| stores::by_words(cx)).flatten(),
             adapted: settings.adapter != AdapterUse::Off,
             without: [].into(),
         };

@@ -1,7 +1,7 @@
 //! `caro workspace`: the files that agents keep for themselves, apart from the person's; each session has its own.
 
 use super::agent::wire::workspaces;
-use super::knowledge::no_home;
+use super::stores::no_home;
 use super::ui::Role;
 use super::{Cx, Exit, Failure, Outcome};
 use caro_agent::observe::Artifacts;

@@ -2,8 +2,7 @@
 
 use super::wire::{failure, kept};
 use crate::history::History;
-use crate::knowledge::no_home;
-use crate::memory::memory;
+use crate::stores::{no_home, notes};
 use crate::ui::{Role, plural};
 use crate::{Cx, Exit, Failure, Outcome, repair};
 use caro_agent::harness::empty;
@@ -110,7 +109,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
                     .hint(format!("`caro session rm {}` removes the one that is called so", session.id)));
             }
             let settings = cx.settings(&[])?;
-            let (memory, workspaces) = (memory(cx, &settings)?, super::wire::workspaces(cx, &settings)?);
+            let (memory, workspaces) = (notes(cx, &settings)?, super::wire::workspaces(cx, &settings)?);
             empty(&session.id, &store, &memory, workspaces.as_ref())?;
             let asked: Vec<&str> = session.runs.iter().map(|run| run.task.as_str()).collect();
             History::of(&cx.dirs).map_or(Ok(()), |history| history.forget(&asked))?;

@@ -3,7 +3,7 @@
 use super::options::{Advise, Drive};
 use crate::mcp::servers;
 use crate::wire::{self, Wants};
-use crate::{Cx, Exit, Failure, Settings, ask, download, env, knowledge, memory, skills, undo};
+use crate::{Cx, Exit, Failure, Settings, ask, download, env, stores, undo};
 use caro_agent::harness::{self, CHATTER, Harness, HarnessError, Options, Prepared, session_name};
 use caro_agent::mcp::Hub;
 use caro_agent::observe::Artifacts;
@@ -186,9 +186,9 @@ pub fn assemble(
         manual: recipe.manual.clone().map(|manual| manuals(manual, &recipe.context)),
         workspaces: workspaces(cx, settings)?,
         // neither is opened before it is asked for
-        librarian: knowledge::librarian(cx).filter(|l| !drive.no_rag && l.exists()).map(Arc::new),
-        memory: memory::memory(cx, settings)?,
-        skills: (!drive.no_skills).then(|| skills::searched(root, cx)),
+        librarian: stores::librarian(cx).filter(|l| !drive.no_rag && l.exists()).map(Arc::new),
+        memory: stores::notes(cx, settings)?,
+        skills: (!drive.no_skills).then(|| stores::searched_skills(root, cx)),
         suggester: suggester(drive.advise, agent, &recipe, settings, root)?,
         store: Some(store),
         secrets: secrets.chain(mcp_secrets).chain(url).chain(key).collect(),
@@ -276,7 +276,7 @@ pub fn all_tools(cx: &Cx, root: &Path, hub: Option<&Hub>) -> Result<Registry, Fa
         artifacts: Some(workspace.clone() as Arc<dyn Artifacts>),
         workspace: Some(workspace),
         manual: Some(manuals(wire::manual(cx), &context)),
-        knowledge: knowledge::librarian(cx).filter(Librarian::exists).map(Arc::new),
+        knowledge: stores::librarian(cx).filter(Librarian::exists).map(Arc::new),
     })
     .map_err(HarnessError::from)?;
     if let Some(hub) = hub {

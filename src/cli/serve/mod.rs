@@ -13,7 +13,7 @@ use super::interrupt::{During, Phase};
 use super::mcp::servers;
 use super::settings::{self, Settings};
 use super::wire::{self, Wants};
-use super::{Cx, Exit, Failure, Outcome, config, download, knowledge, ui};
+use super::{Cx, Exit, Failure, Outcome, config, download, stores, ui};
 use caro_inference::generate;
 use caro_model::fetch::{self, ModelSource};
 use caro_model::{Cancel, Flow, Model, Prompt, Request, Role, Sampling, Shape};
@@ -104,7 +104,7 @@ impl From<TokenError> for Failure {
 /// If a setting is wrong, the address is taken, or there is no model.
 pub fn run(args: &Args, cx: &Cx) -> Outcome {
     if let Some(What::Token) = args.what {
-        let data = cx.dirs.data.as_ref().ok_or_else(knowledge::no_home)?;
+        let data = cx.dirs.data.as_ref().ok_or_else(stores::no_home)?;
         cx.ui.data(Token::of_file(&data.join(FILE))?.text())?;
         return Ok(Exit::Success);
     }
@@ -274,7 +274,7 @@ fn open(
     let engine = Engine {
         model: wired.recipe.model.clone(),
         names,
-        embedding: Embedding::new(Box::new(move || knowledge::embedder_of(&folders))),
+        embedding: Embedding::new(Box::new(move || stores::embedder_of(&folders))),
         commands: Arc::new(commands::Recipes::new(wired, settings)),
         harness: Arc::new(harness),
     };
