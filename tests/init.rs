@@ -82,6 +82,17 @@ fn comes(file: &Path, text: &str, terminal: &Terminal) {
     }
 }
 
+/// Waits until the shell has drawn its line anew below these words. What is typed before that is typed at the program that has the
+/// terminal, and may be lost.
+fn drawn(terminal: &Terminal, words: &str, line: &str) {
+    terminal.shows(words);
+    let start = Instant::now();
+    while !terminal.text().trim_end().ends_with(line) {
+        assert!(start.elapsed() < AMPLE, "no {line:?} at the end of {}", terminal.text());
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
 #[test]
 fn a_key_puts_the_command_into_the_line_and_enter_runs_it() {
     for shell in shells() {
@@ -148,7 +159,7 @@ fn a_refusal_is_told_and_leaves_the_line() {
         terminal.types("echo hello there");
         terminal.shows("there");
         terminal.types(ALT_E);
-        terminal.shows("hint:");
+        drawn(&terminal, "hint:", "echo hello there");
         terminal.types(" > said.txt\r");
         comes(&machine.path("work/said.txt"), "hello there\n", &terminal);
     }
@@ -177,7 +188,7 @@ fn the_other_key_explains_and_leaves_the_line() {
         terminal.types("touch -c seen.txt");
         terminal.shows("seen.txt");
         terminal.types(ALT_I);
-        terminal.shows("file timestamps");
+        drawn(&terminal, "file timestamps", "touch -c seen.txt");
         terminal.types("; echo left > left.txt\r");
         comes(&machine.path("work/left.txt"), "left\n", &terminal);
     }

@@ -161,9 +161,12 @@ pub fn run(args: &Args, root: &Path, cx: &Cx) -> Outcome {
             listens.abort();
             end
         });
-        drop(phase);
         if end == End::Told {
+            // who listens for Ctrl-C may hear that signal only now, and would take it for another one
+            std::mem::forget(phase);
             leave_soon();
+        } else {
+            drop(phase);
         }
         // a download that is under way
         cx.interrupt().cancel().cancel();
