@@ -200,7 +200,7 @@ fn choose(candidates: &[Candidate]) -> Option<Choice> {
     let mut reasons = Vec::new();
     match chosen.eval {
         Some(eval) if best.is_some() => {
-            reasons.push(format!("does the most tasks of those that fit ({})", of_hundred(eval)));
+            reasons.push(format!("does the most tasks of those that fit and are not slow ({})", of_hundred(eval)));
         }
         Some(eval) => reasons.push(format!("is the quickest where all are slow ({} tasks)", of_hundred(eval))),
         None => reasons.push("is in use, and of no other that fits it is recorded how often it is right".into()),
