@@ -147,6 +147,23 @@ fn arrows_point_one_way() {
     }
 }
 
+/// A crate that builds on some systems alone is asked for on those alone, in tests too.
+#[test]
+fn what_one_system_has_is_asked_for_there_alone() {
+    const OF_ONE: [&str; 4] = ["landlock", "libc", "rustix", "seccompiler"];
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let rooms = STANDS_ON.iter().map(|(room, _)| root.join("src").join(room));
+    for folder in rooms.chain([root.to_owned()]) {
+        let manifest: toml::Table =
+            toml::from_str(&std::fs::read_to_string(folder.join("Cargo.toml")).unwrap()).unwrap();
+        for kind in ["dependencies", "dev-dependencies", "build-dependencies"] {
+            let everywhere = manifest.get(kind).and_then(toml::Value::as_table).into_iter().flat_map(toml::Table::keys);
+            let wrong: Vec<&String> = everywhere.filter(|name| OF_ONE.contains(&name.as_str())).collect();
+            assert!(wrong.is_empty(), "{}: {wrong:?} stand below {kind}", folder.display());
+        }
+    }
+}
+
 #[test]
 fn one_call_site_of_the_model() {
     let sources = sources();
