@@ -387,7 +387,7 @@ fn version_and_help_start_open_and_make_nothing() {
         // who opens one of these waits for ever
         let (script, config) = (machine.path("script"), machine.path("config.toml"));
         for file in [&script, &config] {
-            rustix::fs::mkfifoat(rustix::fs::CWD, file, rustix::fs::Mode::RWXU).unwrap();
+            assert!(std::process::Command::new("mkfifo").arg(file).status().unwrap().success());
         }
         std::fs::remove_dir(machine.path("home")).unwrap();
         let (mut reader, mut writer) = std::io::pipe().unwrap();

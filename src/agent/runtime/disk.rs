@@ -216,7 +216,7 @@ mod tests {
     fn what_is_no_file_is_not_read() {
         let dir = tempfile::tempdir().unwrap();
         let before = Snapshot::of(dir.path()).unwrap();
-        rustix::fs::mkfifoat(rustix::fs::CWD, dir.path().join("pipe"), rustix::fs::Mode::RWXU).unwrap();
+        assert!(std::process::Command::new("mkfifo").arg(dir.path().join("pipe")).status().unwrap().success());
         std::os::unix::fs::symlink("/dev/zero", dir.path().join("zeros")).unwrap();
         let changes = before.changes(dir.path()).unwrap();
         assert_eq!(

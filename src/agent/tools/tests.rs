@@ -110,7 +110,7 @@ fn errors_say_what_there_is_instead() {
 #[test]
 fn a_pipe_is_not_waited_for() {
     let bench = Bench::new();
-    rustix::fs::mkfifoat(rustix::fs::CWD, bench.root().join("pipe"), rustix::fs::Mode::RWXU).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(bench.root().join("pipe")).status().unwrap().success());
     assert_eq!(bench.failed("read", json!({"path": "pipe"})), "pipe is no regular file");
     assert_eq!(bench.failed("edit", json!({"path": "pipe", "old": "a", "new": "b"})), "pipe is no regular file");
 }

@@ -209,7 +209,7 @@ mod tests {
         assert!(findings_in(Some(dir.path()), check, "", "grep x plain.gz").is_empty());
         assert_eq!(findings_in(Some(dir.path()), check, "", "grep x packed.gz").len(), 1);
         // opening a pipe would wait for whoever writes to it
-        rustix::fs::mkfifoat(rustix::fs::CWD, dir.path().join("pipe.gz"), rustix::fs::Mode::RWXU).unwrap();
+        assert!(std::process::Command::new("mkfifo").arg(dir.path().join("pipe.gz")).status().unwrap().success());
         assert!(findings_in(Some(dir.path()), check, "", "grep x pipe.gz").is_empty());
     }
 }
