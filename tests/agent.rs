@@ -7,7 +7,9 @@ mod known;
 mod stopped;
 mod unfetched;
 
-use crate::machine::{AMPLE, Machine, Ran};
+#[cfg(target_os = "linux")]
+use crate::machine::AMPLE;
+use crate::machine::{Machine, Ran};
 use serde_json::{Value, json};
 #[cfg(unix)]
 use std::io::{BufRead, BufReader, Read};

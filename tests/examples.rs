@@ -5,7 +5,9 @@ use crate::support::run_shell;
 use caro::command::checks::{CheckContext, run};
 use caro::command::examples::{Example, for_target};
 use caro::command::reply::REFUSAL;
-use caro::shell::{Dialect, Severity, Target, Userland, parse, quote};
+#[cfg(target_os = "linux")]
+use caro::shell::quote;
+use caro::shell::{Dialect, Severity, Target, Userland, parse};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, SystemTime};

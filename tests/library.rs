@@ -6,8 +6,10 @@ use caro::command::checks::{CheckContext, run};
 use caro::command::inspect::{Inspector, Manuals, Subject};
 use caro::host::ExecutionContext;
 use caro::manual::{Manual, Setup};
+#[cfg(target_os = "linux")]
+use caro::shell::quote;
 use caro::shell::{
-    Dialect, Level, Script, Severity, Target, assess, extract_commands, is_builtin, is_read_only, parse, quote,
+    Dialect, Level, Script, Severity, Target, assess, extract_commands, is_builtin, is_read_only, parse,
 };
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
