@@ -175,6 +175,20 @@ fn a35_what_no_example_decides_is_asked_about() {
     assert!(!machine.path("skills/unit-converter").exists());
     let decided = forge(&["--example", "23 km => 23000 m"]);
     assert!(decided.code == Some(0) && decided.err.contains("no second script passes"), "{decided:#?}");
+    // where the other one is right it is still there, though the model does not write it again
+    let machine = Machine::new();
+    let order = converter(&["--example", "23 km => 2300 m"]);
+    let once = |machine: &Machine, replies: Value, args: &[&str]| {
+        machine.ask(
+            json!([{ "replies": replies }]),
+            &["forge"].into_iter().chain(args.iter().copied()).collect::<Vec<_>>(),
+        )
+    };
+    once(&machine, json!([GOOD, other]), &converter(&[])).fails(1, &["'23 km => 2300 m'"]);
+    let decided = once(&machine, json!([GOOD]), &order);
+    assert_eq!(decided.code, Some(0), "{decided:#?}");
+    let script = std::fs::read_to_string(machine.path("skills/unit-converter/scripts/main.py")).unwrap();
+    assert!(script.contains("<= 12") && !machine.path("skills/unit-converter/OTHER").exists(), "{script}");
 }
 
 #[test]

@@ -11,6 +11,8 @@ const FOLDER: &str = ".quarantine";
 pub const REPORT: &str = "REPORT.md";
 /// Where its tests are.
 const TESTS: &str = "tests";
+/// The other script that passes, where two do and differ: what the person says next may show that it is the right one.
+pub const OTHER: &str = "OTHER";
 /// Where its scripts are.
 pub const SCRIPTS: &str = "scripts";
 
@@ -20,6 +22,7 @@ pub struct Quarantine {
     place: PathBuf,
     name: String,
     folder: PathBuf,
+    other: Option<String>,
 }
 
 impl Quarantine {
@@ -29,18 +32,24 @@ impl Quarantine {
     /// If it cannot be made.
     pub fn open(place: &Path, name: &str) -> io::Result<Self> {
         let folder = place.join(FOLDER).join(name);
+        let other = caro_base::files::read_text(&folder.join(OTHER), super::super::skill::LARGEST).ok();
         match std::fs::remove_dir_all(&folder) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
             _ => {}
         }
         std::fs::create_dir_all(folder.join(SCRIPTS))?;
         std::fs::create_dir_all(folder.join(TESTS))?;
-        Ok(Self { place: place.to_owned(), name: name.to_owned(), folder })
+        Ok(Self { place: place.to_owned(), name: name.to_owned(), folder, other })
     }
 
     /// Its folder.
     pub fn folder(&self) -> &Path {
         &self.folder
+    }
+
+    /// The other script of an earlier forging, see [`OTHER`].
+    pub fn other(&self) -> Option<&str> {
+        self.other.as_deref()
     }
 
     /// A file of it, in the place of one that was there.
