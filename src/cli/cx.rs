@@ -92,7 +92,7 @@ impl Cx {
         self.interrupt.get_or_init(|| Interrupt::listen(self.ui.clearer()))
     }
 
-    /// What Ctrl-C pulls, if anything has begun to listen.
+    /// The listener for Ctrl-C, if it has begun to listen.
     pub fn listening(&self) -> Option<&Interrupt> {
         self.interrupt.get()
     }

@@ -46,7 +46,7 @@ pub enum AdapterUse {
 }
 
 impl AdapterUse {
-    /// What a value says.
+    /// Reads a value.
     pub fn of(text: &str) -> Self {
         match text {
             AUTO => Self::Auto,

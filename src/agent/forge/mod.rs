@@ -59,7 +59,7 @@ const TOKENS: usize = 900;
 const VARIED: Sampling = Sampling { temperature: 0.5, top_p: 0.95, seed: 1 };
 const ANEW: usize = 2;
 const MENDED: usize = 2;
-/// How the scripts are written that one which passes is compared with, and how many: far from the likeliest, so that what the
+/// The sampling of the scripts that one which passes is compared with, and their number: far from the likeliest, so that what the
 /// examples leave open is understood in more ways than one.
 const OTHERWISE: Sampling = Sampling { temperature: 0.8, top_p: 0.95, seed: 9000 };
 const TWINS: usize = 4;
@@ -562,7 +562,7 @@ impl Work<'_> {
         Ok(open)
     }
 
-    /// What a script makes of each of these inputs; nothing where it fails.
+    /// Runs a script on each of these inputs and returns what it prints; nothing where it fails.
     async fn answers(&self, code: &str, inputs: &[Case]) -> Result<Vec<Option<String>>, ForgeError> {
         let trial = self.trial(code)?;
         let mut all = Vec::new();

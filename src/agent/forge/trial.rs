@@ -60,7 +60,7 @@ impl Trial {
         Ok(Some(Failure { case: at, class, got, error, is_held: case.is_held }))
     }
 
-    /// What it prints for an input; nothing where it fails.
+    /// Runs the script on an input and returns what it prints; nothing where it fails.
     ///
     /// # Errors
     /// If it cannot be started.

@@ -16,11 +16,11 @@ const EACH: usize = 3;
 pub struct Open {
     /// The input.
     pub input: String,
-    /// What the script gives that would be put on the shelf; nothing where it fails.
+    /// The output of the script that would be put on the shelf; empty where it fails.
     pub one: String,
-    /// What the other one gives.
+    /// The output of the other one.
     pub other: String,
-    /// How the input is given.
+    /// The way in which the input is given.
     #[serde(skip)]
     pub way: Way,
 }
