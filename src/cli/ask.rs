@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 use std::time::Duration;
 
-/// What is wrong with a request that need not be shown to any model. The recipe checks again, by tokens; this is told
+/// Finds what is wrong with a request that need not be shown to any model. The recipe checks again, by tokens; this is told
 /// before any model is opened.
 pub fn check(request: &str) -> Result<(), String> {
     if request.trim().is_empty() {

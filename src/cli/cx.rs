@@ -23,7 +23,7 @@ pub struct Cx {
     /// The definition of what can be typed.
     definition: fn() -> clap::Command,
     interrupt: OnceLock<Interrupt>,
-    /// What was told of the files of settings.
+    /// Set once the files of settings were told of.
     told: OnceLock<()>,
 }
 
@@ -67,7 +67,7 @@ impl Cx {
         self.cwd.clone().ok_or_else(gone)
     }
 
-    /// What a verb came to. A program that waits for a document (`json`) is given one of what went wrong, too; of Ctrl-C
+    /// Tells the outcome of a verb. A program that waits for a document (`json`) is given one of what went wrong, too; of Ctrl-C
     /// as well, which a person need not be told of.
     ///
     /// # Errors
@@ -87,7 +87,7 @@ impl Cx {
         outcome
     }
 
-    /// What Ctrl-C pulls. The first call starts to listen: until then it ends the process as usual.
+    /// The listener for Ctrl-C. The first call starts to listen: until then it ends the process as usual.
     pub fn interrupt(&self) -> &Interrupt {
         self.interrupt.get_or_init(|| Interrupt::listen(self.ui.clearer()))
     }

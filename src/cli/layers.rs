@@ -96,7 +96,7 @@ fn is_ours(_: &std::fs::Metadata) -> bool {
     true
 }
 
-/// What is to be told of a file that others can write: what caro does here would be up to them.
+/// The warning of a file that others can write: what caro does here would be up to them.
 #[cfg(unix)]
 fn writable(file: &Path) -> Option<String> {
     use std::os::unix::fs::MetadataExt;

@@ -4,7 +4,7 @@ use caro_command::Refine;
 use caro_model::engine::Device;
 use caro_shell::safety::Level;
 
-/// What stands for no value.
+/// The word for no value.
 pub const NONE: &str = "none";
 
 /// The devices by name.

@@ -33,7 +33,7 @@ pub fn by_words(cx: &Cx) -> Option<Librarian> {
     Some(Librarian::new(data.join(DOCUMENTS), None)).filter(Librarian::exists)
 }
 
-/// What makes vectors, if its model is on this machine. Loads nothing.
+/// The maker of vectors, if its model is on this machine. Loads nothing.
 pub fn embedder(cx: &Cx) -> Option<Arc<dyn Embedder>> {
     embedder_of(&download::settings(cx).ok()?)
 }
@@ -58,7 +58,9 @@ pub fn notes(cx: &Cx, settings: &Settings) -> Result<Memory, Failure> {
     let file = cx.dirs.data.as_ref().map(|data| data.join(NOTES));
     let (backend, warning) = Place { kind: settings.memory, file, url: settings.memory_url.clone() }.open()?;
     // who has no home is told so by whoever needs one
-    if let Some(warning) = warning.filter(|_| settings.memory != Kind::Sqlite) {
+    if settings.memory != Kind::Sqlite
+        && let Some(warning) = warning
+    {
         cx.ui.warn(warning);
     }
     Ok(Memory::new(backend, embedder(cx)))

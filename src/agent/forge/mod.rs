@@ -391,9 +391,12 @@ impl Work<'_> {
     /// has shown that it is the right one. No model was shown those tests for it.
     async fn left(&self) -> Result<Option<String>, ForgeError> {
         let (Some(left), None) = (self.quarantine.other(), &self.old) else { return Ok(None) };
-        let passes =
-            self.findings(left).is_empty() && self.trial(left)?.failures(&self.wanted.order.cases).await?.is_empty();
-        Ok(passes.then(|| left.to_owned()))
+        Ok(self.passes(left).await?.then(|| left.to_owned()))
+    }
+
+    /// True if a script has nothing that is forbidden and fails no test, those held back included.
+    async fn passes(&self, code: &str) -> Result<bool, ForgeError> {
+        Ok(self.findings(code).is_empty() && self.trial(code)?.failures(&self.wanted.order.cases).await?.is_empty())
     }
 
     /// The script in an answer.
@@ -530,28 +533,25 @@ impl Work<'_> {
         if self.old.is_some() {
             return Ok(None);
         }
-        let ask = Ask { iteration: 1, before: None };
-        for completion in self.sampled(&ask, OTHERWISE, TWINS).await? {
-            self.written.push(self.code_of(&completion));
-        }
-        let mut others = std::mem::take(&mut self.written);
-        others.sort_unstable();
-        others.dedup();
-        others.retain(|other| other != code);
         let inputs = twin::near(&self.wanted.order.cases);
         let own = self.answers(code, &inputs).await?;
+        let mut seen = BTreeSet::from([code.to_owned()]);
         let (mut passing, mut open) = (0, None);
-        for other in others {
-            if !self.findings(&other).is_empty()
-                || !self.trial(&other)?.failures(&self.wanted.order.cases).await?.is_empty()
-            {
-                continue;
+        let mut others = std::mem::take(&mut self.written);
+        // those that are there already come first: more of them cost the model half a minute
+        for is_last in [false, true] {
+            for other in others.drain(..) {
+                if open.is_none() && seen.insert(other.clone()) && self.passes(&other).await? {
+                    passing += 1;
+                    open = twin::difference(&inputs, &own, &self.answers(&other, &inputs).await?);
+                    if open.is_some() {
+                        self.quarantine.write(quarantine::OTHER, &other)?;
+                    }
+                }
             }
-            passing += 1;
-            open = twin::difference(&inputs, &own, &self.answers(&other, &inputs).await?);
-            if open.is_some() {
-                self.quarantine.write(quarantine::OTHER, &other)?;
-                break;
+            if open.is_none() && !is_last {
+                let ask = Ask { iteration: 1, before: None };
+                others.extend(self.sampled(&ask, OTHERWISE, TWINS).await?.iter().map(|one| self.code_of(one)));
             }
         }
         if passing == 0 {

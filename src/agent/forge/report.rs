@@ -102,14 +102,11 @@ impl Report {
 
     /// The next step for a person.
     pub fn hint(&self) -> String {
-        if let Some(open) = &self.open {
-            return format!(
-                "say what is right, with one of these or with another output: {}",
-                open.examples().join(" or ")
-            );
-        }
         match self.verdict {
-            Verdict::Open => String::new(),
+            Verdict::Open => {
+                let examples: Vec<String> = self.open.iter().flat_map(Open::examples).collect();
+                format!("say what is right, with one of these or with another output: {}", examples.join(" or "))
+            }
             Verdict::Promoted => format!("`caro skills show {}` shows it; a task that it fits uses it", self.name),
             Verdict::NotRed => "give examples whose output differs from their input".into(),
             Verdict::Rejected => format!(

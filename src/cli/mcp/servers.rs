@@ -10,7 +10,7 @@ pub(super) const PROJECT: &str = ".mcp.json";
 /// How long an agent waits for servers before it begins without them.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What the files name.
+/// The servers that the files name.
 #[derive(Default)]
 pub struct Found {
     /// Servers that may be used, those of the project only if it is trusted.
@@ -21,7 +21,7 @@ pub struct Found {
     pub unusable: Vec<String>,
     /// The project's file, if there is one.
     pub project: Option<PathBuf>,
-    /// What is wrong.
+    /// The faults that were found.
     pub warnings: Vec<String>,
     /// True if some of that is wrong with files that are used.
     pub broken: bool,
@@ -65,7 +65,7 @@ pub fn found(root: &Path, tried: &[String], cx: &Cx) -> Found {
     found
 }
 
-/// What `${NAME}` stands for.
+/// The value that `${NAME}` stands for.
 fn variable(name: &str) -> Option<String> {
     let (_, value) = env::everything().find(|(n, _)| n == name)?;
     value.into_string().ok()
@@ -96,7 +96,7 @@ pub(super) fn record(cx: &Cx) -> Option<Trust> {
     cx.dirs.data.as_ref().map(|data| Trust::new(data.join("trusted-mcp.json")))
 }
 
-/// What servers are opened with.
+/// The place that servers are opened in.
 ///
 /// # Errors
 /// If the settings cannot be read.

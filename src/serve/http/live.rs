@@ -73,9 +73,7 @@ impl Runs {
     pub fn stop(&self) {
         self.all().values().for_each(|live| live.cancel.cancel());
     }
-}
 
-impl Runs {
     /// Puts a run on the list, until what is returned is dropped, and asks for it whoever answers here. `stops` ends the waiting.
     pub fn enter(
         self: &Arc<Self>,

@@ -104,11 +104,6 @@ impl Server {
         self.engine.write().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Runs that are under way.
-    pub fn live(&self) -> &Arc<Runs> {
-        &self.live
-    }
-
     /// How the server stands.
     pub fn phase(&self) -> Phase {
         *self.phase.borrow()

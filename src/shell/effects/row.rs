@@ -68,7 +68,7 @@ pub(super) struct Program {
     pub option: Vec<Opt>,
 }
 
-/// What changes with an option, or with a word of some shape.
+/// The changes that come with an option, or with a word of some shape.
 #[derive(Debug, Default, serde::Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Opt {

@@ -24,7 +24,7 @@ impl Opt {
 }
 
 impl Program {
-    /// What becomes of the value of that option.
+    /// The effect on the value of that option.
     pub fn value_of(&self, option: &str, read: &Reading<'_>) -> Option<Kind> {
         let named = |o: &&Opt| o.has.iter().any(|h| h == option);
         self.option.iter().filter(named).filter(|o| o.applies(read)).find_map(|o| o.value)
@@ -35,7 +35,7 @@ impl Program {
         self.shows.iter().any(|shape| shape.fits(&read.line))
     }
 
-    /// What the program does besides what it does to its operands.
+    /// The effects of the program beside those on its operands.
     pub fn does(&self, read: &Reading<'_>) -> Vec<Kind> {
         let applying = || self.option.iter().filter(|o| o.applies(read));
         let mut kinds = match applying().find_map(|o| o.does.clone()) {
@@ -90,7 +90,7 @@ impl Program {
             && code.iter().all(|at| words[*at].value.as_deref().is_some_and(|text| pure::is_pure(text, tongue)))
     }
 
-    /// What its verb does: two words where the table has them, else one.
+    /// The effects of its verb: two words where the table has them, else one.
     fn by_verb(&self, read: &Reading<'_>) -> Option<&[Kind]> {
         if self.verbs.is_empty() {
             return None;

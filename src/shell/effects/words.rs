@@ -52,7 +52,7 @@ pub(crate) fn commands_in(words: &[Word], dialect: Dialect) -> Vec<(usize, Strin
     held.into_iter().filter_map(|(word, text)| Some((index(word)?, text))).collect()
 }
 
-/// What a command sends by itself: files of this machine that it copies to another, and those that it posts.
+/// The files that a command sends by itself: those of this machine that it copies to another, and those that it posts.
 pub(crate) fn sent(command: &Invocation, dialect: Dialect) -> Vec<&str> {
     const POSTED: [&str; 10] = [
         "-T",
@@ -92,10 +92,13 @@ pub(crate) fn is_told_by_words(name: &str, dialect: Dialect) -> bool {
 pub fn is_known(name: &str, dialect: Dialect) -> bool {
     table::program(&name.to_ascii_lowercase(), dialect).is_some()
 }
+
 /// The arguments that are programs in a language of their own: the first operand, or the values of `-e`.
-pub(super) fn scripts<'c>(program: &Program, read: &Reading<'c>) -> impl Iterator<Item = (&'c Word, &'c str)> {
+pub(super) fn scripts<'c>(program: &Program, read: &Reading<'c>) -> Vec<(&'c Word, &'c str)> {
+    if program.language.is_none() {
+        return Vec::new();
+    }
     let given = read.values.iter().filter(|v| matches!(v.of.as_str(), "-e" | "--expression" | "--source"));
-    let own = read.operands.first().filter(|_| program.language.is_some() && !read.has_any(&program.script));
-    let given = given.filter(|_| program.language.is_some()).map(|v| (v.word, v.text()));
-    given.chain(own.map(|o| (o.word, o.text())))
+    let own = if read.has_any(&program.script) { None } else { read.operands.first() };
+    given.map(|v| (v.word, v.text())).chain(own.map(|o| (o.word, o.text()))).collect()
 }
