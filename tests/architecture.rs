@@ -304,23 +304,24 @@ const ON_DISK: &[(&str, &str)] = &[
     ("agent/workspace/", "the one surface for files of the harness itself"),
     ("documents/", "reads the person's own documents, and keeps their index"),
     ("policy/secret.rs", "lists folders, to know which names a pattern of the shell stands for"),
-    ("cli/bench/", "makes the folders that it measures in"),
-    ("cli/completions/", "writes manual pages into the folder that is named"),
-    ("cli/layers.rs", "reads the files of settings"),
-    ("cli/configure/", "changes the files of settings"),
-    ("cli/doctor/", "looks at folders and files of ours, and changes nothing"),
-    ("cli/eval/", "reads suites and sets the stages of their tasks"),
-    ("cli/fix.rs", "reads the error text that is named"),
-    ("cli/followup/tty.rs", "reads the keys of the terminal"),
-    ("cli/forge.rs", "reads the samples that are named"),
-    ("cli/history.rs", "keeps what was typed"),
-    ("cli/init/rc.rs", "writes the line into the shell's own file"),
-    ("cli/interrupt.rs", "opens the terminal, to give it back as it was"),
-    ("cli/request_log/", "keeps requests, once that is turned on, and the last answer of a terminal"),
-    ("cli/policy.rs", "reads the files of policies"),
-    ("cli/skills.rs", "makes a new skill"),
-    ("cli/uninstall/", "lists everything of ours, and takes it away"),
-    ("cli/stdin.rs", "looks at what comes in beside a request"),
+    ("cli/verbs/bench/", "makes the folders that it measures in"),
+    ("cli/verbs/completions/", "writes manual pages into the folder that is named"),
+    ("cli/setup/layers.rs", "reads the files of settings"),
+    ("cli/setup/change/", "changes the files of settings"),
+    ("cli/verbs/doctor/", "looks at folders and files of ours, and changes nothing"),
+    ("cli/verbs/eval/", "reads suites and sets the stages of their tasks"),
+    ("cli/verbs/fix.rs", "reads the error text that is named"),
+    ("cli/answer/followup/tty.rs", "reads the keys of the terminal"),
+    ("cli/harness/forging.rs", "reads the samples that are named"),
+    ("cli/term/history.rs", "keeps what was typed"),
+    ("cli/setup/rc.rs", "reads the shell's own file"),
+    ("cli/verbs/init/install.rs", "writes the line into it"),
+    ("cli/term/interrupt.rs", "opens the terminal, to give it back as it was"),
+    ("cli/answer/log/", "keeps requests, once that is turned on, and the last answer of a terminal"),
+    ("cli/setup/policy.rs", "reads the files of policies"),
+    ("cli/verbs/skills.rs", "makes a new skill"),
+    ("cli/verbs/uninstall/", "lists everything of ours, and takes it away"),
+    ("cli/term/stdin.rs", "looks at what comes in beside a request"),
 ];
 
 #[test]
@@ -356,7 +357,7 @@ fn one_list_says_what_is_never_offloaded() {
     assert_eq!(lists, ["agent/observe/artifact.rs", "agent/tools/artifact.rs", "agent/tools/workspace.rs"]);
     // and nobody goes by where a tool comes from
     assert_eq!(
-        offenders(&["agent/tools/", "cli/tools.rs", "serve/http/sessions.rs"], &["Provider::Workspace"]),
+        offenders(&["agent/tools/", "cli/verbs/tools.rs", "serve/http/sessions.rs"], &["Provider::Workspace"]),
         [""; 0]
     );
     let offloads: Vec<&str> =

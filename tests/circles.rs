@@ -176,6 +176,39 @@ fn no_file_comes_back_to_itself() {
     assert!(circles.is_empty(), "{} circles of files: {circles:#?}", circles.len());
 }
 
+/// The floors of the command line, from the top: each takes from those behind it, never from one before.
+const FLOORS: [&str; 7] = ["verbs", "served", "harness", "answer", "papers", "setup", "term"];
+
+#[test]
+fn no_verb_takes_from_another_and_no_floor_from_one_above() {
+    let floor = |file: &[String]| match file {
+        [room, floor, _, ..] if room == "cli" => FLOORS.iter().position(|name| name == floor),
+        _ => None,
+    };
+    let (mut seen, mut wrong) = (0, Vec::new());
+    for (file, to) in Crate::read().arrows() {
+        for other in to {
+            let (Some(from), Some(below)) = (floor(&file), floor(&other)) else { continue };
+            seen += 1;
+            if below < from || from == 0 && below == 0 && file[2] != other[2] {
+                wrong.push(format!("{} takes from {}", file.join("/"), other.join("/")));
+            }
+        }
+    }
+    assert!(seen > 200, "{seen} arrows are seen");
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    // nor by a path within its code
+    let names_a_verb = |(path, text): &(String, String)| {
+        let own = path.strip_prefix("cli/verbs/").map(|rest| rest.split(['/', '.']).next().unwrap().to_owned());
+        let code = from_the_root(path, &without_tests(text));
+        let named = |part: &str| own.as_deref().is_none_or(|own| !part.starts_with(&format!("{own}::")));
+        code.split("cli::verbs::").skip(1).any(named)
+    };
+    let named: Vec<String> = files("src", &["rs"]).into_iter().filter(names_a_verb).map(|(path, _)| path).collect();
+    assert!(named.iter().all(|path| ["cli/args.rs", "cli/dispatch.rs"].contains(&path.as_str())), "{named:?}");
+    assert_eq!(named.len(), 2);
+}
+
 /// Draws no conclusion: the table of a record.
 #[test]
 #[ignore = "prints the rooms: add --nocapture"]

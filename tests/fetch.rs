@@ -14,7 +14,7 @@ mod hub;
 mod pip;
 
 use crate::machine::AMPLE;
-use caro::cli::download::Pip;
+use caro::cli::setup::download::Pip;
 use caro::model::Cancel;
 use caro::model::catalog::Card;
 use caro::model::fetch::{

@@ -2,8 +2,8 @@
 //! program in a panic, each in a documented way, and what is printed is a command or nothing.
 
 use crate::machine::{Machine, Ran};
+use caro::cli::answer::ask::{self, Place};
 use caro::cli::args;
-use caro::cli::ask::{self, Place};
 use caro::cli::{Config, Settings};
 use caro::command::{Answer, CommandError, CommandRequest, Recipe};
 use caro::host::ExecutionContext;
@@ -207,7 +207,7 @@ fn rules() -> serde_json::Value {
     ])
 }
 
-/// The path of a request in this process: as `caro::cli::request` goes it, without a terminal.
+/// The path of a request in this process: as `caro::cli::verbs::request` goes it, without a terminal.
 struct Path {
     recipe: Recipe,
     settings: Settings,

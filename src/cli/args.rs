@@ -2,10 +2,11 @@
 
 use super::flags::{Common, RequestArgs};
 use super::slip::most_edits;
-use super::{
-    agent, artifacts, batch, bench, chat, check, completions, configure, context, doctor, eval, explain, fix, forge,
-    help, init, knowledge, manual, mcp, memory, model, perpetual, request_log, serve, skills, status, stop, task,
-    tools, undo, uninstall, version, workspace,
+use crate::papers::topics;
+use crate::verbs::{
+    agent, artifacts, batch, bench, chat, check, completions, config, context, doctor, eval, explain, fix, forge, help,
+    history, init, knowledge, manual, mcp, memory, model, perpetual, serve, skills, status, stop, task, tools, undo,
+    uninstall, version, workspace,
 };
 use caro_shell::Dialect;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -100,11 +101,11 @@ pub enum Verb {
     /// Put back what the last command that caro ran has deleted, moved or changed
     Undo(undo::Args),
     /// Show and search what was asked for and what came of it, once it is turned on
-    History(request_log::Args),
+    History(history::Args),
     /// Look over what works here and what does not, each with what to do about it
     Doctor(doctor::Args),
     /// Show and change the settings
-    Config(configure::Args),
+    Config(config::Args),
     /// Put caro into the prompt of a shell: a key turns words on the line into a command
     Init(init::Args),
     /// Print a completion script for a shell
@@ -186,7 +187,7 @@ fn help_for(command: &clap::Command, rest: &[OsString]) -> Help {
         && rest.iter().skip(1).all(|word| is_flag(&word))
     {
         let is_one = !word.contains(char::is_whitespace);
-        if help::topics::find(word).is_some() || is_one && command.find_subcommand(word).is_none() {
+        if topics::find(word).is_some() || is_one && command.find_subcommand(word).is_none() {
             return Help::Topic;
         }
     }
@@ -323,7 +324,7 @@ mod tests {
     fn the_defaults_that_are_told_are_those_of_the_settings() {
         let caro = Cli::command();
         for setting in ["refine", "max_iterations", "candidates", "timeout", "budget"] {
-            let key = super::super::config::KEYS.iter().find(|key| key.name == setting).unwrap();
+            let key = crate::setup::config::KEYS.iter().find(|key| key.name == setting).unwrap();
             let flag = named(&caro, &format!("--{}", setting.replace('_', "-"))).unwrap();
             let help = flag.get_help().unwrap().to_string();
             assert!(help.ends_with(&format!("[default: {}]", key.default)), "{setting}: {help}");

@@ -1,8 +1,8 @@
 //! The context that every verb is given: the terminal, variables, folders, settings, Ctrl-C.
 
-use super::config::Config;
-use super::ui::{Ui, in_line};
 use super::{Dirs, Env, Exit, Failure, Interrupt, Outcome, Settings};
+use crate::setup::config::Config;
+use crate::term::ui::{Ui, in_line};
 use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};

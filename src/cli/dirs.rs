@@ -1,6 +1,7 @@
 //! Where files live: the platform's folders (XDG on Linux), or where the user says.
 
-use super::{Env, Failure, env};
+use super::env;
+use crate::{Env, Failure};
 use std::path::{Path, PathBuf};
 
 /// The folders of this user. None of them needs to exist yet; all are `None` where there is no home.

@@ -3,10 +3,11 @@
 use super::args::{self, Cli, Verb};
 use super::flags::Common;
 use super::{Cx, Dirs, Env, Exit, Failure, Interrupt, Outcome, Ui};
-use super::{
-    agent, artifacts, batch, bench, chat, check, completions, configure, context, doctor, eval, explain, fix, forge,
-    help, init, knowledge, manual, mcp, memory, model, perpetual, policy, request, request_log, resident, serve,
-    skills, status, stop, task, tools, undo, uninstall, version, workspace,
+use crate::setup::{policy, resident};
+use crate::verbs::{
+    agent, artifacts, batch, bench, chat, check, completions, config, context, doctor, eval, explain, fix, forge, help,
+    history, init, knowledge, manual, mcp, memory, model, perpetual, request, serve, skills, status, stop, task, tools,
+    undo, uninstall, version, workspace,
 };
 use clap::CommandFactory;
 use std::ffi::OsString;
@@ -51,7 +52,7 @@ pub fn main() -> ExitCode {
     };
     let ui = Ui::new(&cli.common, &env);
     let dirs = Dirs::find(&env);
-    if let Some(home) = super::dirs::relative_home() {
+    if let Some(home) = crate::dirs::relative_home() {
         ui.warn(&format!(
             "HOME is `{}`, which is no absolute path: nothing is read from it or kept in it",
             home.display()
@@ -128,10 +129,10 @@ fn dispatch(cli: &Cli, cx: &Cx) -> Outcome {
         Some(Verb::Skills(args)) => skills::run(args, cx),
         Some(Verb::Mcp(args)) => mcp::run(args, cx),
         Some(Verb::Tools(args)) => tools::run(args, cx),
-        Some(Verb::Config(args)) => configure::run(args, cx),
+        Some(Verb::Config(args)) => config::run(args, cx),
         Some(Verb::Doctor(args)) => doctor::run(args, cx),
         Some(Verb::Help(args)) => help::run(args, cx),
-        Some(Verb::History(args)) => request_log::run(args, cx),
+        Some(Verb::History(args)) => history::run(args, cx),
         Some(Verb::Own(args)) => uninstall::run(args, cx),
         Some(Verb::Completions(args)) => completions::run(args, cx),
         Some(Verb::Check(args)) => check::run(args, cx),

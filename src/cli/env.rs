@@ -48,7 +48,7 @@ pub const LC_CTYPE: &str = "LC_CTYPE";
 pub const LANG: &str = "LANG";
 
 /// Every variable that is read, with one line of documentation. Those of the settings (`CARO_MODEL` ...) come on top:
-/// see [`super::config::KEYS`].
+/// see [`super::setup::config::KEYS`].
 pub const VARIABLES: [(&str, &str); 20] = [
     (CACHE_DIR, "folder of caches, instead of the platform's"),
     (MODELS_DIR, "folder of model files, instead of `models` in the cache folder"),
@@ -84,7 +84,7 @@ impl Env {
 
     /// Takes the variables from somewhere else, for tests.
     pub fn from_lookup(lookup: impl Fn(&str) -> Option<OsString>) -> Self {
-        let names = VARIABLES.iter().map(|(name, _)| *name).chain(super::config::KEYS.iter().map(|key| key.env));
+        let names = VARIABLES.iter().map(|(name, _)| *name).chain(super::setup::config::KEYS.iter().map(|key| key.env));
         Self(names.filter_map(|name| lookup(name).filter(|v| !v.is_empty()).map(|v| (name, v))).collect())
     }
 

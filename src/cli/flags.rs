@@ -1,8 +1,8 @@
 //! Flags that several verbs have, and those of a request.
 
-use super::color::ColorChoice;
-use super::config;
-use super::names::{DEVICES, REFINES, RESIDENTS, SWITCH};
+use crate::setup::config;
+use crate::setup::names::{DEVICES, REFINES, RESIDENTS, SWITCH};
+use crate::term::color::ColorChoice;
 use caro_shell::{Dialect, Target};
 use clap::builder::PossibleValuesParser;
 use std::ffi::OsString;

@@ -2,8 +2,9 @@
 //! them over `corpus/NAME`; `README.md` says how they are run under libFuzzer.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-use caro::cli::check::lines::judge;
-use caro::cli::{Config, Dirs, Env, Settings, given};
+use caro::cli::term::given;
+use caro::cli::verbs::check::lines::judge;
+use caro::cli::{Config, Dirs, Env, Settings};
 use caro::command::{Input, input, library, risk, spelling};
 use caro::intent::{self, courtesy, form, removal, said, tokens};
 use caro::manual::{Entry, relevant};
@@ -181,7 +182,7 @@ pub fn settings(data: &[u8]) {
     let dirs = Dirs { config_file: Some(own.path().to_path_buf()), ..Dirs::default() };
     if let Ok(config) = Config::load(&dirs, &Env::default(), None, &[]) {
         let _ = Settings::of(&config);
-        let _ = caro::cli::settings::serve(&config);
+        let _ = caro::cli::setup::settings::serve(&config);
     }
     let project = tempfile::tempdir_in(work).unwrap();
     std::fs::write(project.path().join(".caro.toml"), cut(data)).unwrap();

@@ -1,0 +1,98 @@
+//! The line of keys as it looks: on a terminal in rows that break between words, in words where nothing is drawn.
+
+use super::machine::{Item, Key};
+
+/// Between two keys.
+const GAP: usize = 2;
+/// Before the first of a row.
+const MARGIN: usize = 2;
+
+/// The keys in rows of a terminal with so many columns. No row is wider, but for a single key that is.
+pub fn rows(items: &[Item], columns: usize) -> Vec<Vec<&Item>> {
+    let mut rows: Vec<Vec<&Item>> = Vec::new();
+    let mut width = 0;
+    for item in items {
+        let own = item.0.chars().count() + 1 + item.1.chars().count();
+        match rows.last_mut() {
+            // the last column stays free: some terminals go to the next line once it is written to
+            Some(row) if width + GAP + own < columns => {
+                row.push(item);
+                width += GAP + own;
+            }
+            _ => {
+                rows.push(vec![item]);
+                width = MARGIN + own;
+            }
+        }
+    }
+    rows
+}
+
+/// The keys as a question that a line answers.
+pub fn question(items: &[Item]) -> String {
+    let told: Vec<String> = items.iter().map(|(key, word)| format!("{key} {word}")).collect();
+    format!("{}?", told.join(", "))
+}
+
+/// The key that a line stands for: the key itself or its word. `None` for any other.
+pub fn key_of(line: &str, items: &[Item]) -> Option<Key> {
+    let line = line.trim().to_lowercase();
+    if line.is_empty() {
+        return Some(Key::Enter);
+    }
+    let mut chars = line.chars();
+    if let (Some(key), None) = (chars.next(), chars.next()) {
+        return if "rxevahcq?".contains(key) || key.is_ascii_digit() { Some(Key::Char(key)) } else { None };
+    }
+    // a choice has no word of its own: its number says which
+    let named = items.iter().find(|(key, word)| *word == line && key.chars().count() == 1);
+    named.and_then(|(key, _)| key.chars().next()).map(Key::Char)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::answer::followup::machine::Machine;
+
+    fn items() -> Vec<Item> {
+        Machine::new(vec!["ls".into()], true, true).items()
+    }
+
+    #[test]
+    fn keys_stand_in_one_row_and_break_between_words_where_that_is_too_narrow() {
+        let items = items();
+        let words = |columns| -> Vec<String> {
+            let row = |row: &Vec<&Item>| row.iter().map(|(k, w)| format!("{k} {w}")).collect::<Vec<_>>().join("  ");
+            rows(&items, columns).iter().map(row).collect()
+        };
+        assert_eq!(words(80), ["r run  e edit  v revise  ? explain  c copy  a another  q quit"]);
+        assert_eq!(words(40), ["r run  e edit  v revise  ? explain", "c copy  a another  q quit"]);
+        for columns in [0, 1, 7, 20, 40, 63, 64, 200] {
+            let lines = words(columns);
+            assert!(
+                lines.iter().all(|line| MARGIN + line.len() < columns || !line.contains("  ")),
+                "{columns}: {lines:?}"
+            );
+            assert_eq!(lines.join("  "), words(200).join("  "));
+        }
+    }
+
+    #[test]
+    fn a_line_is_a_key_or_its_word() {
+        let items = items();
+        for (line, key) in [
+            ("r", Some(Key::Char('r'))),
+            (" Run ", Some(Key::Char('r'))),
+            ("revise", Some(Key::Char('v'))),
+            ("?", Some(Key::Char('?'))),
+            ("quit", Some(Key::Char('q'))),
+            ("", Some(Key::Enter)),
+            ("2", Some(Key::Char('2'))),
+            ("rm -rf .", None),
+            ("z", None),
+        ] {
+            assert_eq!(key_of(line, &items), key, "{line:?}");
+        }
+        assert_eq!(question(&items[..2]), "r run, e edit?");
+    }
+}

@@ -1,0 +1,228 @@
+//! An answer as a person reads it, and what `--verbose`, `--debug` and `--timing` add.
+
+use crate::Ui;
+use crate::flags::AnswerArgs;
+use crate::term::ui::Role;
+use caro_command::checks::NOT_INSTALLED;
+use caro_command::{Answer, Timing, Trace};
+use caro_shell::safety::{Level, Risk};
+use caro_shell::{Finding, Severity};
+use serde_json::Value;
+use std::io;
+
+/// Below this the answer is more likely wrong than right, and the person is told so.
+const DOUBTFUL: f64 = 0.5;
+
+/// What to do where there is no command.
+pub const NO_COMMAND: &str = "say what the command is to do, for example: caro \"find files larger than 1 GB\"";
+
+/// Why there is no command.
+pub fn refusal(answer: &Answer) -> &str {
+    answer.refusal.as_deref().unwrap_or("the model gave no command")
+}
+
+/// What a program is given of an answer. Without a command that is the reason, and nothing that could be taken for a
+/// command or a verdict on one.
+///
+/// # Errors
+/// If it cannot be written as JSON.
+pub fn document(answer: &Answer) -> serde_json::Result<Value> {
+    const ABOUT_THE_CALL: [&str; 6] = ["iterations", "model", "target", "shell", "timing", "resident"];
+    let whole = serde_json::to_value(answer)?;
+    if !answer.cmd.is_empty() {
+        return Ok(whole);
+    }
+    let said = [("refusal", refusal(answer)), ("hint", NO_COMMAND)].map(|(name, text)| (name.into(), text.into()));
+    let about = ABOUT_THE_CALL.iter().filter_map(|name| Some(((*name).to_owned(), whole.get(name)?.clone())));
+    Ok(Value::Object(said.into_iter().chain(about).collect()))
+}
+
+/// Shows an answer that has a command: the bare command on stdout, and on a terminal what is to be known about it.
+///
+/// # Errors
+/// If stdout cannot be written.
+pub fn answer(ui: &Ui, answer: &Answer) -> io::Result<()> {
+    ui.command(&answer.cmd)?;
+    if answer.alternatives.is_empty() {
+        notes(ui, answer);
+        return Ok(());
+    }
+    if ui.out_is_terminal() {
+        slips(ui, answer);
+    }
+    rating(ui, &answer.cmd, &answer.risk, &answer.findings);
+    for other in &answer.alternatives {
+        ui.command(&other.cmd)?;
+        rating(ui, &other.cmd, &other.risk, &other.findings);
+    }
+    Ok(())
+}
+
+/// What is to be known about a command, on stderr: for a person at the terminal all of it, and into a pipe, where it may
+/// be run unread, only that it is dangerous or wrong.
+pub fn notes(ui: &Ui, answer: &Answer) {
+    if !ui.out_is_terminal() {
+        if answer.risk.level == Level::Danger {
+            verdict(ui, &answer.risk);
+        }
+        return errors(ui, &answer.findings);
+    }
+    all(ui, answer);
+}
+
+/// All that is to be known about a command, for whoever decides about it at a terminal.
+pub fn all(ui: &Ui, answer: &Answer) {
+    slips(ui, answer);
+    if !answer.explanation.is_empty() {
+        folded(&answer.explanation, ui.columns()).iter().for_each(|line| ui.aside(Role::Plain, line));
+    }
+    if let Some(known) = answer.documents.iter().find(|known| known.command == answer.cmd) {
+        let missing = answer.findings.iter().find(|f| f.id == NOT_INSTALLED);
+        let missing = missing.map_or(String::new(), |f| format!("; {}", f.why));
+        ui.aside(Role::Plain, &format!("as in {}:{}{missing}", known.path, known.line));
+    }
+    verdict(ui, &answer.risk);
+    doubts(ui, answer);
+}
+
+/// Tells what speaks against running a command as it is, to somebody who sees it and can still change it.
+pub fn cautions(ui: &Ui, answer: &Answer) {
+    slips(ui, answer);
+    if answer.risk.level != Level::Safe {
+        verdict(ui, &answer.risk);
+    }
+    doubts(ui, answer);
+}
+
+fn doubts(ui: &Ui, answer: &Answer) {
+    for finding in answer.findings.iter().filter(|f| f.severity != Severity::Hint) {
+        ui.aside(Role::Caution, &finding.why);
+    }
+    if answer.confidence < DOUBTFUL {
+        ui.aside(Role::Caution, &format!("not sure about this one ({:.0} %)", answer.confidence * 100.0));
+    }
+}
+
+/// A text in lines that fit a terminal of so many columns, and are no wider than one of 80, broken between words.
+fn folded(text: &str, columns: usize) -> Vec<String> {
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    crate::term::ui::folded(&text, columns.saturating_sub(4).min(76), "").lines().map(str::to_owned).collect()
+}
+
+/// Words of the request that were read as others.
+fn slips(ui: &Ui, answer: &Answer) {
+    for slip in &answer.slips {
+        ui.aside(Role::Caution, &format!("read `{}` as `{}`", slip.written, slip.read));
+    }
+}
+
+/// The verdict on one command of several, and what is wrong with it: at the terminal right below it; into a pipe only where
+/// it is dangerous or wrong, and then with the command, since stderr and stdout part there.
+fn rating(ui: &Ui, cmd: &str, risk: &Risk, findings: &[Finding]) {
+    if ui.out_is_terminal() {
+        verdict(ui, risk);
+        errors(ui, findings);
+    } else if risk.level == Level::Danger || findings.iter().any(|f| f.severity == Severity::Error) {
+        ui.aside(Role::Command, cmd);
+        if risk.level == Level::Danger {
+            verdict(ui, risk);
+        }
+        errors(ui, findings);
+    }
+}
+
+/// What makes a command fail, or do something else than was asked for.
+pub fn errors(ui: &Ui, findings: &[Finding]) {
+    for finding in findings.iter().filter(|f| f.severity == Severity::Error) {
+        ui.aside(Role::Danger, &format!("error: {}", finding.why));
+    }
+}
+
+/// The risk: its word in its colour, and the first reason.
+pub fn verdict(ui: &Ui, risk: &Risk) {
+    let (word, role) = level(risk.level);
+    let reason = match risk.reasons.first() {
+        Some(reason) => format!(": {}", reason.why),
+        None => String::new(),
+    };
+    ui.aside_parts(&[(role, word), (Role::Plain, &reason)]);
+}
+
+/// The word for a level, and how it looks.
+pub fn level(level: Level) -> (&'static str, Role) {
+    match level {
+        Level::Safe => ("safe", Role::Good),
+        Level::Caution => ("caution", Role::Caution),
+        Level::Danger => ("danger", Role::Danger),
+    }
+}
+
+/// Tells what happens on the way, as far as it was asked for.
+pub fn trace(ui: &Ui, args: &AnswerArgs, event: &Trace) {
+    let head = |text: &str| ui.paint_err(Role::Accent, text);
+    let plain = |text: &str| ui.paint_err(Role::Plain, text);
+    match event {
+        Trace::Layer { name, tokens, chars } if args.verbose || args.debug => {
+            ui.tell(&format!("{} {tokens} tokens, {chars} characters", head(&format!("{name}:"))));
+        }
+        Trace::Decision { what } if args.verbose || args.debug => {
+            ui.tell(&format!("{} {}", head("decision:"), plain(what)));
+        }
+        Trace::Prompt { iteration, text } if args.debug => {
+            ui.tell(&format!("{}\n{}", head(&format!("--- prompt of iteration {iteration}")), plain(text)));
+        }
+        Trace::Raw { iteration, text } if args.debug => {
+            ui.tell(&format!("{}\n{}", head(&format!("--- answer of iteration {iteration}")), plain(text)));
+        }
+        Trace::Checked { iteration, cmd, confidence, findings } if args.debug => {
+            let title = format!("--- iteration {iteration}: confidence {confidence:.2}, {} findings", findings.len());
+            ui.tell(&format!("{}\n{}", head(&title), ui.paint_err(Role::Command, cmd)));
+            for finding in findings {
+                let severity = format!("{:?}", finding.severity).to_lowercase();
+                ui.tell(&plain(&format!("  {severity} {} `{}`: {}", finding.id, finding.token, finding.why)));
+                for line in &finding.evidence {
+                    ui.tell(&plain(&format!("    {line}")));
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The table of `--timing`.
+pub fn timing(ui: &Ui, timing: &Timing) {
+    let rows = [
+        ("context", timing.context),
+        ("load", timing.load),
+        ("prefill", timing.prefill),
+        ("decode", timing.decode),
+        ("  grammar", timing.grammar),
+        ("manual", timing.manual),
+        ("iteration 1", timing.iteration1),
+        ("iteration 2", timing.iteration2),
+        ("choice", timing.choice),
+        ("total", timing.total),
+    ];
+    for (name, ms) in rows {
+        ui.tell(&format!("{name:<12} {ms:>9.1} ms"));
+    }
+    let Timing { tokens, drafted, accepted, .. } = timing;
+    ui.tell(&format!("{:<12} {tokens:>9}    {accepted} of {drafted} guessed rightly", "tokens"));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_explanation_is_broken_between_words() {
+        let text = "ps: report a snapshot of the current processes; head: output the first part of files (-n 6: print the \
+                    first 6 lines instead of the first 10)";
+        for (columns, count) in [(200, 2), (80, 2), (40, 4)] {
+            let lines = folded(text, columns);
+            assert!(lines.len() == count && lines.iter().all(|line| line.len() + 4 <= columns), "{lines:?}");
+            assert_eq!(lines.join(" "), text);
+        }
+        assert!(folded("", 80).is_empty());
+    }
+}

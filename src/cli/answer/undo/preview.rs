@@ -1,0 +1,62 @@
+//! Paints the tree of what a command would create, change and delete.
+
+use crate::Cx;
+use crate::term::ui::{Role, in_line, plural, size};
+use caro_undo::preview::{Item, Mark, Row, tree};
+use std::path::Path;
+
+/// Lines of a tree at most.
+const LINES: usize = 30;
+
+/// Shows the tree on the terminal; `how` says where it is known from.
+pub(super) fn show(items: &[Item], how: &str, cwd: &Path, cx: &Cx) {
+    let ui = &cx.ui;
+    let count = |mark: Mark| items.iter().filter(|item| item.mark == mark).count();
+    let counts = [(Mark::Created, "created"), (Mark::Changed, "changed"), (Mark::Deleted, "deleted")];
+    let told: Vec<String> = counts
+        .iter()
+        .filter(|(mark, _)| count(*mark) > 0)
+        .map(|(mark, word)| format!("{} {word}", plural(count(*mark), "path")))
+        .collect();
+    let told = if told.is_empty() { "no file would change".to_owned() } else { told.join(", ") };
+    ui.tell(&format!(
+        "  {} {}",
+        ui.paint_err(Role::Accent, "preview:"),
+        ui.paint_err(Role::Dim, &format!("{told} ({how})"))
+    ));
+    let (rows, left) = tree(items, cwd, LINES);
+    for row in &rows {
+        let (role, sign) = look(row.mark);
+        let indent = "  ".repeat(row.depth);
+        let name = ui.paint_err(role, &format!("{sign} {indent}{}", in_line(&row.name)));
+        ui.tell(&format!("    {name}{}", ui.paint_err(Role::Dim, &sizes(row))));
+    }
+    if left > 0 {
+        ui.tell(&ui.paint_err(Role::Dim, &format!("    ... {}", plural(left, "more line"))));
+    }
+}
+
+fn look(mark: Mark) -> (Role, char) {
+    match mark {
+        Mark::Created => (Role::Good, '+'),
+        Mark::Changed => (Role::Caution, '~'),
+        Mark::Deleted => (Role::Danger, '-'),
+        Mark::Around => (Role::Plain, ' '),
+    }
+}
+
+/// `3 files, 12.0 kB`, `1.2 kB to 0 bytes`.
+fn sizes(row: &Row) -> String {
+    let told = match (row.mark, row.before, row.after) {
+        (Mark::Changed, Some(before), Some(after)) if before != after => format!("{} to {}", size(before), size(after)),
+        (Mark::Created, _, Some(bytes)) | (Mark::Changed | Mark::Deleted, Some(bytes), _) => size(bytes),
+        _ => String::new(),
+    };
+    let files = if row.files > 0 && row.mark == Mark::Deleted {
+        plural(usize::try_from(row.files).unwrap_or(usize::MAX), "file")
+    } else {
+        String::new()
+    };
+    let parts: Vec<String> = [files, told].into_iter().filter(|part| !part.is_empty()).collect();
+    if parts.is_empty() { String::new() } else { format!("  {}", parts.join(", ")) }
+}

@@ -1,0 +1,154 @@
+//! Asks before a change: what it would do, why it is asked for, and then the person's word.
+
+use crate::term::interrupt::Phase;
+use crate::term::typed::typed_in_a_run;
+use crate::term::ui::{Role, plural};
+use crate::term::{clipboard, edit};
+use crate::{Cx, Exit};
+use caro_agent::runtime::{Approval, Question};
+use caro_agent::tool::Hazard;
+use caro_agent::{Args, Call};
+use caro_host::ExecutionContext;
+use serde_json::Value;
+
+/// Lines of a text to be written that are shown unless more is asked for. Of a command every line is shown.
+const LINES: usize = 12;
+/// What has to be typed before something dangerous.
+const WORD: &str = "danger";
+
+/// Asks; whatever cannot be understood as yes is no, and who asks back is told what it is about. Ctrl-C stops the run, and is no word about the call.
+pub fn ask(cx: &Cx, question: &Question) -> (Approval, Option<Args>) {
+    if cx.interrupt().is_pulled() {
+        return (Approval::No, None);
+    }
+    let Question { call, reasons, lasting } = question;
+    let mut cut = present(cx, call, reasons, Some(LINES));
+    let danger = call.effects.hazard == Hazard::Danger;
+    let can_edit = editable(call).is_some();
+    let reply = loop {
+        let view_word = if cut { "/v(iew all)" } else { "" };
+        let edit_word = if can_edit { "/e(dit)" } else { "" };
+        if danger {
+            let view = if cut { " (v shows all of it)" } else { "" };
+            cx.ui.ask(&format!("type {} to allow it{view}:", cx.ui.paint_err(Role::Danger, WORD)));
+        } else {
+            let lasting_word =
+                if *lasting { format!("/a(lways for `{}` in this run)", call.tool) } else { String::new() };
+            cx.ui.ask(&format!("allow it? [y/N{lasting_word}{edit_word}{view_word}/?]"));
+        }
+        let Ok(Some(reply)) = typed_in_a_run(cx) else {
+            cx.ui.tell("");
+            return (Approval::No, None);
+        };
+        let reply = reply.to_lowercase();
+        match reply.as_str() {
+            "v" | "view" if cut => cut = present(cx, call, reasons, None),
+            "?" | "h" | "help" => explain(question).iter().for_each(|line| cx.ui.aside(Role::Plain, line)),
+            "c" | "copy" if can_edit => {
+                let programs = ExecutionContext::detect(cx.dirs.cache.as_deref()).available_commands;
+                let text = editable(call).and_then(|name| call.args.get(name)?.as_str()).unwrap_or_default();
+                cx.ui.aside(Role::Dim, &clipboard::copy(text, &programs, cx));
+            }
+            _ => break reply,
+        }
+    };
+    match reply.as_str() {
+        WORD if danger => (Approval::Yes, None),
+        _ if danger => (Approval::No, None),
+        "y" | "yes" => (Approval::Yes, None),
+        "a" | "always" if *lasting => (Approval::Always, None),
+        "e" | "edit" if can_edit => {
+            let _phase = cx.interrupt().during(Phase::Ends);
+            match edited(call, cx) {
+                // an edited call is judged anew, and asked for again if it has to be
+                Some(args) => (Approval::Yes, Some(args)),
+                None => (Approval::No, None),
+            }
+        }
+        _ => (Approval::No, None),
+    }
+}
+
+/// Shows what is asked for, of each text so many lines; true if any was cut.
+fn present(cx: &Cx, call: &Call, reasons: &[String], lines_shown: Option<usize>) -> bool {
+    let mut cut = false;
+    let ui = &cx.ui;
+    let line = |parts: &[(Role, &str)]| {
+        let painted: String = parts.iter().map(|(role, text)| ui.paint_err(*role, text)).collect();
+        ui.tell(&format!("  {painted}"));
+    };
+    for (name, value) in &call.args {
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let lines: Vec<&str> = text.lines().collect();
+        match lines.as_slice() {
+            [] => line(&[(Role::Accent, &format!("{} {name}: ", call.tool)), (Role::Dim, "(empty)")]),
+            [only] => line(&[(Role::Accent, &format!("{} {name}: ", call.tool)), (Role::Command, only)]),
+            many => {
+                line(&[(Role::Accent, &format!("{} {name}:", call.tool))]);
+                // what runs is agreed to line by line; its last one may be the one that matters
+                let shown = lines_shown.filter(|_| name != "command").unwrap_or(usize::MAX);
+                many.iter().take(shown).for_each(|text| line(&[(Role::Plain, &format!("  | {text}"))]));
+                if many.len() > shown {
+                    cut = true;
+                    line(&[(Role::Dim, &format!("  | ... {}", plural(many.len() - shown, "more line")))]);
+                }
+            }
+        }
+    }
+    let role = if call.effects.hazard == Hazard::Danger { Role::Danger } else { Role::Caution };
+    reasons.iter().for_each(|reason| line(&[(role, reason)]));
+    cut
+}
+
+/// What is asked, for a person who asks back: what would run, what that would change, why it is not done unasked, and what each
+/// word leads to.
+fn explain(Question { call, reasons, lasting }: &Question) -> Vec<String> {
+    let effects = &call.effects;
+    let is_danger = effects.hazard == Hazard::Danger;
+    let mut lines = vec![format!("it would run: {} {}", call.tool, call.summary())];
+    let files: Vec<String> = effects.writes.iter().map(|path| path.display().to_string()).collect();
+    lines.push(match (files.is_empty(), effects.removes, effects.opaque) {
+        (false, true, _) => format!("it would change or remove: {}", files.join(", ")),
+        (false, false, _) => format!("it would change: {}", files.join(", ")),
+        (true, _, true) => "what it would change cannot be told beforehand".into(),
+        (true, ..) => "no file is known that it would change".into(),
+    });
+    if effects.net {
+        lines.push("it reaches out to the network".into());
+    }
+    let why = if reasons.is_empty() { "it may change something".into() } else { reasons.join("; ") };
+    lines.push(format!("it is asked for because: {why}"));
+    let yes = if is_danger { format!("`{WORD}`, typed in full, lets") } else { "`y` lets".into() };
+    lines.push(format!("{yes} it run this once; `n`, or nothing, does not, and the run looks for another way"));
+    if *lasting && !is_danger {
+        lines.push(format!(
+            "`a` lets every call of `{}` run that would be asked for so, until this run ends",
+            call.tool
+        ));
+    }
+    if editable(call).is_some() && !is_danger {
+        lines.push("`e` lets you change it first, `c` copies it".into());
+    }
+    lines.push("Ctrl-C stops the run".into());
+    lines
+}
+
+/// The argument that can be edited in one line.
+fn editable(call: &Call) -> Option<&'static str> {
+    let name = if call.tool == "shell" { "command" } else { "path" };
+    call.args.get(name).and_then(Value::as_str).filter(|text| !text.contains('\n')).map(|_| name)
+}
+
+fn edited(call: &Call, cx: &Cx) -> Option<Args> {
+    let name = editable(call)?;
+    let before = call.args.get(name).and_then(Value::as_str)?;
+    let typed = edit::line(before);
+    // the editor reads Ctrl-C as a key
+    if typed.as_ref().is_err_and(|why| why.exit == Exit::Interrupted) {
+        cx.interrupt().pull();
+    }
+    let after = typed.ok().flatten().filter(|line| !line.trim().is_empty())?;
+    let mut args = call.args.clone();
+    args.insert(name.into(), after.into());
+    Some(args)
+}

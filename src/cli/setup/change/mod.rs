@@ -1,0 +1,206 @@
+//! Changes to the files of settings. What holds is [`config`]'s matter; [`document`] is the text of a file.
+
+pub mod document;
+
+use super::config::{self, KEYS, Key, Origin, PROJECT_FILE, Project, SWITCHES};
+use super::settings::{AdapterUse, serve};
+use super::{download, layers};
+use crate::term::ui;
+use crate::{Config, Cx, Exit, Failure, Outcome, Settings, env};
+use caro_base::files::{self, Access};
+use caro_model::fetch::{self, ModelSource};
+use std::path::{Path, PathBuf};
+
+/// A file of settings that is changed.
+pub struct Target {
+    /// Where it lies.
+    pub path: PathBuf,
+    /// The text that it has.
+    pub text: String,
+    is_project: bool,
+}
+
+impl Target {
+    /// The user's own file, or the project's.
+    ///
+    /// # Errors
+    /// If there is no place for one, or it cannot be read.
+    pub fn open(is_project: bool, cx: &Cx) -> Result<Self, Failure> {
+        let path = if is_project { project(cx)? } else { own(cx)? };
+        // a link to a file in a folder of dotfiles stays one
+        let path = path.canonicalize().unwrap_or(path);
+        Ok(Self { text: layers::text(&path)?, path, is_project })
+    }
+
+    /// Writes it whole or not at all, with the rights that it had.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn write(&self, text: &str) -> Result<(), Failure> {
+        let access = match self.path.metadata() {
+            Ok(meta) => Access::Like(meta.permissions()),
+            // what is in a project is for all who work on it; one's own may hold the password of a server
+            Err(_) if self.is_project => Access::Umask,
+            Err(_) => Access::Private,
+        };
+        files::replace(&self.path, text.as_bytes(), access).map_err(|e| {
+            Failure::usage(format!("{} cannot be written: {e}", self.path.display()))
+                .hint("have the file and its folder be writable; it is as it was")
+        })
+    }
+
+    /// Why the text cannot be changed, with its line where it is known.
+    fn unchangeable(&self, why: &document::Unchangeable) -> Failure {
+        let failure = match layers::parse(&self.text, &self.path, 0) {
+            Err(failure) => failure,
+            Ok(_) => Failure::usage(format!("{}: {why}", self.path.display())),
+        };
+        let project = if self.is_project { " --project" } else { "" };
+        let hint = failure.hint.as_deref().map_or(String::new(), |hint| format!("; {hint}"));
+        Failure { hint: Some(format!("`caro config edit{project}` opens it{hint}")), ..failure }
+    }
+}
+
+/// The user's own file.
+///
+/// # Errors
+/// If there is no place for one.
+pub fn own(cx: &Cx) -> Result<PathBuf, Failure> {
+    cx.dirs.config_file.clone().ok_or_else(|| {
+        Failure::usage("there is no configuration file, because this user has no home folder")
+            .hint(format!("set {} to a file", env::CONFIG_FILE))
+    })
+}
+
+/// The file of the project that the working folder is in: the nearest, or a new one at the top of the repository.
+fn project(cx: &Cx) -> Result<PathBuf, Failure> {
+    let cwd = cx.folder()?;
+    let top = || cwd.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(&cwd).join(PROJECT_FILE);
+    Ok(layers::project_file(&cwd).unwrap_or_else(top))
+}
+
+/// Sets a setting in a file.
+///
+/// # Errors
+/// If the value does not fit, a project may not say so, or the file cannot be changed.
+pub fn set(name: &str, value: &str, is_project: bool, cx: &Cx) -> Outcome {
+    let key = key(name)?;
+    if is_project && key.project == Project::Never {
+        return Err(Failure::usage(format!("a project may not set `{name}`: its file comes with whatever was cloned"))
+            .hint(format!("without --project it is set for you: caro config set {name} ...")));
+    }
+    let value = match value {
+        "true" if SWITCHES.contains(&key.name) => "on",
+        "false" if SWITCHES.contains(&key.name) => "off",
+        value => value,
+    };
+    let value = &checked(key, value, cx)?;
+    let target = Target::open(is_project, cx)?;
+    let text = document::with(&target.text, key, value).map_err(|why| target.unchangeable(&why))?;
+    if text != target.text {
+        target.write(&text)?;
+    }
+    cx.ui.note(&format!("{name} = {} in {}", ui::in_line(&config::shown(value)), target.path.display()));
+    tell_who_else_says(key, Some(value), cx);
+    Ok(Exit::Success)
+}
+
+/// Takes a setting out of a file.
+///
+/// # Errors
+/// If the file cannot be changed.
+pub fn unset(name: &str, is_project: bool, cx: &Cx) -> Outcome {
+    let key = key(name)?;
+    let target = Target::open(is_project, cx)?;
+    match document::without(&target.text, key).map_err(|why| target.unchangeable(&why))? {
+        None => cx.ui.note(&format!("{} does not set {name}", target.path.display())),
+        Some(text) => {
+            target.write(&text)?;
+            cx.ui.note(&format!("{name} is out of {}", target.path.display()));
+            tell_who_else_says(key, None, cx);
+        }
+    }
+    Ok(Exit::Success)
+}
+
+fn key(name: &str) -> Result<&'static Key, Failure> {
+    KEYS.iter().find(|key| key.name == name).ok_or_else(|| config::unknown(name, false, "caro config"))
+}
+
+/// Holds a value against its setting: its form, and that the model or adapter that it names is known. The value as it is to
+/// be written: a file of the working folder by its whole path.
+fn checked(key: &'static Key, value: &str, cx: &Cx) -> Result<String, Failure> {
+    let says = |failure: Failure| {
+        // those two say which there are
+        let hint = if ["model", "adapter"].contains(&key.name) { failure.hint } else { None };
+        Failure { hint: Some(hint.unwrap_or_else(|| format!("{}: {}", key.name, key.what))), ..failure }
+    };
+    let alone = Config::of(key, value, Origin::Flag("caro config set".into()));
+    let settings = Settings::of(&alone).map_err(says)?;
+    serve(&alone).map_err(says)?;
+    let file = match (key.name, &settings.adapter) {
+        ("model", _) => match fetch::resolve(value, &download::settings(cx)?).map_err(|e| says(e.into()))? {
+            ModelSource::File(file) => Some(file),
+            _ => None,
+        },
+        ("adapter", AdapterUse::Named(spec)) => {
+            let found = fetch::adapter_of_spec(spec, &download::settings(cx)?).map_err(|e| says(e.into()))?;
+            // a name stays one: what it stands for may lie in the program
+            if found.name() == *spec { None } else { Some(found.path().to_owned()) }
+        }
+        _ => None,
+    };
+    let whole = file.and_then(|file| std::path::absolute(file).ok());
+    Ok(whole.map_or_else(|| value.to_owned(), |file| file.to_string_lossy().into_owned()))
+}
+
+/// Says so where another layer has more to say than the file that was changed.
+fn tell_who_else_says(key: &Key, value: Option<&str>, cx: &Cx) {
+    let Ok(config) = cx.config(&[]) else { return };
+    let (now, origin) = (config.text(key.name), config.origin(key.name));
+    let number = |text: &str| text.parse::<f64>().ok();
+    match value {
+        Some(value) if now != value && (number(now).is_none() || number(now) != number(value)) => {
+            cx.ui.warn(&format!("{origin} has more to say here: {} = {}", key.name, config.shown(key.name)));
+        }
+        None => cx.ui.note(&format!("{} = {} now ({origin})", key.name, config.shown(key.name))),
+        Some(_) => {}
+    }
+}
+
+/// The faults of a text, each with its place; none where a file may hold it.
+pub fn faults(text: &str, path: &Path, is_project: bool) -> Vec<Failure> {
+    let lines = match layers::parse(text, path, 0) {
+        Ok(lines) => lines,
+        Err(failure) => return vec![failure],
+    };
+    let checked = |(key, value, origin): config::Line| {
+        if is_project && key.project == Project::Never {
+            return Err(Failure::usage(format!("{origin}: a project may not set `{}`", key.name)));
+        }
+        let alone = Config::of(key, &value, origin);
+        Settings::of(&alone).and_then(|_| serve(&alone)).map(|_| ())
+    };
+    lines.into_iter().filter_map(|line| line.and_then(checked).err()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_fault_of_a_text_is_found_with_its_line() {
+        let faults = |text: &str, is_project| -> Vec<String> {
+            faults(text, Path::new("c.toml"), is_project).into_iter().map(|failure| failure.message).collect()
+        };
+        assert_eq!(faults("timeout = 5\n# x\n", false), [""; 0]);
+        let found = faults("timeout = \"soon\"\nglow = 1\nrefine = \"always\"\n", false);
+        assert_eq!(found.len(), 2, "{found:?}");
+        for fault in ["c.toml:1: `timeout` must be", "c.toml:2: there is no setting `glow`"] {
+            assert!(found.iter().any(|found| found.starts_with(fault)), "{found:?}");
+        }
+        assert!(faults("a = [", false)[0].starts_with("c.toml:1: "));
+        assert_eq!(faults("model = \"x\"\n", true), ["c.toml:1: a project may not set `model`"]);
+        assert_eq!(faults("model = \"x\"\n", false), [""; 0]);
+    }
+}

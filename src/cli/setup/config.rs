@@ -1,0 +1,360 @@
+//! The settings that there are, and the values in force.
+
+use super::names::{AUTO, NONE};
+use crate::Failure;
+use caro_model::catalog::DEFAULT_MODEL;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+
+/// The name of a project's file.
+pub const PROJECT_FILE: &str = ".caro.toml";
+
+/// Settings that are turned on and off: `true` and `false` do, too.
+pub(crate) const SWITCHES: [&str; 7] =
+    ["rehearse", "resident", "knowledge", "undo", "request_history", "last_answer", "keys"];
+
+/// What a project's file may do to a setting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Project {
+    /// Set it.
+    Sets,
+    /// Only make it stricter than the user's.
+    Tightens,
+    /// Not touch it.
+    Never,
+}
+
+/// One setting.
+#[derive(Debug)]
+pub struct Key {
+    /// Its name in files.
+    pub name: &'static str,
+    /// Its variable.
+    pub env: &'static str,
+    /// Its value where nothing is said.
+    pub default: &'static str,
+    /// What it does.
+    pub what: &'static str,
+    pub(crate) project: Project,
+}
+
+const fn key(
+    name: &'static str,
+    env: &'static str,
+    default: &'static str,
+    project: Project,
+    what: &'static str,
+) -> Key {
+    Key { name, env, default, what, project }
+}
+
+/// Every setting there is.
+pub const KEYS: [Key; 34] = [
+    key(
+        "model",
+        "CARO_MODEL",
+        DEFAULT_MODEL,
+        Project::Never,
+        "id of `caro model list`, GGUF file, openai:URL#NAME, anthropic:NAME",
+    ),
+    key("device", "CARO_DEVICE", AUTO, Project::Never, "where to compute: auto, cpu, cuda, metal"),
+    key(
+        "adapter",
+        "CARO_ADAPTER",
+        AUTO,
+        Project::Never,
+        "adapter that requests are answered with: auto (the model's own, if it has one), off, name, file",
+    ),
+    key("target", "CARO_TARGET", AUTO, Project::Sets, "machine to write for; auto is this one"),
+    key("shell", "CARO_SHELL", AUTO, Project::Sets, "shell to write for; auto is the calling one"),
+    key("refine", "CARO_REFINE", "evidence", Project::Sets, "when to reconsider: never, evidence, always"),
+    key(
+        "candidates",
+        "CARO_CANDIDATES",
+        "5",
+        Project::Sets,
+        "commands to choose from where the model is unsure, 1 to 8",
+    ),
+    key(
+        "rehearse",
+        "CARO_REHEARSE",
+        "on",
+        Project::Never,
+        "on, off: may commands be tried in a sandbox to choose among them",
+    ),
+    key(
+        "knowledge",
+        "CARO_KNOWLEDGE",
+        "on",
+        Project::Never,
+        "on, off: are the documents of `caro knowledge` looked into for commands",
+    ),
+    key("max_iterations", "CARO_MAX_ITERATIONS", "2", Project::Sets, "the most iterations, 1 to 3"),
+    key(
+        "timeout",
+        "CARO_TIMEOUT",
+        "60",
+        Project::Sets,
+        "seconds after which there is no answer, a model download not counted",
+    ),
+    key(
+        "budget",
+        "CARO_BUDGET",
+        "4",
+        Project::Sets,
+        "seconds within which a better answer than the first is looked for",
+    ),
+    key(
+        "run_up_to",
+        "CARO_RUN_UP_TO",
+        "danger",
+        Project::Tightens,
+        "worst risk that -x runs after asking: safe, caution, danger",
+    ),
+    key(
+        "keys",
+        "CARO_KEYS",
+        "on",
+        Project::Never,
+        "on, off: are keys offered after an answer at a terminal, to run, edit, revise or copy it",
+    ),
+    // A cloned project must not take the net away, nor make it hold less.
+    key("undo", "CARO_UNDO", "on", Project::Never, "on, off: is what a command changes kept first, for `caro undo`"),
+    key("undo_copies", "CARO_UNDO_COPIES", "1G", Project::Never, "bytes that undo copies for one command at most"),
+    key("undo_total", "CARO_UNDO_TOTAL", "10G", Project::Never, "bytes that all of undo holds at most"),
+    key("undo_days", "CARO_UNDO_DAYS", "14", Project::Never, "days after which what undo keeps goes"),
+    // A cloned project must not leave processes behind, nor hold the model in one.
+    key("resident", "CARO_RESIDENT", AUTO, Project::Never, "keep the model ready between calls: auto, on, off"),
+    key(
+        "resident_idle",
+        "CARO_RESIDENT_IDLE",
+        "900",
+        Project::Never,
+        "seconds without a request after which the resident process ends",
+    ),
+    key(
+        "workspace_backend",
+        "CARO_WORKSPACE_BACKEND",
+        "local",
+        Project::Never,
+        "where agents keep their files: local, s3, r2",
+    ),
+    key(
+        "workspace_url",
+        "CARO_WORKSPACE_URL",
+        NONE,
+        Project::Never,
+        "bucket of s3 and r2: https://HOST/BUCKET[/FOLDER]",
+    ),
+    // What a person said and what was learnt of them goes where they say, and nowhere else.
+    key(
+        "memory",
+        "CARO_MEMORY",
+        "sqlite",
+        Project::Never,
+        "where notes and conversations are: sqlite, in_memory, redis",
+    ),
+    key(
+        "memory_url",
+        "CARO_MEMORY_URL",
+        NONE,
+        Project::Never,
+        "server of memory = redis: redis://[:PASSWORD@]HOST[/N]",
+    ),
+    // A cloned project must not have anybody watched.
+    key(
+        "request_history",
+        "CARO_REQUEST_HISTORY",
+        "off",
+        Project::Never,
+        "on, off: are requests kept with their commands, on this machine, for `caro history`",
+    ),
+    key(
+        "last_answer",
+        "CARO_LAST_ANSWER",
+        "on",
+        Project::Never,
+        "on, off: is the last answer of a terminal kept until it is closed, for `--from last`",
+    ),
+    // A cloned project must not have anybody's conversations deleted.
+    key(
+        "history",
+        "CARO_HISTORY",
+        "budget",
+        Project::Never,
+        "what `caro chat` remembers: budget, window:N, tokens:N; with :summary, :delete",
+    ),
+    key(
+        "context",
+        "CARO_CONTEXT",
+        "budget",
+        Project::Never,
+        "when long runs are shortened: budget[:PERCENT], window:N, off; with :truncate or :summary, :last=N",
+    ),
+    key("loop", "CARO_LOOP", NONE, Project::Never, "parameters of `caro loop`: NAME=VALUE, one after the other"),
+    // A cloned project must not open this machine to anybody.
+    key("serve.host", "CARO_SERVE_HOST", "127.0.0.1", Project::Never, "address that `caro serve` listens at"),
+    key("serve.port", "CARO_SERVE_PORT", "8000", Project::Never, "its port; 0 takes one that is free"),
+    key(
+        "serve.timeout",
+        "CARO_SERVE_TIMEOUT",
+        "300",
+        Project::Never,
+        "seconds that an answer of it may take; 0 for any",
+    ),
+    key(
+        "serve.cors_origins",
+        "CARO_SERVE_CORS_ORIGINS",
+        NONE,
+        Project::Never,
+        "origins of web pages that may ask it, between commas",
+    ),
+    key(
+        "serve.rate_limit",
+        "CARO_SERVE_RATE_LIMIT",
+        "off",
+        Project::Never,
+        "how often one client may ask it: off, on, N a minute, N/SECONDS",
+    ),
+];
+
+/// Where a value comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// Built in.
+    Default,
+    /// A file, and the line in it.
+    File(PathBuf, usize),
+    /// A variable.
+    Env(&'static str),
+    /// A flag.
+    Flag(String),
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Default => f.write_str("default"),
+            Self::File(path, line) => write!(f, "{}:{line}", path.display()),
+            Self::Env(name) => f.write_str(name),
+            Self::Flag(flag) => f.write_str(flag),
+        }
+    }
+}
+
+/// The values in force, each with its origin.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Config {
+    values: BTreeMap<&'static str, (String, Origin)>,
+    /// What is to be told of the files.
+    pub(crate) warnings: Vec<String>,
+}
+
+/// A setting with its value, as a file has it.
+pub(crate) type Line = (&'static Key, String, Origin);
+
+/// The flags that were given, as a layer of settings.
+pub fn given(flags: &[(&'static str, &Option<String>)]) -> Vec<(&'static str, String)> {
+    flags.iter().filter_map(|&(key, value)| Some((key, value.clone()?))).collect()
+}
+
+impl Config {
+    /// What holds where nothing is said.
+    pub(crate) fn defaults() -> Self {
+        let values = KEYS.iter().map(|k| (k.name, (k.default.to_string(), Origin::Default))).collect();
+        Self { values, warnings: Vec::new() }
+    }
+
+    /// What is to be told of the files: lines that are passed over, and who else may write them.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// One value, and what holds where nothing is said.
+    pub(crate) fn of(key: &Key, value: &str, origin: Origin) -> Self {
+        let mut alone = Self::defaults();
+        alone.set(key, value.into(), origin);
+        alone
+    }
+
+    /// Sets one value.
+    pub(crate) fn set(&mut self, key: &Key, value: String, origin: Origin) {
+        self.values.insert(key.name, (value, origin));
+    }
+
+    /// The value of a setting as it was written; empty for what is no setting.
+    pub fn text(&self, name: &str) -> &str {
+        self.values.get(name).map_or("", |(value, _)| value)
+    }
+
+    /// The same to be shown: without the password of a URL.
+    pub(crate) fn shown(&self, name: &str) -> String {
+        shown(self.text(name))
+    }
+
+    /// Where that value comes from.
+    pub fn origin(&self, name: &str) -> &Origin {
+        self.values.get(name).map_or(&Origin::Default, |(_, origin)| origin)
+    }
+
+    /// The value in its type; `read` says what it must be.
+    ///
+    /// # Errors
+    /// What the value must be, and where the wrong one stands.
+    pub fn parse<T>(&self, name: &str, read: impl Fn(&str) -> Result<T, String>) -> Result<T, Failure> {
+        let text = self.text(name);
+        read(text).map_err(|wanted| {
+            Failure::usage(format!("{}: `{name}` must be {wanted}, and not `{text}`", self.origin(name)))
+                .hint("`caro config --origin` shows every setting and where it comes from")
+        })
+    }
+}
+
+/// A value without the password of a URL.
+pub(crate) fn shown(text: &str) -> String {
+    let (url, query) = text.split_once('?').map_or((text, None), |(url, query)| (url, Some(query)));
+    let url = match url.split_once("://").and_then(|(scheme, rest)| Some((scheme, rest.rsplit_once('@')?.1))) {
+        Some((scheme, host)) => format!("{scheme}://***@{host}"),
+        None => url.to_owned(),
+    };
+    match query {
+        Some(query) if query.contains("pass=") => format!("{url}?***"),
+        Some(query) => format!("{url}?{query}"),
+        None => url,
+    }
+}
+
+/// The failure of a name that is none of a setting, at its place.
+pub(crate) fn unknown(name: &str, is_table: bool, place: &str) -> Failure {
+    if is_table {
+        return Failure::usage(format!("{place}: `{name}` is a table, and settings stand in none"))
+            .hint("take the line of the table out; `caro config` shows every setting");
+    }
+    let meant = nearest(name).map_or(String::new(), |near| format!("did you mean `{near}`? "));
+    Failure::usage(format!("{place}: there is no setting `{name}`"))
+        .hint(format!("{meant}`caro config` shows them all"))
+}
+
+/// The setting whose name is fewest edits away, and not too many.
+fn nearest(name: &str) -> Option<&'static str> {
+    let name = name.replace('-', "_");
+    let most = if name.len() < 5 { 1 } else { 2 };
+    let near = KEYS.iter().map(|k| (strsim::levenshtein(&name, k.name), k.name)).min_by_key(|(edits, _)| *edits);
+    near.filter(|(edits, _)| *edits <= most).map(|(_, near)| near)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slip_of_a_name_is_understood() {
+        for (slip, name) in [("timout", "timeout"), ("max-iteration", "max_iterations"), ("sehll", "shell")] {
+            assert_eq!(nearest(slip), Some(name));
+        }
+        for other in ["foo", "colour", "general", "x"] {
+            assert_eq!(nearest(other), None, "{other}");
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! The line in the shell's own file that loads the script, between two marks of ours.
+
+use crate::env;
+use caro_base::files;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+/// The mark before the line.
+pub const BEGIN: &str = "# >>> caro >>>";
+/// The mark behind it.
+pub const END: &str = "# <<< caro <<<";
+
+/// The longest file that is edited, bytes.
+const LONGEST: u64 = 1 << 20;
+
+/// A shell whose line editor caro can be in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Shell {
+    /// 4 and newer
+    Bash,
+    /// 5 and newer
+    Zsh,
+    /// 3 and newer
+    Fish,
+    /// nushell 0.101 and newer: commands are written for bash, and put into the line as bash runs them
+    Nu,
+    /// PowerShell 7.3 and newer
+    #[value(alias = "powershell")]
+    Pwsh,
+}
+
+impl Shell {
+    /// Every one.
+    pub const ALL: [Self; 5] = [Self::Bash, Self::Zsh, Self::Fish, Self::Nu, Self::Pwsh];
+
+    /// Its name, which is that of its program.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Bash => "bash",
+            Self::Zsh => "zsh",
+            Self::Fish => "fish",
+            Self::Nu => "nu",
+            Self::Pwsh => "pwsh",
+        }
+    }
+}
+
+/// How a shell's own file loads the script.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Loading {
+    /// By the line between our marks.
+    Block,
+    /// By a line that was written by hand.
+    ByHand,
+    /// Not at all.
+    None,
+    /// The marks do not stand in pairs.
+    Broken,
+    /// The file cannot be read; why.
+    Unreadable(String),
+}
+
+/// How the shell whose own file this is loads the script.
+pub fn loading_of(file: &Path) -> Loading {
+    match files::read_text(file, LONGEST) {
+        Ok(text) => loading(&text),
+        Err(e) if e.kind() == ErrorKind::NotFound => Loading::None,
+        Err(e) => Loading::Unreadable(e.to_string()),
+    }
+}
+
+fn loading(text: &str) -> Loading {
+    let Some(rest) = without(text) else { return Loading::Broken };
+    let loads = |line: &str| line.contains("caro init ") && !line.trim_start().starts_with('#');
+    match rest.lines().any(loads) {
+        _ if rest != text => Loading::Block,
+        true => Loading::ByHand,
+        false => Loading::None,
+    }
+}
+
+/// The text without the line between our marks; `None` where they do not stand in pairs.
+pub fn without(text: &str) -> Option<String> {
+    edited(text, None)
+}
+
+/// The text of such a file.
+///
+/// # Errors
+/// If it cannot be read, or is longer than any such file is.
+pub fn read(file: &Path) -> std::io::Result<String> {
+    files::read_text(file, LONGEST)
+}
+
+/// The file of this user that a shell reads at the start of a session with a person.
+pub fn file(shell: Shell) -> Option<PathBuf> {
+    let variable = |name: &str| env::everything().find(|(of, _)| of == name).map(|(_, value)| PathBuf::from(value));
+    let path = place(shell, std::env::home_dir().as_deref(), variable)?;
+    // a link to a file in a folder of dotfiles stays one
+    Some(path.canonicalize().unwrap_or(path))
+}
+
+/// The same in that home, with these variables.
+fn place(shell: Shell, home: Option<&Path>, variable: impl Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
+    let folder = |name: &str| variable(name).filter(|folder| folder.is_absolute());
+    let home = home.filter(|home| home.is_absolute());
+    match shell {
+        Shell::Bash => Some(home?.join(".bashrc")),
+        Shell::Zsh => Some(folder("ZDOTDIR").or_else(|| home.map(Path::to_path_buf))?.join(".zshrc")),
+        Shell::Fish => {
+            let config = folder("XDG_CONFIG_HOME").or_else(|| Some(home?.join(".config")))?;
+            Some(config.join("fish/config.fish"))
+        }
+        Shell::Nu if cfg!(windows) => Some(folder("APPDATA")?.join("nushell/config.nu")),
+        Shell::Nu if cfg!(target_os = "macos") && folder("XDG_CONFIG_HOME").is_none() => {
+            Some(home?.join("Library/Application Support/nushell/config.nu"))
+        }
+        Shell::Nu => {
+            let config = folder("XDG_CONFIG_HOME").or_else(|| Some(home?.join(".config")))?;
+            Some(config.join("nushell/config.nu"))
+        }
+        Shell::Pwsh => {
+            let config = match cfg!(windows) {
+                true => home?.join("Documents/PowerShell"),
+                false => folder("XDG_CONFIG_HOME").or_else(|| Some(home?.join(".config")))?.join("powershell"),
+            };
+            Some(config.join("Microsoft.PowerShell_profile.ps1"))
+        }
+    }
+}
+
+/// The text with this line between the marks and nowhere else, or without marks; `None` where they do not stand in pairs.
+pub fn edited(text: &str, line: Option<&str>) -> Option<String> {
+    let (mut after, mut inside) = (String::new(), false);
+    for kept in text.split_inclusive('\n') {
+        match kept.trim() {
+            BEGIN if inside => return None,
+            BEGIN => inside = true,
+            END if !inside => return None,
+            END => inside = false,
+            _ if inside => {}
+            _ => after.push_str(kept),
+        }
+    }
+    if inside {
+        return None;
+    }
+    let Some(line) = line else { return Some(after) };
+    if !after.is_empty() && !after.ends_with('\n') {
+        after.push('\n');
+    }
+    Some(format!("{after}{BEGIN}\n{line}\n{END}\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn each_shell_has_its_file() {
+        let home = Some(Path::new("/home/u"));
+        let none = |_: &str| None;
+        assert_eq!(place(Shell::Bash, home, none), Some("/home/u/.bashrc".into()));
+        assert_eq!(place(Shell::Zsh, home, none), Some("/home/u/.zshrc".into()));
+        assert_eq!(place(Shell::Fish, home, none), Some("/home/u/.config/fish/config.fish".into()));
+        if cfg!(target_os = "linux") {
+            assert_eq!(place(Shell::Nu, home, none), Some("/home/u/.config/nushell/config.nu".into()));
+            let profile = "/home/u/.config/powershell/Microsoft.PowerShell_profile.ps1";
+            assert_eq!(place(Shell::Pwsh, home, none), Some(profile.into()));
+        }
+        assert_eq!(place(Shell::Zsh, None, |_| Some("/z".into())), Some("/z/.zshrc".into()));
+        assert_eq!(place(Shell::Fish, home, |_| Some("/x".into())), Some("/x/fish/config.fish".into()));
+        assert_eq!(place(Shell::Bash, Some(Path::new("relative")), none), None);
+    }
+
+    #[test]
+    fn a_file_says_how_it_loads_the_script() {
+        let block = edited("ls\n", Some("eval \"$(caro init bash)\"")).unwrap();
+        for (text, wanted) in [
+            (block.as_str(), Loading::Block),
+            ("eval \"$(caro init bash)\"\n", Loading::ByHand),
+            ("# eval \"$(caro init bash)\"\nls\n", Loading::None),
+            ("", Loading::None),
+            (BEGIN, Loading::Broken),
+        ] {
+            assert_eq!(loading(text), wanted, "{text}");
+        }
+        assert_eq!(loading_of(Path::new("/nowhere/.bashrc")), Loading::None);
+        assert!(matches!(loading_of(Path::new("/")), Loading::Unreadable(_)));
+    }
+
+    #[test]
+    fn marks_that_do_not_stand_in_pairs_are_left_alone() {
+        for text in [BEGIN, END, &format!("{BEGIN}\n{BEGIN}\n{END}\n"), &format!("{END}\n{BEGIN}\n")] {
+            assert_eq!((edited(text, Some("x")), edited(text, None)), (None, None), "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_line_that_is_put_in_is_there_once_and_goes_without_a_trace(
+            lines in proptest::collection::vec("[ -~äß\t]{0,20}", 0..8), ends in any::<bool>(), (one, two) in ("[a-z]{1,9}", "[a-z]{1,9}")
+        ) {
+            let mut text = lines.join("\n");
+            if ends && !text.is_empty() {
+                text.push('\n');
+            }
+            let first = edited(&text, Some(&one)).unwrap();
+            prop_assert_eq!(edited(&first, Some(&one)).unwrap(), first.clone());
+            let second = edited(&first, Some(&two)).unwrap();
+            prop_assert_eq!(second.matches(BEGIN).count(), 1);
+            let expected = format!("{}\n", two);
+            prop_assert!(second.contains(&expected));
+            let gone = edited(&second, None).unwrap();
+            prop_assert_eq!(gone.strip_suffix('\n').unwrap_or(&gone), text.strip_suffix('\n').unwrap_or(&text));
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! A run that came to nothing for want of a skill: the forge makes one out of the examples, and the task is tried once more.
+
+use super::Args;
+use crate::harness::end::exit_of;
+use crate::harness::forging;
+use crate::term::typed::typed_in_a_run;
+use crate::term::ui::{Role, in_line};
+use crate::{Cx, Exit, Failure};
+use caro_agent::forge::Wanted;
+use caro_agent::forge::examples::Order;
+use caro_agent::forge::report::{Verdict, name_of};
+use caro_agent::harness::{Harness, Prepared};
+use caro_agent::runtime::Driven;
+use std::collections::BTreeSet;
+
+/// True if a run ended in `cannot` and had no skill.
+pub(super) fn is_missing(driven: &Driven, run: &Prepared<'_>) -> bool {
+    let ended = matches!(driven, Driven::Done(report) if exit_of(report) == Exit::No);
+    ended && run.skills().active.is_empty()
+}
+
+/// Makes the skill that a task lacked, where the person wants one; true if it is there now.
+///
+/// # Errors
+/// If it is stopped, or cannot be begun. A skill that cannot be made is told, and the run's own end stands.
+pub(super) fn makes(args: &Args, text: &str, harness: &Harness, cx: &Cx) -> Result<bool, Failure> {
+    let order = match args.examples.order(text, cx) {
+        Ok(order) => order,
+        // they were held against the rules before the run: there are none
+        Err(why) => {
+            if args.forge {
+                cx.ui.warn(&format!("no skill fits, and none is made: {}", why.message));
+                why.hint.iter().for_each(|hint| cx.ui.aside(Role::Dim, &in_line(hint)));
+            }
+            return Ok(false);
+        }
+    };
+    if !args.forge && !agrees(cx)? {
+        return Ok(false);
+    }
+    let request = format!("Create a skill for tasks like this: {}", order.request);
+    let name = name_of(&order.request);
+    let wanted =
+        Wanted { order: Order { request, ..order }, name, language: None, allowed: BTreeSet::new(), fix: None };
+    let (report, _) = forging::made(&wanted, harness.model().clone(), args.drive.shows(), cx)?;
+    if report.verdict != Verdict::Promoted {
+        cx.ui.warn(&in_line(&format!("no skill was made: {}", report.line())));
+        cx.ui.aside(Role::Dim, &in_line(&report.hint()));
+        return Ok(false);
+    }
+    cx.ui.note(&in_line(&report.line()));
+    Ok(true)
+}
+
+/// Asks the person where there is a terminal; without one the answer is no.
+fn agrees(cx: &Cx) -> Result<bool, Failure> {
+    if !cx.ui.can_ask_at_terminal() {
+        return Ok(false);
+    }
+    cx.ui.ask("no skill fits: make one from the examples and try once more? [y/N]");
+    let reply = typed_in_a_run(cx)?.unwrap_or_default().to_lowercase();
+    Ok(["y", "yes"].contains(&reply.trim()))
+}

@@ -1,0 +1,205 @@
+//! `caro bench`: the engine alone.
+
+use super::{mib, ms, row};
+use crate::setup::settings::{AdapterUse, DEVICES};
+use crate::setup::{adapter, download};
+use crate::{Cx, Exit, Failure, Outcome, Settings};
+use caro_command::answer::{FewShot, History, View};
+use caro_command::prompt;
+use caro_model::Prompt;
+use caro_model::adapter::AdapterChoice;
+use caro_model::engine::{self, Beside, More, Options, Pair, Report, Tier};
+use caro_model::fetch::{self, ModelSource};
+use caro_shell::{Dialect, Os, Target, Userland};
+use clap::builder::PossibleValuesParser;
+use std::path::PathBuf;
+
+/// Requests and commands, one pair a line with a tab between, that speculation is measured on.
+const ANSWERS: &str = include_str!("../../../../benches/answers.txt");
+
+/// What to measure.
+#[derive(Debug, clap::Args)]
+#[group(skip)]
+pub struct Args {
+    /// Print a JSON document
+    #[arg(long)]
+    json: bool,
+    /// Model: an id of `caro model list`, or a GGUF file
+    #[arg(long, value_name = "SPEC")]
+    model: Option<String>,
+    /// Adapter of the model, to be measured beside the model alone: auto (its own, if it has one), off, a name, a GGUF file
+    #[arg(long, value_name = "SPEC")]
+    adapter: Option<String>,
+    /// Where to compute
+    #[arg(long, value_name = "DEVICE", value_parser = PossibleValuesParser::new(DEVICES.map(|(name, _)| name)))]
+    device: Option<String>,
+    /// Threads, instead of as many as this process may use
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+    /// Kernels, instead of the best that this CPU has
+    #[arg(long, value_name = "TIER", value_parser = PossibleValuesParser::new(Tier::ALL.iter().map(|tier| tier.name())))]
+    kernels: Option<String>,
+    /// Only loading, prompts and single tokens
+    #[arg(long)]
+    quick: bool,
+    /// How often each figure is measured; the best counts
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=100))]
+    runs: u16,
+}
+
+/// Measures the model that the settings name.
+pub fn run(args: &Args, cx: &Cx) -> Outcome {
+    let flags = [("model", &args.model), ("adapter", &args.adapter), ("device", &args.device)];
+    let flags: Vec<_> = flags.into_iter().filter_map(|(key, value)| value.clone().map(|v| (key, v))).collect();
+    let settings = cx.settings(&flags)?;
+    let (file, id, adapter) = model(cx, &settings)?;
+    let tier = args.kernels.as_deref().and_then(Tier::from_name);
+    if let Some(tier) = tier.filter(|tier| !tier.is_available()) {
+        return Err(Failure::usage(format!("this CPU cannot run the {tier} kernels")).hint("leave --kernels out"));
+    }
+    let adapter = adapter.map(|choice| choice.open()).transpose()?;
+    let threads = args.threads.map(usize::from);
+    let options = Options { device: settings.device, threads, tier, adapter, ..Options::default() };
+    let report = {
+        let _status = cx.ui.status("measuring");
+        engine::bench(&file, &options, usize::from(args.runs), &if args.quick { Vec::new() } else { answers() })?
+    };
+    if args.json {
+        cx.ui.document(&document(&id, &report))?
+    } else {
+        table(cx, &id, &report)?
+    }
+    Ok(Exit::Success)
+}
+
+/// The pairs, with the prompt that such a request has on GNU/Linux, whatever this machine is: the same work everywhere.
+fn answers() -> Vec<(Prompt, String)> {
+    let target = Target { os: Os::Linux, userland: Userland::Gnu };
+    let pairs = ANSWERS.lines().filter_map(|line| line.split_once('\t'));
+    let first = |request: &str| {
+        prompt::first(request, target, Dialect::Bash, View::Examples, FewShot::Nearest(0), &History::default())
+    };
+    pairs.map(|(request, command)| (first(request), command.to_owned())).collect()
+}
+
+fn document(id: &str, report: &Report) -> serde_json::Value {
+    let mut document = serde_json::json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "model": id,
+        "backend": report.backend,
+        "load_ms": milliseconds(report.load),
+        "grammar_ms": milliseconds(report.grammar),
+        "first_token_ms": milliseconds(report.first_token),
+        "prefill_tokens_per_s": report.prefill.iter().map(|(n, rate)| (n.to_string(), tenths(*rate)))
+            .collect::<std::collections::BTreeMap<_, _>>(),
+        "decode_tokens_per_s": tenths(report.decode),
+        "peak_memory_bytes": report.peak_memory,
+    });
+    if let Some(Beside { decode, prefill_128, prefill_512 }) = &report.adapter {
+        let pair = |pair: &Pair| {
+            serde_json::json!({
+                "with_ms": hundredths(pair.with.as_secs_f64() * 1e3),
+                "without_ms": hundredths(pair.without.as_secs_f64() * 1e3),
+                "cost_percent": hundredths(pair.cost() * 100.0),
+            })
+        };
+        document["adapter"] = serde_json::json!({
+            "decode": pair(decode),
+            "prefill_128": pair(prefill_128),
+            "prefill_512": pair(prefill_512),
+        });
+    }
+    if let Some(More { bursts, effective: e, busy }) = &report.more {
+        document["cost_of_bursts"] = bursts.iter().map(|cost| (cost * 100.0).round() / 100.0).collect();
+        document["effective"] = serde_json::json!({
+            "decode_tokens_per_s": tenths(e.rate),
+            "one_by_one_tokens_per_s": tenths(e.plain),
+            "tokens": e.tokens,
+            "drafted": e.drafted,
+            "accepted": e.accepted,
+        });
+        document["one_core_busy"] = serde_json::json!({
+            "decode_tokens_per_s": tenths(busy.decode),
+            "decode_undisturbed": tenths(busy.free_decode),
+            "prefill_tokens_per_s": tenths(busy.prefill),
+            "prefill_undisturbed": tenths(busy.free_prefill),
+        });
+    }
+    document
+}
+
+fn table(cx: &Cx, id: &str, report: &Report) -> Result<(), Failure> {
+    let rate = |rate: f64| format!("{rate:.1} tok/s");
+    row(cx, "model", id)?;
+    cx.ui.line(&format!("{:<28} {}", "backend", report.backend))?;
+    row(cx, "load", &ms(report.load))?;
+    row(cx, "first token, 32 of prompt", &ms(report.first_token))?;
+    for (tokens, speed) in &report.prefill {
+        row(cx, &format!("prefill of {tokens}"), &rate(*speed))?;
+    }
+    row(cx, "decode", &rate(report.decode))?;
+    if let Some(Beside { decode, prefill_128, prefill_512 }) = &report.adapter {
+        for (name, pair) in [("a token", decode), ("a prompt of 128", prefill_128), ("a prompt of 512", prefill_512)] {
+            let cost = format!("{:+.1} %", pair.cost() * 100.0);
+            row(
+                cx,
+                &format!("{name} with the adapter"),
+                &format!("{} ({cost} of {})", ms(pair.with), ms(pair.without)),
+            )?;
+        }
+    }
+    if let Some(More { bursts, effective: e, busy }) = &report.more {
+        let costs: Vec<String> = bursts.iter().map(|cost| format!("{cost:.2}")).collect();
+        cx.ui.line(&format!("{:<28} {}", "a pass over 1, 2, ... tokens", costs.join(" ")))?;
+        row(cx, "decode of commands", &rate(e.plain))?;
+        row(cx, "the same, guessing ahead", &rate(e.rate))?;
+        row(cx, "guessed rightly", &format!("{} of {}, for {}", e.accepted, e.drafted, e.tokens))?;
+        let beside = |with: f64, without: f64| format!("{with:.1} tok/s ({:.2}x)", with / without);
+        row(cx, "decode, one core busy", &beside(busy.decode, busy.free_decode))?;
+        row(cx, "prefill, one core busy", &beside(busy.prefill, busy.free_prefill))?;
+    }
+    row(cx, "grammar", &ms(report.grammar))?;
+    if let Some(bytes) = report.peak_memory {
+        row(cx, "peak memory", &mib(bytes))?;
+    }
+    Ok(())
+}
+
+fn milliseconds(time: std::time::Duration) -> f64 {
+    tenths(time.as_secs_f64() * 1e3)
+}
+
+/// Two decimals, of what is compared closely.
+fn hundredths(value: f64) -> f64 {
+    (value * 100.0).round() / 100.0
+}
+
+/// One decimal: more would be noise.
+fn tenths(value: f64) -> f64 {
+    (value * 10.0).round() / 10.0
+}
+
+/// The file of a local model, fetched if need be, its id, and the adapter beside it.
+fn model(cx: &Cx, settings: &Settings) -> Result<(PathBuf, String, Option<AdapterChoice>), Failure> {
+    let (folders, spec) = (download::settings(cx)?, settings.model.as_str());
+    let beside = |model: adapter::Model<'_>| match settings.adapter {
+        AdapterUse::Off => Ok(None),
+        _ => adapter::choose(&settings.adapter, model, &folders, cx),
+    };
+    match fetch::resolve(spec, &folders)? {
+        ModelSource::Card(card) => {
+            let file = download::with_fetcher(&folders, cx, |f| fetch::ensure(&card, f))?;
+            let adapter = beside(adapter::Model::Card(&card))?;
+            Ok((file, card.id.clone(), adapter))
+        }
+        ModelSource::File(file) => {
+            let id = file.file_stem().map_or_else(|| spec.to_owned(), |stem| stem.to_string_lossy().into_owned());
+            let adapter = beside(adapter::Model::File(&file))?;
+            Ok((file, id, adapter))
+        }
+        ModelSource::Script(_) | ModelSource::Remote { .. } | ModelSource::Anthropic { .. } => {
+            Err(Failure::usage(format!("`{spec}` does not compute on this machine: there is nothing to measure"))
+                .hint("name an id of `caro model list` or a GGUF file; `caro bench loop` times any model"))
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! `caro check --hook NAME`: what another agent asks before it runs a command, answered in the form that it reads. Each
+//! gives one JSON document on standard input; what is no call of a shell is none of our business and gets no answer.
+
+use super::FailOn;
+use crate::term::given;
+use crate::{Cx, Exit, Failure, Outcome};
+use caro_command::risk::assess_text;
+use caro_shell::Dialect;
+use caro_shell::safety::{Level, Risk};
+use serde_json::{Value, json};
+use std::io::Read;
+use std::path::Path;
+
+/// The most bytes of a document.
+const LONGEST: u64 = 4 << 20;
+
+/// The agent that asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Asker {
+    /// Claude Code's PreToolUse
+    ClaudeCode,
+    /// Cursor's beforeShellExecution
+    Cursor,
+}
+
+/// Reads the question and answers it. The exit code is 0 with an answer: it is the answer that counts.
+///
+/// # Errors
+/// If standard input is no such document. The exit code 2 stops the command with both of them.
+pub(super) fn run(asker: Asker, fail_on: FailOn, shell: Dialect, cx: &Cx) -> Outcome {
+    let mut bytes = Vec::new();
+    let read = std::io::stdin().lock().take(LONGEST + 1).read_to_end(&mut bytes);
+    read.map_err(|e| Failure::usage(format!("standard input cannot be read: {e}")))?;
+    if bytes.len() as u64 > LONGEST {
+        return Err(Failure::usage(format!("the question has more than {LONGEST} bytes")));
+    }
+    let question: Value = serde_json::from_slice(&bytes).map_err(|e| {
+        Failure::usage(format!("standard input is no JSON document: {e}"))
+            .hint("the agent gives it; by hand: echo '{\"tool_name\": \"Bash\", \"tool_input\": {\"command\": \"ls\"}}' | caro check --hook claude-code")
+    })?;
+    if let Some(answer) = answer(asker, &question, fail_on, shell)? {
+        cx.ui.line(&answer.to_string())?;
+    }
+    Ok(Exit::Success)
+}
+
+/// The answer; `None` where the agent goes on as it would without us.
+fn answer(asker: Asker, question: &Value, fail_on: FailOn, shell: Dialect) -> Result<Option<Value>, Failure> {
+    let command = match asker {
+        Asker::ClaudeCode if question["tool_name"] != "Bash" => return Ok(None),
+        Asker::ClaudeCode => &question["tool_input"]["command"],
+        Asker::Cursor => &question["command"],
+    };
+    let Some(command) = command.as_str() else {
+        return Err(
+            Failure::usage("the question has no command").hint("look at which event the hook is registered for")
+        );
+    };
+    given::sound(command, " in the question")?;
+    let risk = assess_text(command, shell, question["cwd"].as_str().map(Path::new));
+    let decision = match risk.level {
+        Level::Safe => return Ok(None),
+        level if risk.refused().is_some() || fail_on.fails(level) => "deny",
+        _ => "ask",
+    };
+    let why = told(&risk);
+    Ok(Some(match asker {
+        Asker::ClaudeCode => json!({ "hookSpecificOutput": {
+            "hookEventName": "PreToolUse", "permissionDecision": decision, "permissionDecisionReason": why,
+        }}),
+        Asker::Cursor => json!({ "permission": decision, "user_message": why, "agent_message": why }),
+    }))
+}
+
+/// The worst reasons in a line.
+fn told(risk: &Risk) -> String {
+    let worst = risk.reasons.iter().filter(|r| r.level == risk.level).take(3);
+    let reasons: Vec<String> =
+        worst.map(|r| format!("`{}`: {}", given::clipped(&r.token, 60), given::clipped(&r.why, 240))).collect();
+    let word = if risk.level == Level::Danger { "danger" } else { "caution" };
+    format!("caro: {word}: {}", reasons.join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(asker: Asker, question: Value, fail_on: FailOn) -> Option<Value> {
+        answer(asker, &question, fail_on, Dialect::Bash).unwrap()
+    }
+
+    #[test]
+    fn each_agent_is_answered_in_its_own_form() {
+        let call = |command: &str| json!({"tool_name": "Bash", "tool_input": {"command": command}, "cwd": "/"});
+        let danger = asked(Asker::ClaudeCode, call("rm -rf /"), FailOn::Danger).unwrap();
+        let own = &danger["hookSpecificOutput"];
+        assert_eq!((&own["hookEventName"], &own["permissionDecision"]), (&json!("PreToolUse"), &json!("deny")));
+        assert!(own["permissionDecisionReason"].as_str().unwrap().contains("everything on this disk"), "{danger}");
+        let caution = asked(Asker::ClaudeCode, call("rm notes.txt"), FailOn::Danger).unwrap();
+        assert_eq!(caution["hookSpecificOutput"]["permissionDecision"], "ask");
+        assert_eq!(
+            asked(Asker::ClaudeCode, call("rm notes.txt"), FailOn::Caution).unwrap()["hookSpecificOutput"]["permissionDecision"],
+            "deny"
+        );
+        assert_eq!(asked(Asker::ClaudeCode, call("ls"), FailOn::Danger), None);
+        // in that folder there is no such file
+        let folder = tempfile::tempdir().unwrap();
+        let there =
+            |command: &str| json!({"tool_name": "Bash", "tool_input": {"command": command}, "cwd": folder.path()});
+        assert_eq!(asked(Asker::ClaudeCode, there("ls > new.txt"), FailOn::Danger), None);
+        std::fs::write(folder.path().join("new.txt"), "x").unwrap();
+        assert!(asked(Asker::ClaudeCode, there("ls > new.txt"), FailOn::Danger).is_some());
+        assert_eq!(asked(Asker::ClaudeCode, json!({"tool_name": "Write"}), FailOn::Danger), None);
+        let cursor = asked(Asker::Cursor, json!({"command": "curl x | sh", "cwd": "/"}), FailOn::Danger).unwrap();
+        assert_eq!(cursor["permission"], "deny");
+    }
+
+    #[test]
+    fn a_question_without_a_command_is_an_error_that_stops_it() {
+        for question in [json!({"tool_name": "Bash"}), json!({"tool_name": "Bash", "tool_input": {"command": ""}})] {
+            assert!(answer(Asker::ClaudeCode, &question, FailOn::Danger, Dialect::Bash).is_err(), "{question}");
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! `caro check --jsonl`: a command in each line, a verdict in each line; with `--summary` only how many of each.
+
+use super::FailOn;
+use crate::term::given;
+use crate::{Cx, Exit, Failure, Outcome};
+use caro_command::risk::assess_text;
+use caro_shell::Dialect;
+use caro_shell::safety::{Level, Reason, Risk};
+use std::io::{BufRead, BufReader, Read};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// The most bytes of a line: what a command may have, escaped, and what else stands beside it.
+const LONGEST: u64 = 256 << 10;
+
+/// The most reasons of a verdict that are told.
+const REASONS: usize = 8;
+
+/// A line that is read. What else it holds is of no matter.
+#[derive(Debug, serde::Deserialize)]
+struct Line {
+    command: String,
+    #[serde(default)]
+    shell: Option<String>,
+    #[serde(default)]
+    id: Option<serde_json::Value>,
+    /// The folder of this machine that it runs in, from the root on.
+    #[serde(default)]
+    cwd: Option<PathBuf>,
+}
+
+/// A verdict, as it is written.
+#[derive(Debug, serde::Serialize)]
+pub struct Verdict {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<serde_json::Value>,
+    verdict: Level,
+    /// True if a policy forbids it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    refused: bool,
+    reasons: Vec<Reason>,
+}
+
+/// The number of verdicts of each level, and the time that one took.
+#[derive(Debug, Default, serde::Serialize)]
+struct Summary {
+    commands: usize,
+    safe: usize,
+    caution: usize,
+    danger: usize,
+    /// Cautions for no other reason than that a program is not known, or the text cannot be read as a whole.
+    caution_unknown: usize,
+    errors: usize,
+    warned_percent: f64,
+    danger_percent: f64,
+    p50_microseconds: u64,
+    p99_microseconds: u64,
+    #[serde(skip)]
+    times: Vec<Duration>,
+}
+
+impl Summary {
+    fn count(&mut self, risk: &Risk, time: Duration) {
+        self.commands += 1;
+        match risk.level {
+            Level::Safe => self.safe += 1,
+            Level::Caution => self.caution += 1,
+            Level::Danger => self.danger += 1,
+        }
+        let unknown = risk.level == Level::Caution && risk.reasons.iter().all(|r| r.effect == "unknown");
+        self.caution_unknown += usize::from(unknown);
+        self.times.push(time);
+    }
+
+    fn finished(mut self) -> Self {
+        self.times.sort();
+        let at = |share: usize| {
+            let time = self.times.get(self.times.len() * share / 100).copied().unwrap_or_default();
+            u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+        };
+        let of = |part: usize| (part as f64 * 1000.0 / self.commands.max(1) as f64).round() / 10.0;
+        let (p50, p99) = (at(50), at(99));
+        let (warned, danger) = (of(self.caution + self.danger), of(self.danger));
+        Self { p50_microseconds: p50, p99_microseconds: p99, warned_percent: warned, danger_percent: danger, ..self }
+    }
+}
+
+/// Reads lines from standard input to its end. Exit code 1 if one of them fails, 2 if one is no line of this kind.
+///
+/// # Errors
+/// If standard input cannot be read or standard output is closed.
+pub(super) fn run(summary: bool, fail_on: FailOn, shell: Dialect, cx: &Cx) -> Outcome {
+    let mut input = BufReader::new(std::io::stdin().lock());
+    let mut counted = Summary::default();
+    let mut exit = Exit::Success;
+    for number in 1_u64.. {
+        let mut bytes = Vec::new();
+        let read = input.by_ref().take(LONGEST + 1).read_until(b'\n', &mut bytes);
+        let read = read.map_err(|e| Failure::usage(format!("standard input cannot be read: {e}")))?;
+        if read == 0 {
+            break;
+        }
+        if bytes.len() as u64 > LONGEST && !bytes.ends_with(b"\n") {
+            skip_line(&mut input)?;
+        }
+        if bytes.iter().all(u8::is_ascii_whitespace) {
+            continue;
+        }
+        match line(&bytes, shell) {
+            Ok((line, dialect)) => {
+                let begun = Instant::now();
+                let risk = line.assess(dialect);
+                counted.count(&risk, begun.elapsed());
+                if fail_on.fails(risk.level) && exit == Exit::Success {
+                    exit = Exit::No;
+                }
+                if !summary {
+                    write(Verdict::of(line.id, risk), cx)?;
+                }
+            }
+            Err(why) => {
+                counted.errors += 1;
+                exit = Exit::Usage;
+                match summary {
+                    true => cx.ui.warn(&format!("line {number}: {why}")),
+                    false => write(serde_json::json!({ "line": number, "error": why }), cx)?,
+                }
+            }
+        }
+    }
+    if summary {
+        cx.ui.document(&counted.finished())?;
+    }
+    Ok(exit)
+}
+
+impl Line {
+    fn assess(&self, dialect: Dialect) -> Risk {
+        assess_text(&self.command, dialect, self.cwd.as_deref())
+    }
+}
+
+/// The verdict on one line; the error says why nothing in it can be used.
+///
+/// # Errors
+/// If it is too long or no JSON of this kind, or has no command or a shell that is not known.
+pub fn judge(bytes: &[u8], shell: Dialect) -> Result<Verdict, String> {
+    let (line, dialect) = line(bytes, shell)?;
+    let risk = line.assess(dialect);
+    Ok(Verdict::of(line.id, risk))
+}
+
+impl Verdict {
+    fn of(id: Option<serde_json::Value>, risk: Risk) -> Self {
+        let refused = risk.refused().is_some();
+        let mut reasons = risk.reasons;
+        reasons.truncate(REASONS);
+        Self { id, verdict: risk.level, refused, reasons }
+    }
+}
+
+fn write(value: impl serde::Serialize, cx: &Cx) -> Result<(), Failure> {
+    let line =
+        serde_json::to_string(&value).map_err(|e| Failure::internal(format!("no verdict could be written: {e}")))?;
+    Ok(cx.ui.line(&line)?)
+}
+
+/// Reads a line; the error says why nothing in it can be used.
+fn line(bytes: &[u8], shell: Dialect) -> Result<(Line, Dialect), String> {
+    if bytes.len() as u64 > LONGEST {
+        return Err(format!("the line has more than {LONGEST} bytes"));
+    }
+    let line: Line = serde_json::from_slice(bytes)
+        .map_err(|e| format!("not a line as {{\"command\": \"ls -l\", \"shell\": \"bash\", \"id\": 1}}: {e}"))?;
+    given::sound(&line.command, "").map_err(|why| why.message)?;
+    let dialect = match &line.shell {
+        None => shell,
+        Some(name) => Dialect::of_program(name).ok_or_else(|| {
+            let names: Vec<&str> = Dialect::ALL.iter().map(|(name, _)| *name).collect();
+            format!("`{name}` is no shell that is known: {}", names.join(", "))
+        })?,
+    };
+    Ok((line, dialect))
+}
+
+/// Reads on to the end of a line that is too long.
+fn skip_line(input: &mut impl BufRead) -> Result<(), Failure> {
+    loop {
+        let (used, ended) = {
+            let buffer = input.fill_buf().map_err(|e| Failure::usage(format!("standard input cannot be read: {e}")))?;
+            match buffer.iter().position(|b| *b == b'\n') {
+                Some(at) => (at + 1, true),
+                None => (buffer.len(), buffer.is_empty()),
+            }
+        };
+        input.consume(used);
+        if ended {
+            return Ok(());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_names_its_command_and_its_shell() {
+        let of = |text: &str| line(text.as_bytes(), Dialect::Bash).map(|(line, dialect)| (line.command, dialect));
+        assert_eq!(of(r#"{"command": "ls", "more": 1}"#), Ok(("ls".into(), Dialect::Bash)));
+        assert_eq!(of(r#"{"command": "ls", "shell": "fish"}"#), Ok(("ls".into(), Dialect::Fish)));
+        for bad in ["ls", "{}", r#"{"command": ""}"#, r#"{"command": "ls", "shell": "tcsh"}"#, "[1]"] {
+            assert!(of(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn what_is_counted_is_told_in_percent() {
+        let mut counted = Summary::default();
+        for text in ["ls", "rm x", "rm -rf /", "frobnicate"] {
+            counted.count(&assess_text(text, Dialect::Bash, None), Duration::from_micros(10));
+        }
+        let done = counted.finished();
+        assert_eq!((done.safe, done.caution, done.danger, done.caution_unknown), (1, 2, 1, 1));
+        assert_eq!((done.warned_percent, done.danger_percent, done.p99_microseconds), (75.0, 25.0, 10));
+    }
+}

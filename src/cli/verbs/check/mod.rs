@@ -1,0 +1,174 @@
+//! `caro check 'COMMAND'`: what is wrong with a command and how dangerous it is. No model.
+//!
+//! `lines`: verdicts on many commands. `hook`: the answer to another agent that is about to run one.
+
+mod hook;
+pub mod lines;
+
+use crate::answer::ask::Place;
+use crate::answer::look::{Bound, LISTED, look};
+use crate::answer::rehearsal;
+use crate::term::given;
+use crate::term::interrupt::Phase;
+use crate::term::ui::Role;
+use crate::{Cx, Exit, Failure, Outcome};
+use caro_host::ExecutionContext;
+use caro_shell::safety::{Level, Risk};
+use caro_shell::{Dialect, Finding, Severity, Target};
+use std::sync::Arc;
+
+/// The most findings that are printed, and the most bytes of them.
+const SHOWN: Bound = Bound { count: 20, bytes: 16 << 10 };
+
+/// The most characters of a piece of the command that are printed.
+const PIECE: usize = 120;
+
+/// Check any command: syntax, programs, flags of the installed versions, platform rules, risk
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The command, as one quoted argument; `-` reads it from standard input
+    #[arg(value_name = "COMMAND", allow_hyphen_values = true, required_unless_present_any = ["jsonl", "hook"])]
+    command: Option<String>,
+    /// Read a command from each line of standard input, as {"command": "ls", "shell": "bash", "id": 1}, and print a verdict
+    /// for each
+    #[arg(long, conflicts_with_all = ["command", "json", "rehearse", "target"])]
+    jsonl: bool,
+    /// With --jsonl: print how many of each verdict there were and how long one took, and no verdicts
+    #[arg(long, requires = "jsonl")]
+    summary: bool,
+    /// Answer another agent's question on standard input: may this command run?
+    #[arg(long, value_enum, value_name = "AGENT", conflicts_with_all = ["command", "jsonl", "json", "rehearse", "target"])]
+    hook: Option<hook::Asker>,
+    /// Make the exit code 1, and a hook say no, from this verdict on. Without it: danger, and for one command findings, too
+    #[arg(long, value_enum, value_name = "WHAT")]
+    fail_on: Option<FailOn>,
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+    /// Also try it out in a throw-away view of this machine: what would it create, change, delete?
+    #[arg(long)]
+    rehearse: bool,
+    /// Check for another machine than this one
+    #[arg(long, value_name = "NAME", value_parser = clap::builder::PossibleValuesParser::new(Target::ALL.map(|(name, _)| name)))]
+    target: Option<String>,
+    /// Check for another shell than the one that called
+    #[arg(long, value_name = "NAME", value_parser = clap::builder::PossibleValuesParser::new(Dialect::ALL.map(|(name, _)| name)))]
+    shell: Option<String>,
+}
+
+/// The findings and verdicts that make a check fail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum FailOn {
+    /// A danger
+    Danger,
+    /// A danger or a caution
+    Caution,
+    /// A finding that is an error: the command fails or does something else; and a danger
+    Error,
+    /// Nothing
+    Never,
+}
+
+impl FailOn {
+    /// True if that verdict fails.
+    fn fails(self, level: Level) -> bool {
+        match self {
+            Self::Danger | Self::Error => level == Level::Danger,
+            Self::Caution => level >= Level::Caution,
+            Self::Never => false,
+        }
+    }
+
+    /// True if a command with these findings and that verdict fails.
+    fn fails_with(self, findings: &[Finding], level: Level) -> bool {
+        self.fails(level) || self == Self::Error && findings.iter().any(|f| f.severity == Severity::Error)
+    }
+}
+
+/// Checks a command. Exit code 0: nothing against it but hints; 1: a warning, an error or danger.
+///
+/// # Errors
+/// If the command is empty or too long, or standard input cannot be read.
+pub fn run(args: &Args, cx: &Cx) -> Outcome {
+    if args.jsonl || args.hook.is_some() {
+        let fail_on = args.fail_on.unwrap_or(FailOn::Danger);
+        let named = args.shell.as_deref().and_then(|name| Dialect::ALL.iter().find(|(n, _)| *n == name));
+        // what an agent or a file has is a command of bash, whichever shell called us
+        let shell = named.map_or(Dialect::Bash, |(_, dialect)| *dialect);
+        return match args.hook {
+            Some(asker) => hook::run(asker, fail_on, shell, cx),
+            None => lines::run(args.summary, fail_on, shell, cx),
+        };
+    }
+    let command = given::command(args.command.as_deref().unwrap_or_default(), "check", "find . -nmae \"*.log\"")?;
+    let runtime = cx.runtime()?;
+    let context = Arc::new(ExecutionContext::detect(cx.dirs.cache.as_deref()));
+    let mut settings = cx.settings(&[])?;
+    settings.target = args.target.as_deref().and_then(Target::named).or(settings.target);
+    settings.shell = args
+        .shell
+        .as_deref()
+        .and_then(|name| Some(Dialect::ALL.iter().find(|(n, _)| *n == name)?.1))
+        .or(settings.shell);
+    crate::answer::ask::paired(&settings)?;
+    let place = Place::of(&context, &settings, None);
+    // looking up may take its moment, and what was begun is ended well
+    let _phase = cx.interrupt().during(Phase::Ends);
+    let bound = if args.json { LISTED } else { SHOWN };
+    let looked = look(command.clone(), &place, context, crate::setup::wire::manual(cx), args.rehearse, bound);
+    let (report, clean) = runtime.block_on(looked)?;
+    crate::wind_up(runtime);
+    if args.json {
+        cx.ui.document(&report)?;
+    } else {
+        print(&report.findings, &report.risk, report.unlisted, cx)?;
+        if cx.ui.out_is_terminal() {
+            for told in crate::answer::undo::counted(&command, &place) {
+                cx.ui.line(&cx.ui.paint(Role::Caution, &told))?;
+            }
+        }
+        if let Some(shown) = &report.rehearsal {
+            rehearsal::print(shown, &place.cwd, cx)?;
+        }
+    }
+    let fails = args.fail_on.map_or(!clean, |on| on.fails_with(&report.findings, report.risk.level));
+    Ok(if fails { Exit::No } else { Exit::Success })
+}
+
+fn print(findings: &[Finding], risk: &Risk, unlisted: usize, cx: &Cx) -> Result<(), Failure> {
+    let line = |parts: &[(Role, &str)]| {
+        let painted: String = parts.iter().map(|(role, text)| cx.ui.paint(*role, text)).collect();
+        cx.ui.line(&painted)
+    };
+    for f in findings {
+        let (word, role) = match f.severity {
+            Severity::Error => ("error", Role::Danger),
+            Severity::Warning => ("warning", Role::Caution),
+            Severity::Hint => ("hint", Role::Accent),
+        };
+        let token = given::clipped(&f.token, PIECE);
+        line(&[
+            (role, word),
+            (Role::Plain, &format!(" {token}: {}", given::clipped(&f.why, 4 * PIECE))),
+            (Role::Dim, &format!("  [{}]", f.id)),
+        ])?;
+        for evidence in &f.evidence {
+            line(&[(Role::Dim, &format!("    {}", given::clipped(evidence, 4 * PIECE)))])?;
+        }
+        if let Some(fix) = &f.fix {
+            line(&[(Role::Plain, "    better: "), (Role::Command, fix)])?;
+        }
+    }
+    for reason in &risk.reasons {
+        let (word, role) = crate::answer::present::level(reason.level);
+        let token = given::clipped(&reason.token, PIECE);
+        line(&[(role, word), (Role::Plain, &format!(" {token}: {}", given::clipped(&reason.why, 4 * PIECE)))])?;
+    }
+    if findings.is_empty() && risk.reasons.is_empty() {
+        line(&[(Role::Good, "nothing against it")])?;
+    }
+    if unlisted > 0 {
+        line(&[(Role::Dim, &format!("and {unlisted} more; look at its commands one by one"))])?;
+    }
+    Ok(())
+}

@@ -1,0 +1,146 @@
+//! The files of settings and the variables: what cannot be read, what is no setting, who else may write.
+
+use super::finding::Finding;
+use crate::env::{self, VARIABLES};
+use crate::setup::config::KEYS;
+use crate::setup::layers;
+use crate::setup::settings::serve;
+use crate::{Config, Cx, Failure, Settings};
+use std::path::PathBuf;
+
+/// The facts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Facts {
+    /// The user's own file; `None` where there is no place for one.
+    pub file: Option<PathBuf>,
+    /// True if it is there.
+    pub is_there: bool,
+    /// The project's file, where one holds here.
+    pub project: Option<PathBuf>,
+    /// The error that stands in the way of every verb, or of the server's alone.
+    pub broken: Option<Failure>,
+    /// The warnings that every call tells.
+    pub warnings: Vec<String>,
+    /// Variables that look like ours and are read by nobody.
+    pub unread: Vec<String>,
+}
+
+/// Variables of downloads, which are read where those are made.
+const OF_DOWNLOADS: [&str; 2] = ["CARO_HUB_URL", "CARO_PYTHON"];
+
+/// Reads all layers; where they are broken the defaults are what the other checks go on with.
+///
+/// # Errors
+/// Never: the defaults fit their settings, which a test holds.
+pub fn look(cx: &Cx) -> Result<(Facts, Settings), Failure> {
+    let loaded = Config::load(&cx.dirs, &cx.env, cx.cwd.as_deref(), &[]);
+    let (broken, warnings, settings) = match loaded {
+        Ok(config) => {
+            let settings = Settings::of(&config);
+            let broken = settings.as_ref().err().cloned().or_else(|| serve(&config).err());
+            (broken, config.warnings().to_vec(), settings.ok())
+        }
+        Err(failure) => (Some(failure), Vec::new(), None),
+    };
+    let file = cx.dirs.config_file.clone();
+    let facts = Facts {
+        is_there: file.as_ref().is_some_and(|file| file.exists()),
+        project: cx.cwd.as_deref().and_then(layers::project_file).filter(|found| Some(found) != file.as_ref()),
+        file,
+        broken,
+        warnings,
+        unread: unread(env::everything().filter_map(|(name, _)| name.into_string().ok())),
+    };
+    let settings = settings.map_or_else(|| Settings::of(&Config::defaults()), Ok)?;
+    Ok((facts, settings))
+}
+
+/// Of these names those that begin as ours do and that nobody reads.
+fn unread(names: impl Iterator<Item = String>) -> Vec<String> {
+    let is_known = |name: &str| {
+        VARIABLES.iter().any(|(known, _)| *known == name)
+            || KEYS.iter().any(|key| key.env == name)
+            || OF_DOWNLOADS.contains(&name)
+    };
+    let mut unread: Vec<String> = names.filter(|name| name.starts_with("CARO_") && !is_known(name)).collect();
+    unread.sort();
+    unread
+}
+
+/// The lines about settings.
+pub fn findings(facts: &Facts) -> Vec<Finding> {
+    const CHECK: &str = "settings";
+    let mut all = Vec::new();
+    if let Some(failure) = &facts.broken {
+        let hint = failure.hint.as_deref().unwrap_or("`caro config edit` opens the file");
+        all.push(Finding::fail(CHECK, &failure.message, hint));
+    }
+    let remedy = |warning: &str| match warning.split_once(": `chmod") {
+        Some(_) => "`chmod go-w` on that file",
+        None => "mend the line, or take it out",
+    };
+    all.extend(facts.warnings.iter().map(|warning| Finding::warn(CHECK, warning, remedy(warning))));
+    all.extend(facts.unread.iter().map(|name| {
+        let near = KEYS.iter().map(|key| (strsim::levenshtein(name, key.env), key.env)).min();
+        let meant =
+            near.filter(|(edits, _)| *edits <= 3).map_or(String::new(), |(_, env)| format!("did you mean {env}? "));
+        Finding::warn(CHECK, format!("{name} is set, and caro reads no such variable"), format!("{meant}unset {name}"))
+    }));
+    if all.is_empty() {
+        let own = match (&facts.file, facts.is_there) {
+            (Some(file), true) => file.display().to_string(),
+            (Some(file), false) => format!("{} is not there: the defaults hold", file.display()),
+            (None, _) => "no file: the defaults hold".to_owned(),
+        };
+        let project = facts.project.as_ref().map_or(String::new(), |file| format!(", and {}", file.display()));
+        all.push(Finding::ok(CHECK, format!("{own}{project}")));
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::finding::State;
+    use super::*;
+
+    fn facts() -> Facts {
+        Facts {
+            file: Some("/c.toml".into()),
+            is_there: true,
+            project: None,
+            broken: None,
+            warnings: Vec::new(),
+            unread: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_broken_file_fails_with_its_own_hint() {
+        let broken = findings(&Facts { broken: Some(Failure::usage("c.toml:3: no").hint("write it so")), ..facts() });
+        assert_eq!(
+            (broken[0].state, broken[0].fact.as_str(), broken[0].remedy.as_deref()),
+            (State::Fail, "c.toml:3: no", Some("write it so"))
+        );
+        assert_eq!(broken.len(), 1);
+    }
+
+    #[test]
+    fn what_is_passed_over_warns() {
+        let warned = findings(&Facts {
+            warnings: vec!["others may write x (mode 666): `chmod go-w` keeps it yours".into()],
+            ..facts()
+        });
+        assert!(warned[0].state == State::Warn && warned[0].remedy.as_deref().unwrap().contains("chmod"), "{warned:?}");
+        let well = findings(&Facts { project: Some("/p/.caro.toml".into()), ..facts() });
+        assert_eq!((well[0].state, well[0].fact.as_str()), (State::Ok, "/c.toml, and /p/.caro.toml"));
+    }
+
+    #[test]
+    fn a_variable_that_nobody_reads_is_a_slip() {
+        let names = ["CARO_TIMOUT", "CARO_TIMEOUT", "CARO_HUB_URL", "CARO_CACHE_DIR", "PATH"].map(String::from);
+        let unread = unread(names.into_iter());
+        assert_eq!(unread, ["CARO_TIMOUT"]);
+        let told = findings(&Facts { unread, ..facts() });
+        assert!(told[0].remedy.as_deref().unwrap().contains("did you mean CARO_TIMEOUT?"), "{told:?}");
+    }
+}

@@ -1,0 +1,210 @@
+//! Our folders: how much room their disks have, who they belong to and who else may read and write them.
+
+use super::finding::Finding;
+use crate::Dirs;
+use crate::term::ui::{plural, size};
+use caro_model::fetch;
+use std::path::{Path, PathBuf};
+
+/// Below this nothing can be kept any more.
+const TOO_LITTLE: u64 = 20_000_000;
+/// Below this it is time to make room.
+const LITTLE: u64 = 500_000_000;
+/// Entries of a folder that are looked at.
+const MOST: usize = 500;
+
+/// One of our folders.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Folder {
+    /// Its purpose.
+    pub name: &'static str,
+    /// Where it is.
+    pub path: PathBuf,
+    /// The rights there; `None` where there is no such folder yet.
+    pub rights: Option<Rights>,
+    /// Bytes that can still be written there, where the system tells.
+    pub free: Option<u64>,
+}
+
+/// The rights on a folder.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Rights {
+    /// The user that it belongs to, if that is another one.
+    pub stranger: Option<u32>,
+    /// The mode, where others may write.
+    pub open_to_writers: Option<u32>,
+    /// True if we can make files there.
+    pub is_writable: bool,
+    /// Files of it that say what the person said and had, and that others may read.
+    pub open_files: Vec<PathBuf>,
+}
+
+/// Looks at each folder; the content of `data` and `state` is nobody else's business.
+pub fn look(dirs: &Dirs) -> Vec<Folder> {
+    let all = [
+        ("data", &dirs.data, true),
+        ("state", &dirs.state, true),
+        ("settings", &dirs.config, false),
+        ("cache", &dirs.cache, false),
+        ("models", &dirs.models, false),
+        ("runtime", &dirs.runtime, true),
+    ];
+    let mut seen: Vec<&Path> = Vec::new();
+    let mut folders = Vec::new();
+    for (name, path, is_private) in all {
+        let Some(path) = path else { continue };
+        if seen.contains(&path.as_path()) {
+            continue;
+        }
+        seen.push(path);
+        let there = path.ancestors().find(|folder| folder.is_dir());
+        let free = there.and_then(fetch::free_bytes);
+        folders.push(Folder { name, path: path.clone(), rights: rights(path, is_private), free });
+    }
+    folders
+}
+
+#[cfg(unix)]
+fn rights(path: &Path, is_private: bool) -> Option<Rights> {
+    use std::os::unix::fs::MetadataExt;
+    let meta = std::fs::metadata(path).ok()?;
+    let me = rustix::process::geteuid().as_raw();
+    let mode = meta.mode() & 0o777;
+    let is_open = |meta: &std::fs::Metadata| meta.is_file() && meta.len() > 0 && meta.mode() & 0o044 != 0;
+    let entries = std::fs::read_dir(path).into_iter().flatten().flatten().take(MOST);
+    // behind a closed door nobody reads
+    let open_files = match is_private && mode & 0o011 != 0 {
+        true => entries
+            .map(|entry| entry.path())
+            .filter(|path| path.symlink_metadata().is_ok_and(|m| is_open(&m)))
+            .collect(),
+        false => Vec::new(),
+    };
+    Some(Rights {
+        stranger: (meta.uid() != me).then_some(meta.uid()),
+        open_to_writers: (mode & 0o022 != 0).then_some(mode),
+        is_writable: rustix::fs::access(path, rustix::fs::Access::WRITE_OK).is_ok(),
+        open_files,
+    })
+}
+
+#[cfg(not(unix))]
+fn rights(path: &Path, _: bool) -> Option<Rights> {
+    let meta = std::fs::metadata(path).ok()?;
+    Some(Rights { is_writable: !meta.permissions().readonly(), ..Rights::default() })
+}
+
+/// The lines about folders: one on rights for each that has something against it, else one for all; and one on room.
+pub fn findings(folders: &[Folder]) -> Vec<Finding> {
+    if folders.is_empty() {
+        let fact = "there are no folders for caro, because this user has no home folder";
+        return vec![Finding::warn("folders", fact, "set HOME to a folder of yours: nothing can be kept without")];
+    }
+    let mut all: Vec<Finding> = folders.iter().flat_map(of_rights).collect();
+    if all.is_empty() {
+        let there: Vec<&str> = folders.iter().filter(|f| f.rights.is_some()).map(|f| f.name).collect();
+        all.push(match there.is_empty() {
+            true => Finding::ok("folders", "none was made yet"),
+            false => Finding::ok("folders", format!("{}: nobody else may write them", there.join(", "))),
+        });
+    }
+    all.extend(of_room(folders));
+    all
+}
+
+fn of_rights(folder: &Folder) -> Vec<Finding> {
+    const CHECK: &str = "folders";
+    let Some(rights) = &folder.rights else { return Vec::new() };
+    let (name, path) = (folder.name, folder.path.display());
+    let mut all = Vec::new();
+    if let Some(user) = rights.stranger {
+        let fact = format!("the {name} folder {path} belongs to user {user}");
+        all.push(Finding::fail(CHECK, fact, format!("`sudo chown -R \"$USER\" '{path}'`")));
+    }
+    if let Some(mode) = rights.open_to_writers {
+        let fact = format!("others may write the {name} folder {path} (mode {mode:o})");
+        all.push(Finding::fail(CHECK, fact, format!("`chmod go-w '{path}'`")));
+    }
+    if !rights.is_writable {
+        let fact = format!("the {name} folder {path} cannot be written");
+        all.push(Finding::warn(CHECK, fact, format!("`chmod u+w '{path}'`, or mount its disk to be written")));
+    }
+    if let Some(first) = rights.open_files.first() {
+        let more = rights.open_files.len() - 1;
+        let more = if more == 0 { String::new() } else { format!(" and {}", plural(more, "more file")) };
+        let fact = format!("others may read {}{more}", first.display());
+        all.push(Finding::warn(CHECK, fact, format!("`chmod -R go-rwx '{path}'`")));
+    }
+    all
+}
+
+/// One line about room: the disk that has least of it decides.
+fn of_room(folders: &[Folder]) -> Option<Finding> {
+    let known = folders.iter().filter_map(|folder| Some((folder.free?, folder)));
+    let (free, least) = known.min_by_key(|(free, _)| *free)?;
+    let fact = format!("{} free where the {} folder is ({})", size(free), least.name, least.path.display());
+    let remedy = "make room there; `caro undo --clear` and `caro model rm ID` give some back";
+    Some(match free {
+        0..TOO_LITTLE => Finding::fail("room", fact, remedy),
+        TOO_LITTLE..LITTLE => Finding::warn("room", fact, remedy),
+        _ => Finding::ok("room", fact),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::finding::State;
+    use super::*;
+
+    fn folder(rights: Option<Rights>, free: u64) -> Folder {
+        Folder { name: "data", path: "/h/caro".into(), rights, free: Some(free) }
+    }
+
+    fn sound() -> Rights {
+        Rights { is_writable: true, ..Rights::default() }
+    }
+
+    #[test]
+    fn each_fault_of_a_folder_has_its_command() {
+        let states = |rights| {
+            let all = findings(&[folder(Some(rights), LITTLE)]);
+            all.into_iter().map(|f| (f.state, f.remedy.unwrap_or_default())).collect::<Vec<_>>()
+        };
+        assert_eq!(states(sound()), [(State::Ok, String::new()), (State::Ok, String::new())]);
+        let chmod = "`chmod go-w '/h/caro'`".to_owned();
+        assert_eq!(states(Rights { open_to_writers: Some(0o777), ..sound() })[0], (State::Fail, chmod));
+        assert!(states(Rights { stranger: Some(5), ..sound() })[0].1.contains("chown"));
+        assert_eq!(states(Rights { is_writable: false, ..sound() })[0].0, State::Warn);
+        let open = states(Rights { open_files: vec!["/h/caro/a.db".into(), "/h/caro/b.db".into()], ..sound() });
+        assert_eq!((open[0].0, open[0].1.as_str()), (State::Warn, "`chmod -R go-rwx '/h/caro'`"));
+    }
+
+    #[test]
+    fn the_fullest_disk_counts() {
+        let state = |free: u64| findings(&[folder(None, u64::MAX), folder(None, free)]).pop().unwrap().state;
+        assert_eq!([0, TOO_LITTLE, LITTLE].map(state), [State::Fail, State::Warn, State::Ok]);
+        assert_eq!(findings(&[])[0].state, State::Warn);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn modes_are_seen_as_they_are() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        let chmod = |path: &Path, mode| std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+        std::fs::write(dir.path().join("agent.db"), "x").unwrap();
+        chmod(&dir.path().join("agent.db"), 0o644);
+        let dirs = Dirs { data: Some(dir.path().into()), cache: Some(dir.path().join("none")), ..Dirs::default() };
+        let rights = |mode| {
+            chmod(dir.path(), mode);
+            look(&dirs)[0].rights.clone().unwrap()
+        };
+        assert_eq!(rights(0o700), sound());
+        assert_eq!(rights(0o755).open_files, [dir.path().join("agent.db")]);
+        assert_eq!(rights(0o777).open_to_writers, Some(0o777));
+        chmod(&dir.path().join("agent.db"), 0o600);
+        assert_eq!(rights(0o755), sound());
+        let none = &look(&dirs)[1];
+        assert!(none.rights.is_none() && none.free.is_some(), "{none:?}");
+    }
+}

@@ -1,0 +1,120 @@
+//! `caro doctor`: what works here and what does not, each with the way to mend it. No model is loaded without `--test`.
+//!
+//! - `finding`: a line of the report.
+//! - One file a group of checks: `model`, `machine`, `prompt`, `folders`, `config`, `stores`, `residents`. Each looks
+//!   (`look`: the facts, read from this machine) and judges (`findings`: a pure function of the facts).
+//! - `trial`: the request of `--test`.
+//!
+//! Nothing is changed here: what is to be mended is told, and left to the person.
+
+mod config;
+mod finding;
+mod folders;
+mod machine;
+mod model;
+mod prompt;
+mod residents;
+mod stores;
+mod trial;
+
+use crate::term::ui::{Role, in_line, plural};
+use crate::{Cx, Exit, Failure, Outcome};
+use caro_host::ExecutionContext;
+use finding::{Finding, State};
+use std::time::Instant;
+
+/// Arguments of `caro doctor`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+    /// Ask the model something, and say how long loading and answering took
+    #[arg(long)]
+    test: bool,
+}
+
+/// Checks and tells; 1 if a check fails.
+///
+/// # Errors
+/// If stdout cannot be written.
+pub fn run(args: &Args, cx: &Cx) -> Outcome {
+    let begun = Instant::now();
+    let version = env!("CARGO_PKG_VERSION");
+    let (settings_facts, settings) = config::look(cx)?;
+    // each waits for something else: a child process, the disk, a socket
+    let (machine, model, rest) = std::thread::scope(|scope| {
+        let machine = scope.spawn(|| machine::look(cx, &settings));
+        let model = scope.spawn(|| model::look(cx, &settings));
+        let prompt = prompt::look(&ExecutionContext::detect(cx.dirs.cache.as_deref()));
+        let mut rest = prompt::findings(&prompt);
+        rest.extend(residents::findings(&residents::look(cx, &settings), version));
+        rest.extend(folders::findings(&folders::look(&cx.dirs)));
+        rest.extend(config::findings(&settings_facts));
+        rest.extend(stores::findings(&stores::look(cx, &settings)));
+        (machine.join(), model.join(), rest)
+    });
+    let lost = |_| Failure::internal("a check did not come to its end");
+    let (machine, model) = (machine.map_err(lost)?, model.map_err(lost)?);
+    let mut findings = model::findings(&model);
+    findings.extend(machine::findings(&machine));
+    findings.extend(rest);
+    let took = begun.elapsed();
+    let tested = args.test.then(|| trial::run(cx, &settings, &model.place));
+    findings.extend(tested.as_ref().map(trial::finding));
+    let worst = finding::worst(&findings);
+    if args.json {
+        let mut document = serde_json::json!({
+            "version": version,
+            "ok": worst != State::Fail,
+            "findings": findings,
+            "took_ms": (took.as_secs_f64() * 1e4).round() / 10.0,
+        });
+        if let Some(Ok(trial)) = &tested {
+            document["test"] = serde_json::json!({
+                "command": trial.command, "load_s": trial.load_s, "answer_s": trial.answer_s, "by_resident": trial.by_resident,
+            });
+        }
+        cx.ui.document(&document)?;
+    } else {
+        findings.iter().try_for_each(|finding| show(finding, cx))?;
+        cx.ui.note(&summary(&findings));
+    }
+    Ok(if worst == State::Fail { Exit::No } else { Exit::Success })
+}
+
+/// A line for a check, and one below it for what to do.
+fn show(finding: &Finding, cx: &Cx) -> std::io::Result<()> {
+    let (word, role) = finding.state.word();
+    let word = cx.ui.paint(role, &format!("{word:<4}"));
+    let check = cx.ui.paint(Role::Accent, &format!("{:<10}", finding.check));
+    cx.ui.line(&format!("{word}  {check}  {}", cx.ui.entry(Role::Plain, &finding.fact)))?;
+    let Some(remedy) = &finding.remedy else { return Ok(()) };
+    let role = if finding.state == State::Ok { Role::Dim } else { Role::Plain };
+    cx.ui.line(&format!("                  {}", cx.ui.paint(role, &in_line(remedy))))
+}
+
+/// How many checks came out how.
+fn summary(findings: &[Finding]) -> String {
+    let count = |state| findings.iter().filter(|finding| finding.state == state).count();
+    let all = plural(findings.len(), "check");
+    match (count(State::Fail), count(State::Warn)) {
+        (0, 0) => format!("{all}: all is well"),
+        (0, warned) => format!("{all}: {}", plural(warned, "warning")),
+        (failed, 0) => format!("{all}: {failed} failed"),
+        (failed, warned) => format!("{all}: {failed} failed, {}", plural(warned, "warning")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_summary_counts_what_is_not_well() {
+        let (ok, warn, fail) = (Finding::ok("a", "x"), Finding::warn("a", "x", "y"), Finding::fail("a", "x", "y"));
+        assert_eq!(summary(std::slice::from_ref(&ok)), "1 check: all is well");
+        assert_eq!(summary(&[ok.clone(), warn.clone()]), "2 checks: 1 warning");
+        assert_eq!(summary(&[ok, warn, fail]), "3 checks: 1 failed, 1 warning");
+    }
+}

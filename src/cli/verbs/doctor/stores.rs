@@ -1,0 +1,149 @@
+//! The files that things are kept in: those of sessions, notes and documents, and what undo keeps.
+
+use super::finding::Finding;
+use crate::term::ui::{plural, size};
+use crate::{Cx, Settings};
+use caro_database::repair::{Health, examine};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How long each file is looked at.
+const PATIENCE: Duration = Duration::from_millis(40);
+
+/// Each file, what is in it, and what saves what can be read of it.
+const FILES: [(&str, &str, &str); 4] = [
+    ("agent.db", "sessions", "`caro session repair`"),
+    ("memory.db", "notes", "`caro memory repair`"),
+    ("conversations.db", "conversations", "`caro memory repair`"),
+    ("knowledge.db", "documents", "`caro knowledge repair`"),
+];
+
+/// A file that things are kept in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Store {
+    /// The things in it.
+    pub what: &'static str,
+    /// Where it is.
+    pub file: PathBuf,
+    /// The command that saves all that can be read of it.
+    pub remedy: &'static str,
+    /// How it is.
+    pub health: Health,
+}
+
+/// The facts.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// The files that are there.
+    pub stores: Vec<Store>,
+    /// Damaged files that a repair has left beside the new ones.
+    pub aside: Vec<PathBuf>,
+    /// Commands that can be undone, and the bytes kept for that.
+    pub undo: Option<(usize, u64)>,
+}
+
+/// Looks at each file for a moment.
+pub fn look(cx: &Cx, settings: &Settings) -> Facts {
+    let data = cx.dirs.data.as_deref();
+    let in_data = FILES.iter().filter_map(|(name, what, remedy)| Some((data?.join(name), *what, *remedy)));
+    let index = cx.dirs.cache.as_ref().map(|cache| (cache.join("manual.db"), "manuals", "`caro manual clear`"));
+    let stores = in_data.chain(index).filter(|(file, ..)| file.exists()).map(|(file, what, remedy)| Store {
+        what,
+        health: examine(&file, PATIENCE),
+        file,
+        remedy,
+    });
+    Facts { stores: stores.collect(), aside: data.map(aside).unwrap_or_default(), undo: undo(cx, settings) }
+}
+
+/// The files that a repair has left.
+fn aside(data: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(data).into_iter().flatten().flatten().map(|entry| entry.path());
+    let is_aside = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().contains(".db.damaged"));
+    let mut found: Vec<PathBuf> = entries.filter(is_aside).collect();
+    found.sort();
+    found
+}
+
+#[cfg(unix)]
+fn undo(cx: &Cx, settings: &Settings) -> Option<(usize, u64)> {
+    let all = crate::answer::undo::store(settings, cx).ok()?.all().ok()?;
+    Some((all.len(), all.iter().map(|entry| entry.bytes).sum()))
+}
+
+#[cfg(not(unix))]
+fn undo(_: &Cx, _: &Settings) -> Option<(usize, u64)> {
+    None
+}
+
+/// The lines about what is kept.
+pub fn findings(facts: &Facts) -> Vec<Finding> {
+    const CHECK: &str = "stores";
+    let mut all: Vec<Finding> = facts
+        .stores
+        .iter()
+        .filter_map(|store| match &store.health {
+            Health::Sound | Health::Unfinished => None,
+            Health::Damaged(why) => {
+                let fact = format!("{} is damaged ({}): {why}", store.file.display(), store.what);
+                Some(Finding::fail(CHECK, fact, format!("{} saves what can be read of it", store.remedy)))
+            }
+            Health::Unreadable(why) => {
+                let fact = format!("{} cannot be opened ({}): {why}", store.file.display(), store.what);
+                Some(Finding::fail(CHECK, fact, "mend its permissions; what is in it stays"))
+            }
+        })
+        .collect();
+    if let Some(first) = facts.aside.first() {
+        let more = facts.aside.len() - 1;
+        let more = if more == 0 { String::new() } else { format!(" and {}", plural(more, "more")) };
+        let fact = format!("a repair has left the damaged file {}{more}", first.display());
+        all.push(Finding::ok(CHECK, fact).with("remove it when nothing in it is missed any more"));
+    }
+    if facts.stores.is_empty() {
+        all.push(Finding::ok(CHECK, "nothing is kept yet"));
+    } else if all.iter().all(|finding| finding.state == super::finding::State::Ok) {
+        let names: Vec<&str> = facts.stores.iter().map(|store| store.what).collect();
+        let part = facts.stores.iter().any(|store| store.health == Health::Unfinished);
+        let part = if part { "; large ones were looked at in part" } else { "" };
+        all.push(Finding::ok(CHECK, format!("{}: no damage{part}", names.join(", "))));
+    }
+    if let Some((count, bytes)) = facts.undo.filter(|(count, _)| *count > 0) {
+        all.push(Finding::ok("undo", format!("{} can be undone, {} kept", plural(count, "command"), size(bytes))));
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::finding::State;
+    use super::*;
+
+    fn store(health: Health) -> Store {
+        Store { what: "notes", file: "/d/memory.db".into(), remedy: "`caro memory repair`", health }
+    }
+
+    #[test]
+    fn damage_fails_and_names_the_repair() {
+        let facts =
+            Facts { stores: vec![store(Health::Sound), store(Health::Damaged("page 3".into()))], ..Facts::default() };
+        let all = findings(&facts);
+        assert_eq!((all.len(), all[0].state), (1, State::Fail));
+        assert!(all[0].remedy.as_deref().unwrap().contains("caro memory repair"), "{all:?}");
+    }
+
+    #[test]
+    fn what_is_sound_is_one_line() {
+        let facts = Facts {
+            stores: vec![store(Health::Sound), store(Health::Unfinished)],
+            undo: Some((2, 3_000)),
+            ..Facts::default()
+        };
+        let all = findings(&facts);
+        assert_eq!(all[0].fact, "notes, notes: no damage; large ones were looked at in part");
+        assert_eq!(all[1].fact, "2 commands can be undone, 3.0 kB kept");
+        assert_eq!(findings(&Facts::default())[0].fact, "nothing is kept yet");
+        let aside = findings(&Facts { aside: vec!["/d/memory.db.damaged".into()], ..Facts::default() });
+        assert!(aside[0].state == State::Ok && aside[0].remedy.is_some(), "{aside:?}");
+    }
+}

@@ -1,0 +1,432 @@
+//! `caro fix`: the answer repairs a command that failed. By rules first ([`caro_command::fix`]), by the model where none fits.
+//!
+//! The failed command is never run. With `--try`, or after a yes, it is tried in a view in which nothing can be changed and that
+//! reaches nothing, to see its error ([`caro_exec::rehearse`]).
+
+use crate::answer::ask::{self, Place};
+use crate::answer::asker::Asker;
+use crate::answer::deliver::{How, deliver};
+use crate::answer::run::{With, program};
+use crate::answer::{followup, present, revise};
+use crate::flags::AnswerArgs;
+use crate::setup::wire::{self, Wired};
+use crate::term::typed::typed;
+use crate::term::ui::Role;
+use crate::term::{first, given, keys};
+use crate::{Cx, Failure, Outcome, Settings, env};
+use caro_base::files;
+use caro_command::fix::{self, Facts, Failed, Repair, complaint};
+use caro_command::inspect::{Inspector, Manuals, Subject};
+use caro_command::rehearsal::{Fit, fit};
+use caro_command::{Answer, CommandRequest, History, PastExchange, checked};
+use caro_exec::rehearse::{RehearsalError, RehearsalJob, read_only, rehearse};
+use caro_exec::{Limits, Status};
+use caro_host::{ExecutionContext, packages};
+use caro_manual::{Entry, Manual, Program};
+use caro_policy::Redactor;
+use caro_shell::{Dialect, parse};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::runtime::Runtime;
+
+/// The most bytes of an error text that is read from a file.
+const LONGEST: u64 = 4 << 20;
+/// How long a command may run when it is tried.
+const TRIED: Duration = Duration::from_secs(3);
+/// How long the manuals of the repaired command are waited for, where they are not known yet: the checks of it are no more than a
+/// second look.
+const MANUAL_WAIT: Duration = Duration::from_millis(20);
+/// How sure a repair by rule is: each is found in a fact, but what was meant is a guess.
+const BY_RULE: f64 = 0.9;
+/// The most characters of an error that the model is shown.
+const SHOWN: usize = 1200;
+
+/// Arguments of `caro fix`.
+#[derive(Debug, Clone, clap::Args)]
+#[command(
+    after_help = "With no COMMAND the last one of the shell is repaired; `caro init SHELL --fix` makes the shell tell which that was.\n\
+                        The command is not run. Its error is what helps most: give it with --stderr, or let caro --try the command where \
+                        nothing can be changed."
+)]
+pub struct Args {
+    /// The command that failed, as one quoted argument
+    #[arg(value_name = "COMMAND", allow_hyphen_values = true)]
+    command: Option<String>,
+    /// Its standard error: a file, or `-` for standard input
+    #[arg(long, value_name = "FILE")]
+    stderr: Option<PathBuf>,
+    /// Its exit status
+    #[arg(long, value_name = "N")]
+    status: Option<i32>,
+    /// The exit statuses of the stages of its pipeline, as the shell has them: "1 0"
+    #[arg(long, value_name = "LIST")]
+    stages: Option<String>,
+    /// Try the command once more, in a throw-away view in which nothing can be changed, to see its error
+    #[arg(long = "try")]
+    tries: bool,
+    /// Repair by rules alone, without the model
+    #[arg(long)]
+    no_model: bool,
+    /// Run the repaired command after asking
+    #[arg(short = 'x', long, conflicts_with = "json")]
+    execute: bool,
+    /// Offer no keys after the answer at a terminal
+    #[arg(long)]
+    no_keys: bool,
+    /// The line editor of a shell waits for the command (see `caro init`)
+    #[arg(long, hide = true, conflicts_with_all = ["execute", "json"])]
+    widget: bool,
+    /// How to answer where the model is asked
+    #[command(flatten)]
+    answer: AnswerArgs,
+}
+
+/// The part of the `--json` document besides the answer.
+#[derive(Debug, serde::Serialize)]
+struct Told {
+    /// The command that failed.
+    failed: String,
+    /// Where its error is from.
+    error_from: Source,
+    /// The fault, in one line; nothing where the model was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<String>,
+    /// The kind of repair; nothing where the model was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    class: Option<fix::Class>,
+    /// The program's complaint.
+    complaints: Vec<complaint::Complaint>,
+    /// The stage of the pipeline that failed although the whole seems to have worked, from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    masked_stage: Option<usize>,
+}
+
+/// Where an error text is from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Source {
+    /// It was given.
+    Given,
+    /// The command was tried.
+    Tried,
+    /// There is none.
+    None,
+}
+
+/// Repairs the command.
+///
+/// # Errors
+/// If there is nothing to repair, or no repair.
+pub fn run(args: &Args, cx: &Cx) -> Outcome {
+    cx.documented(args.answer.json, repaired(args, cx))
+}
+
+fn repaired(args: &Args, cx: &Cx) -> Outcome {
+    let mut failed = failed(args, cx)?;
+    let settings = cx.settings(&args.answer.layer())?;
+    ask::paired(&settings)?;
+    let runtime = cx.runtime()?;
+    let context = Arc::new(ExecutionContext::detect(cx.dirs.cache.as_deref()));
+    let place = Place::of(&context, &settings, Some(cx.folder()?));
+    if place.target.os != context.target.os {
+        return Err(Failure::usage(format!("what failed on {} is not known here", place.target.name()))
+            .hint("call it on the machine on which the command failed"));
+    }
+    let manual = wire::manual(cx);
+    let keys = args.widget.then(|| keys::watch(cx.interrupt()));
+    let work = Work { runtime: &runtime, context: &context, manual: &manual, place: &place };
+    let mut from = if failed.stderr.is_some() { Source::Given } else { Source::None };
+    if args.tries && from == Source::None {
+        from = work.try_out(&mut failed, cx)?;
+    }
+    let mut repair = work.diagnose(&failed);
+    if repair.is_none() && from == Source::None && !args.widget && !args.answer.json && agreed(cx)? {
+        from = work.try_out(&mut failed, cx)?;
+        repair = work.diagnose(&failed);
+    }
+    let masked = failed.masked();
+    let told = Told {
+        failed: failed.command.clone(),
+        error_from: from,
+        why: repair.as_ref().map(|repair| repair.why.clone()),
+        class: repair.as_ref().map(|repair| repair.class),
+        complaints: failed.stderr.as_deref().map(complaint::complaints).unwrap_or_default(),
+        masked_stage: masked.map(|(at, _)| at + 1),
+    };
+    if let Some((at, status)) = masked {
+        cx.ui.aside(
+            Role::Caution,
+            &format!("stage {} of the pipe failed with {status}; the status of a pipe is that of its last", at + 1),
+        );
+    }
+    let ask = question(&failed, args, &place, &settings, cx);
+    let (answer, wired) = match &repair {
+        Some(repair) => {
+            cx.ui.aside(Role::Plain, &repair.why);
+            (work.answer(repair), None)
+        }
+        None if args.no_model => {
+            return Err(unrepaired(from, "no rule repairs it", "without --no-model the model is asked"));
+        }
+        None => {
+            if has_secret(&failed) {
+                return Err(Failure::no("no rule repairs it, and it has a secret in it that no model is shown")
+                    .hint("say in words what it should do: caro \"...\""));
+            }
+            let (answer, wired) = by_model(&ask, args, &settings, &runtime, cx)?;
+            (answer, Some(wired))
+        }
+    };
+    drop(keys);
+    if answer.cmd.is_empty() && !args.answer.json {
+        crate::wind_up(runtime);
+        return Err(unrepaired(from, "neither a rule nor the model repairs it", ANEW));
+    }
+    let mut answer = answer;
+    answer.timing.total = ask::milliseconds(cx.started.elapsed());
+    let is_bare = args.execute || args.widget || args.no_keys || args.answer.json;
+    let has_keys = !answer.cmd.is_empty() && followup::are_wanted(is_bare, &settings, cx);
+    let asks = !args.no_model && !has_secret(&failed);
+    let how = How {
+        args: &args.answer,
+        execute: args.execute.then(With::default),
+        widget: args.widget,
+        also: Some(("fix", serde_json::to_value(&told).map_err(Failure::internal)?)),
+        request: None,
+        said: revise::exchanges(&ask, &answer.cmd),
+        asker: None,
+    };
+    if !has_keys && !args.execute {
+        crate::wind_up(runtime);
+        return deliver(answer, how, &place, &settings, &context, cx);
+    }
+    let outcome = {
+        let machine = (context.clone(), Some(manual.clone()));
+        let asker = Asker::new(cx, &args.answer, &settings, &place, &runtime, machine, (ask, &answer));
+        let asker = match wired {
+            Some(wired) => asker.with(wired),
+            None => asker,
+        };
+        match has_keys {
+            true => {
+                if args.answer.timing {
+                    present::timing(&cx.ui, &answer.timing);
+                }
+                followup::run(answer, &followup::Session { asker, asks, request: None })
+            }
+            false => deliver(answer, How { asker: asks.then_some(&asker), ..how }, &place, &settings, &context, cx),
+        }
+    };
+    crate::wind_up(runtime);
+    outcome
+}
+
+/// The command that failed: the one that is given, or that the shell tells.
+fn failed(args: &Args, cx: &Cx) -> Result<Failed, Failure> {
+    let variable = |name| cx.env.get(name).and_then(|value| value.to_str()).map(str::to_owned);
+    let told = if args.command.is_none() { variable(env::FAILED_COMMAND) } else { None };
+    let (mut status, mut stages) = (args.status, args.stages.clone());
+    if told.is_some() {
+        status = status.or_else(|| variable(env::FAILED_STATUS)?.parse().ok());
+        stages = stages.or_else(|| variable(env::FAILED_STAGES));
+    }
+    let Some(command) = args.command.clone().or(told) else {
+        return Err(Failure::usage("there is no command to repair")
+            .hint("give it in quotes: caro fix 'gerp x notes.txt'; or let the shell tell: `caro init bash --fix`"));
+    };
+    given::sound(&command, " to repair").map_err(|why| match why.hint {
+        None => why.hint("try: caro fix 'gerp x notes.txt'"),
+        Some(_) => why,
+    })?;
+    let stages =
+        stages.iter().flat_map(|list| list.split_whitespace()).filter_map(|n| n.parse().ok()).take(64).collect();
+    let stderr = args.stderr.as_deref().map(error_text).transpose()?;
+    let failed = Failed { command: command.trim().to_owned(), status, stages, stderr };
+    if failed.status == Some(0) && failed.masked().is_none() && failed.stderr.is_none() {
+        return Err(Failure::no(format!("`{}` did not fail", given::clipped(&failed.command, 80)))
+            .hint("say what it should have done: caro \"...\""));
+    }
+    Ok(failed)
+}
+
+/// The end of the error text that was named.
+fn error_text(file: &Path) -> Result<String, Failure> {
+    let unread =
+        |e| Failure::usage(format!("{}: {e}", file.display())).hint("--stderr names a file, or - for standard input");
+    let bytes = match file == Path::new(given::STDIN) {
+        true => {
+            let mut bytes = Vec::new();
+            std::io::Read::read_to_end(&mut std::io::Read::take(std::io::stdin().lock(), LONGEST), &mut bytes)
+                .map_err(unread)?;
+            bytes
+        }
+        false => files::read(file, LONGEST).map_err(unread)?,
+    };
+    Ok(complaint::tail(&String::from_utf8_lossy(&bytes)).to_owned())
+}
+
+/// Asks whether the command may be tried, where somebody can answer. Where nobody can, it is told that its error helps.
+fn agreed(cx: &Cx) -> Result<bool, Failure> {
+    if !cx.ui.can_ask() {
+        cx.ui.note("its error is not known: --stderr FILE gives it, --try looks for it where nothing can be changed");
+        return Ok(false);
+    }
+    cx.ui.ask("try it once where nothing can be changed, to see its error? [y/N]");
+    let reply = typed(cx)?.unwrap_or_default();
+    Ok(["y", "yes"].contains(&reply.to_lowercase().as_str()))
+}
+
+/// A way on where nothing repairs it.
+const ANEW: &str = "say what it is to do, and caro writes another: caro \"WORDS\"";
+
+fn unrepaired(from: Source, message: &str, otherwise: &str) -> Failure {
+    Failure::no(message).hint(match from {
+        Source::None => "give its error with --stderr FILE, or --try it where nothing can be changed",
+        _ => otherwise,
+    })
+}
+
+/// Everything that finding a repair needs.
+struct Work<'a> {
+    runtime: &'a Runtime,
+    context: &'a Arc<ExecutionContext>,
+    manual: &'a Arc<Manual>,
+    place: &'a Place,
+}
+
+impl Work<'_> {
+    /// The repair by rules.
+    fn diagnose(&self, failed: &Failed) -> Option<Repair> {
+        let is_root = is_root();
+        let programs = &self.context.available_commands;
+        let manual = |name: &str, sub: Option<&str>| self.entry(name, sub);
+        let package = |name: &str| self.runtime.block_on(packages::installing(name, programs, is_root));
+        let home = std::env::home_dir().filter(|home| home.is_absolute());
+        let facts = Facts {
+            cwd: &self.place.cwd,
+            home: home.as_deref(),
+            programs,
+            dialect: self.place.dialect,
+            is_root,
+            manual: &manual,
+            package: &package,
+        };
+        fix::diagnose(failed, &facts)
+    }
+
+    /// The manual of a program, or of its subcommand.
+    fn entry(&self, name: &str, sub: Option<&str>) -> Option<Arc<Entry>> {
+        let shell = self.context.shell_of(self.place.dialect);
+        let program = Program::find(name, self.place.dialect, shell, &self.context.available_commands)?;
+        let entry = match sub {
+            None => self.runtime.block_on(self.manual.get_or_fetch(&program)),
+            Some(sub) => self.runtime.block_on(self.manual.get_or_fetch_sub(&program, sub)),
+        };
+        entry.ok().filter(|entry| entry.problem.is_none())
+    }
+
+    /// Tries the command where nothing can be changed, and adds what it complained. Why it could not be tried is told.
+    fn try_out(&self, failed: &mut Failed, cx: &Cx) -> Result<Source, Failure> {
+        let untried = |why: &str| {
+            cx.ui.note(&format!("not tried: {why}"));
+            Ok(Source::None)
+        };
+        let fitness = match fit(&parse(&failed.command, self.place.dialect)) {
+            Ok(fitness) => fitness,
+            // what does not parse has its say too
+            Err(_) if !parse(&failed.command, self.place.dialect).errors.is_empty() => Fit::Changes,
+            Err(unfit) => return untried(&format!("{}: {}", unfit.token, unfit.why)),
+        };
+        let Some(shell) = program(self.place.dialect, self.context) else {
+            return untried(&format!("there is no {} here", self.place.dialect.name()));
+        };
+        let mut play = RehearsalJob::new(&shell, &failed.command, &self.place.cwd);
+        play.limits = Limits { wall: TRIED, ..play.limits };
+        let seen = self.runtime.block_on(async {
+            match rehearse(&play).await {
+                Err(RehearsalError::Unavailable(_)) if fitness == Fit::Reads => read_only(&play).await,
+                other => other,
+            }
+        });
+        match seen {
+            Ok(seen) => {
+                if let Status::Exited(code) = seen.status {
+                    failed.status = failed.status.or(Some(code));
+                }
+                failed.stderr = Some(complaint::tail(&String::from_utf8_lossy(&seen.stderr)).to_owned());
+                Ok(Source::Tried)
+            }
+            Err(e) => untried(&format!("{e}; {}", e.hint())),
+        }
+    }
+
+    /// The answer that a repair is, checked as every other.
+    fn answer(&self, repair: &Repair) -> Answer {
+        let inspector = Inspector::new(self.context.clone(), Some(self.manual.clone()));
+        let place = self.place;
+        let subject = Subject { request: "", cwd: &place.cwd, target: place.target, dialect: place.dialect };
+        let mut manuals = Manuals::new();
+        let looked = inspector.inspect(repair.command.clone(), BY_RULE, subject, &mut manuals, MANUAL_WAIT);
+        let draft = self.runtime.block_on(looked);
+        checked::answer(draft, "rules", repair.why.clone(), subject, &manuals)
+    }
+}
+
+/// True if the failed command has a secret in it.
+fn has_secret(failed: &Failed) -> bool {
+    Redactor::default().text(&failed.command) != failed.command
+}
+
+/// The question for the model, which is shown the command and its error as what was tried before.
+fn question(failed: &Failed, args: &Args, place: &Place, settings: &Settings, cx: &Cx) -> CommandRequest {
+    let words = "write the command as it has to be".into();
+    let said = vec![said(failed, &Redactor::default(), place.dialect)];
+    CommandRequest {
+        before: History { said, ..History::default() },
+        rejected: vec![failed.command.clone()],
+        ..ask::ask(words, place, settings, &args.answer, cx.interrupt().cancel())
+    }
+}
+
+/// Asks the model.
+fn by_model(
+    ask: &CommandRequest,
+    args: &Args,
+    settings: &Settings,
+    runtime: &Runtime,
+    cx: &Cx,
+) -> Result<(Answer, Wired), Failure> {
+    let wired = wire::open(cx, settings)?;
+    let spent = cx.started.elapsed().saturating_sub(wired.opened.download);
+    let ask = CommandRequest { timeout: settings.timeout.saturating_sub(spent), ..ask.clone() };
+    let answer = first::while_told(&cx.ui, wired.is_first && !args.answer.json, || {
+        runtime.block_on(wired.recipe.answer(&ask, &mut |event| present::trace(&cx.ui, &args.answer, &event)))
+    });
+    let mut answer = answer.map_err(|e| ask::failure(e, settings))?;
+    answer.timing.context = ask::milliseconds(wired.opened.context);
+    answer.resident = wired.resident.answers();
+    Ok((answer, wired))
+}
+
+/// The failed command as the conversation has it.
+fn said(failed: &Failed, redactor: &Redactor, dialect: Dialect) -> PastExchange {
+    let stderr = failed.stderr.as_deref().map(|text| redactor.text(text)).unwrap_or_default();
+    let lines: Vec<&str> = stderr.lines().filter(|line| !line.trim().is_empty()).collect();
+    let shown = given::clipped(&lines.join("\n"), SHOWN);
+    let status = failed.status.map_or_else(String::new, |status| format!(" (exit code {status})"));
+    let outcome = match shown.is_empty() {
+        true => format!("That did not work{status}.\nWrite another command."),
+        false => format!("That did not work{status}:\n{shown}\nWrite another command."),
+    };
+    let programs = caro_shell::extract_commands(&parse(&failed.command, dialect)).join(" and ");
+    PastExchange { request: format!("do it with {programs}"), command: failed.command.clone(), outcome }
+}
+
+/// True if this user may do everything.
+fn is_root() -> bool {
+    #[cfg(unix)]
+    return rustix::process::geteuid().is_root();
+    #[cfg(not(unix))]
+    false
+}

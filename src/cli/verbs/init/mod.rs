@@ -1,0 +1,230 @@
+//! `caro init SHELL`: caro in the prompt. A script binds one key that turns the words on the line into a command in the line,
+//! and one that explains the command on it. With `--fix` the shell also keeps which command failed last, in variables of its own:
+//! nothing is written anywhere, and `caro fix` alone is told. A third key puts the repaired command into the line.
+//!
+//! A shell cannot keep what programs write to standard error without standing between them and the terminal, which breaks those
+//! that ask whether it is one. So the error is not kept: `caro fix` tries the command in a view in which nothing can be changed.
+//!
+//! - `bash.sh`, `zsh.zsh`, `fish.fish`, `nu.nu`, `pwsh.ps1`: the scripts, as they are but for what stands between two `@`.
+//! - [`key`]: keys by their names, as each shell writes them. `install`: has the line written that
+//!   loads the script; its form is [`rc`](crate::setup::rc)'s matter.
+//!
+//! The way from the key to the command is the request's own `--widget`; nothing of it lives here.
+
+mod install;
+mod key;
+
+use crate::setup::rc::Shell;
+use crate::{Cx, Exit, Failure, Outcome};
+use key::Key;
+
+/// The key for a command, and the one for an explanation, where no others are asked for.
+const COMMAND: Key = Key::Alt('e');
+const EXPLAIN: Key = Key::Alt('i');
+/// The key that repairs. Alt-F is forward-word in every shell, Alt-X runs a command of the editor's in zsh.
+const FIX: Key = Key::Alt('r');
+
+/// Arguments of `caro init`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "A line for the shell's own file loads the script at every start:\n  \
+                        eval \"$(caro init bash)\"    in ~/.bashrc\n  \
+                        eval \"$(caro init zsh)\"     in ~/.zshrc\n  \
+                        caro init fish | source     in ~/.config/fish/config.fish\n  \
+                        caro init pwsh | Out-String | Invoke-Expression    in $PROFILE\n\
+                        For nushell it is longer; --install shows it, and writes it there.")]
+pub struct Args {
+    /// The shell
+    pub shell: Shell,
+    /// Key that turns the words on the line into a command: alt-LETTER, ctrl-LETTER, f1 to f12
+    #[arg(long, value_name = "KEY", default_value_t = COMMAND)]
+    pub key: Key,
+    /// Key that explains the command on the line
+    #[arg(long, value_name = "KEY", default_value_t = EXPLAIN)]
+    pub explain_key: Key,
+    /// Keep which command failed last, in the shell's own memory: `caro fix` repairs it, and a key puts that into the line
+    #[arg(long)]
+    pub fix: bool,
+    /// Key that repairs the last command, or the one on the line
+    #[arg(long, value_name = "KEY", default_value_t = FIX, requires = "fix")]
+    pub fix_key: Key,
+    /// With that key a command is tried where nothing can be changed, to see its error
+    #[arg(long, requires = "fix")]
+    pub fix_tries: bool,
+    /// Keep what was asked in the shell's history, as a comment before its command, and what was run or taken at the keys
+    /// after an answer
+    #[arg(long)]
+    pub history: bool,
+    /// Show the line that the shell's own file needs, and write it there after asking
+    #[arg(long, conflicts_with = "uninstall")]
+    pub install: bool,
+    /// Take the line out of the shell's own file after asking
+    #[arg(long)]
+    pub uninstall: bool,
+    /// Write without asking
+    #[arg(short, long)]
+    pub yes: bool,
+}
+
+impl Args {
+    /// The line that loads the script with these keys.
+    fn load(&self) -> String {
+        let mut call = format!("caro init {}", self.shell.name());
+        for (flag, key, default) in [
+            ("--key", self.key, COMMAND),
+            ("--explain-key", self.explain_key, EXPLAIN),
+            ("--fix-key", self.fix_key, FIX),
+        ] {
+            if key != default {
+                call.push_str(&format!(" {flag} {key}"));
+            }
+        }
+        for (flag, is_given) in [("--fix", self.fix), ("--fix-tries", self.fix_tries), ("--history", self.history)] {
+            if is_given {
+                call.push_str(&format!(" {flag}"));
+            }
+        }
+        match self.shell {
+            Shell::Bash | Shell::Zsh => format!("eval \"$({call})\""),
+            Shell::Fish => format!("{call} | source"),
+            // it reads what lies in that folder after its own file
+            Shell::Nu => format!(
+                "mkdir ($nu.data-dir | path join vendor autoload); \
+                 ^{call} | save --force ($nu.data-dir | path join vendor autoload caro.nu)"
+            ),
+            Shell::Pwsh => format!("{call} | Out-String | Invoke-Expression"),
+        }
+    }
+
+    /// The script.
+    fn script(&self) -> String {
+        let (template, key): (&str, fn(Key) -> String) = match self.shell {
+            Shell::Bash => (include_str!("bash.sh"), Key::for_readline),
+            Shell::Zsh => (include_str!("zsh.zsh"), Key::for_zle),
+            Shell::Fish => (include_str!("fish.fish"), Key::for_fish),
+            Shell::Nu => (include_str!("nu.nu"), Key::for_nu),
+            Shell::Pwsh => (include_str!("pwsh.ps1"), Key::for_psreadline),
+        };
+        let filled = template
+            .replace("@KEY@", &key(self.key))
+            .replace("@EXPLAIN@", &key(self.explain_key))
+            .replace("@REPAIR@", &key(self.fix_key))
+            .replace("@REPAIR_NAME@", &self.fix_key.to_string())
+            .replace("@TRIES@", if self.fix_tries { " --try" } else { "" })
+            .replace("@KEY_MODIFIER@", self.key.modifier())
+            .replace("@EXPLAIN_MODIFIER@", self.explain_key.modifier())
+            .replace("@KEY_NAME@", &self.key.to_string())
+            .replace("@EXPLAIN_NAME@", &self.explain_key.to_string())
+            .replace("@CALL@", if self.history { "__caro_call" } else { "command caro" })
+            .replace("@LOAD@", &self.load());
+        // a line behind a mark is there only where that was chosen
+        let only_history = self.history && !self.fix;
+        let chosen = [("@ONLY_HISTORY@", only_history), ("@HISTORY@", self.history), ("@FIX@", self.fix)];
+        let lines = filled.lines().filter_map(|line| {
+            let marked = chosen.iter().find_map(|(mark, is_given)| Some((line.split_once(mark)?, *is_given)));
+            match marked {
+                Some((_, false)) => None,
+                Some(((indent, call), true)) => Some(format!("{indent}{call}\n")),
+                None => Some(format!("{line}\n")),
+            }
+        });
+        lines.collect()
+    }
+}
+
+/// Prints the script, or edits the shell's own file.
+///
+/// # Errors
+/// If both keys are the same one, or the file cannot be read or written.
+pub fn run(args: &Args, cx: &Cx) -> Outcome {
+    if args.key == args.explain_key {
+        return Err(Failure::usage(format!("{} cannot do both", args.key)).hint("give --explain-key another key"));
+    }
+    if args.fix && [args.key, args.explain_key].contains(&args.fix_key) {
+        return Err(Failure::usage(format!("{} cannot do both", args.fix_key)).hint("give --fix-key another key"));
+    }
+    if args.history && matches!(args.shell, Shell::Fish | Shell::Nu) {
+        return Err(Failure::usage(format!("{} takes no line into its history that was not run", args.shell.name()))
+            .hint("without --history the command is kept, as every other that is run"));
+    }
+    if args.fix && matches!(args.shell, Shell::Nu | Shell::Pwsh) {
+        return Err(Failure::usage(format!("for {} there is no key that repairs yet", args.shell.name()))
+            .hint("without --fix there are the other two; `caro fix 'COMMAND'` repairs any command"));
+    }
+    if args.install || args.uninstall {
+        return install::edit(args, cx);
+    }
+    cx.ui.data(args.script().trim_end())?;
+    Ok(Exit::Success)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    fn args(words: &[&str]) -> Args {
+        Line::parse_from(std::iter::once("init").chain(words.iter().copied())).args
+    }
+
+    #[test]
+    fn a_script_is_filled_and_says_what_loads_it() {
+        for (shell, load) in [
+            ("bash", "eval \"$(caro init bash)\""),
+            ("zsh", "eval \"$(caro init zsh)\""),
+            ("fish", "caro init fish | source"),
+            ("nu", "vendor autoload caro.nu)"),
+            ("pwsh", "caro init pwsh | Out-String | Invoke-Expression"),
+        ] {
+            let script = args(&[shell]).script();
+            assert!(script.lines().nth(1).unwrap().ends_with(load), "{script}");
+            assert!(script.contains("alt-e") && script.contains("--widget") && !script.contains('@'), "{script}");
+        }
+    }
+
+    #[test]
+    fn the_line_that_loads_it_keeps_what_was_chosen() {
+        let chosen = args(&["zsh", "--key", "ctrl-g", "--explain-key", "f2", "--history"]);
+        assert_eq!(chosen.load(), "eval \"$(caro init zsh --key ctrl-g --explain-key f2 --history)\"");
+        let script = chosen.script();
+        assert!(script.contains("'^G' caro-command") && script.contains("'^[OQ' caro-explain"), "{script}");
+        assert!(script.contains("print -sr") && !args(&["zsh"]).script().contains("print -sr"));
+    }
+
+    #[test]
+    fn the_script_of_powershell_parses_and_binds_its_keys() {
+        use caro_shell::{Dialect, parse};
+        let chosen = args(&["powershell", "--key", "f2", "--explain-key", "ctrl-g", "--history"]);
+        assert_eq!(
+            chosen.load(),
+            "caro init pwsh --key f2 --explain-key ctrl-g --history | Out-String | Invoke-Expression"
+        );
+        let script = chosen.script();
+        assert!(parse(&script, Dialect::PowerShell).errors.is_empty(), "{script}");
+        assert!(script.contains("-Chord 'F2'") && script.contains("-Chord 'Ctrl+g'"), "{script}");
+        assert!(script.contains("AddToHistory") && !args(&["pwsh"]).script().contains("AddToHistory"));
+    }
+
+    #[test]
+    fn the_hook_is_there_only_where_it_was_chosen() {
+        for shell in ["bash", "zsh", "fish"] {
+            let plain = args(&[shell]).script();
+            assert!(!plain.contains("FAILED") && !plain.contains("alt-r"), "{plain}");
+            let hooked = args(&[shell, "--fix", "--fix-tries"]);
+            let script = hooked.script();
+            assert!(
+                script.contains("CARO_FAILED_COMMAND")
+                    && script.contains("--try")
+                    && !script.replace("$@", "").contains('@'),
+                "{script}"
+            );
+            assert!(hooked.load().contains("--fix --fix-tries"), "{}", hooked.load());
+            assert!(!args(&[shell, "--fix"]).script().contains("--try"));
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! The verbs, one file or folder for each; no verb takes from another one. What two of them need lives beside this folder.
+//!
+//! **A verb** is a file with `pub struct Args` (clap) and `pub fn run(args: &Args, cx: &Cx) -> Outcome`. It plugs in with
+//! its `pub mod`, its variant of [`args::Verb`](crate::args::Verb) and its arm in [`mod@crate::dispatch`]. It prints through `cx.ui`,
+//! finds its folders in `cx.dirs`, its settings through `cx.settings(..)`, and an async part runs in `cx.runtime()?.block_on(..)`.
+//!
+//! [`request`] is the default one. [`perpetual`] is `caro loop`, [`uninstall`] `caro self`.
+
+pub mod agent;
+pub mod artifacts;
+pub mod batch;
+pub mod bench;
+pub mod chat;
+pub mod check;
+pub mod completions;
+pub mod config;
+pub mod context;
+pub mod doctor;
+pub mod eval;
+pub mod explain;
+pub mod fix;
+pub mod forge;
+pub mod help;
+pub mod history;
+pub mod init;
+pub mod knowledge;
+pub mod manual;
+pub mod mcp;
+pub mod memory;
+pub mod model;
+pub mod perpetual;
+pub mod request;
+pub mod serve;
+pub mod skills;
+pub mod status;
+pub mod stop;
+pub mod task;
+pub mod tools;
+#[cfg(unix)]
+pub mod undo;
+#[cfg(not(unix))]
+#[path = "no_undo.rs"]
+pub mod undo;
+pub mod uninstall;
+pub mod version;
+pub mod workspace;

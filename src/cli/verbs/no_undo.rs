@@ -1,0 +1,15 @@
+//! `caro undo` on systems whose files it does not know how to put back.
+
+use crate::{Cx, Failure, Outcome};
+
+/// Put back what the last command that caro ran has deleted, moved or changed
+#[derive(Debug, clap::Args)]
+pub struct Args {}
+
+/// Says that there is none.
+///
+/// # Errors
+/// Always.
+pub fn run(_: &Args, _: &Cx) -> Outcome {
+    Err(Failure::no("there is no undo on this system").hint("on Linux, macOS and the BSDs there is"))
+}

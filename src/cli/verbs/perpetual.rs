@@ -1,0 +1,319 @@
+//! `caro loop`: the perpetual loop on a terminal, in a pipe or between two files, and what happened in it.
+
+use crate::harness::{Drive, wire};
+use crate::setup::wire::Wants;
+use crate::term::piped::next_line;
+use crate::term::ui::{Role, in_line};
+use crate::{Cx, Exit, Failure, Outcome};
+use caro_agent::clock::{parse_time, stamp};
+use caro_agent::event::{Event, Kind, Sink};
+use caro_agent::harness::Harness;
+use caro_agent::perpetual::channel::LONGEST_MESSAGE;
+use caro_agent::perpetual::history::episodes;
+use caro_agent::perpetual::{self, Channel, Ended, Entry, Files, Lines, PARAMETERS, Setup};
+use std::io::{self, IsTerminal};
+use std::path::PathBuf;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Keep an agent at work that never ends: it answers messages, and wakes by itself
+#[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true, after_help = parameters())]
+pub struct Args {
+    #[command(subcommand)]
+    what: Option<What>,
+    /// Parameters, listed below: wakeupInterval=60
+    #[arg(value_name = "NAME=VALUE")]
+    parameters: Vec<String>,
+    /// The same as an option; may be given several times
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    set: Vec<String>,
+    /// The session to go on with, or to begin
+    #[arg(long, value_name = "NAME", default_value = SESSION)]
+    session: String,
+    /// How to talk with it: stdio (each line is a message), or file:IN,OUT (a line that is added to IN is one, and what it
+    /// says is added to OUT)
+    #[arg(long, value_name = "CHANNEL", default_value = "stdio", value_parser = channel)]
+    channel: Wire,
+    /// End after so many turns
+    #[arg(long, value_name = "N")]
+    max_turns: Option<u64>,
+    /// Do not ask before changes below the working folder and commands that are no danger
+    #[arg(short, long)]
+    yes: bool,
+    /// Ask through the channel before them, and wait for `yes`; without this and --yes they are refused
+    #[arg(long, conflicts_with = "yes")]
+    ask: bool,
+    /// A folder below which commands may write, beside the working folder; `/` for anywhere
+    #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
+    write: Vec<PathBuf>,
+    /// Print every event as a line of JSON in the place of what is said
+    #[arg(long, value_name = "FORMAT", value_parser = ["jsonl"])]
+    events: Option<String>,
+    /// Model: an id of `caro model list`, a GGUF file, openai:URL#NAME, anthropic:NAME, script:FILE
+    #[arg(long, value_name = "SPEC")]
+    model: Option<String>,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum What {
+    /// Show what happened in a loop, oldest first
+    History {
+        /// The session
+        #[arg(long, value_name = "NAME", default_value = SESSION)]
+        session: String,
+        /// In s-expressions, as `memory/history.metta` has it
+        #[arg(long, conflicts_with = "json")]
+        metta: bool,
+        /// Print one JSON document
+        #[arg(long)]
+        json: bool,
+        /// Only what happened around a time: "2026-11-27 08:00"
+        #[arg(long, value_name = "TIME", conflicts_with = "limit")]
+        around: Option<String>,
+        /// The most entries, the latest ones
+        #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..))]
+        limit: u32,
+    },
+}
+
+/// The session where none is named.
+const SESSION: &str = "loop";
+
+/// The channel of a loop.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Wire {
+    Stdio,
+    Files(PathBuf, PathBuf),
+}
+
+/// Reads `stdio` or `file:IN,OUT`.
+fn channel(text: &str) -> Result<Wire, String> {
+    let wanted = || "stdio, or file:IN,OUT with two files".to_owned();
+    if text == "stdio" {
+        return Ok(Wire::Stdio);
+    }
+    let (from, to) = text.strip_prefix("file:").and_then(|files| files.split_once(',')).ok_or_else(wanted)?;
+    if from.is_empty() || to.is_empty() || from == to {
+        return Err(wanted());
+    }
+    Ok(Wire::Files(from.into(), to.into()))
+}
+
+/// The parameters as the help lists them.
+fn parameters() -> String {
+    let mut text = String::from("Parameters:\n");
+    for (name, default, about) in PARAMETERS {
+        text.push_str(&format!("  {name}={default}: {about}\n"));
+    }
+    text + "They can be set for good, too: `loop = \"sleepInterval=5 maxWakeLoops=0\"` in the configuration.\n\
+            Ctrl-C or the end of the input ends it; the next `caro loop` of the session goes on from there.\n\
+            Exit codes: 0 the input is over, or the turns are; 2 usage or internal; 130 Ctrl-C."
+}
+
+/// Runs the loop, or shows what happened in it.
+///
+/// # Errors
+/// Whatever stands in the way of it.
+pub fn run(args: &Args, cx: &Cx) -> Outcome {
+    match &args.what {
+        Some(What::History { session, metta, json, around, limit }) => {
+            let entries = entries(session, around.as_deref(), *limit as usize, cx)?;
+            history(session, &entries, *metta, *json, cx)
+        }
+        None => work(args, cx),
+    }
+}
+
+fn work(args: &Args, cx: &Cx) -> Outcome {
+    let flags: Vec<_> = args.model.clone().map(|model| ("model", model)).into_iter().collect();
+    let mut parameters = cx.settings(&flags)?.perpetual;
+    for assignment in args.set.iter().chain(&args.parameters) {
+        parameters.set(assignment).map_err(|error| {
+            let hint = error.hint();
+            Failure::usage(error).hint(hint)
+        })?;
+    }
+    let session = wire::session(Some(&args.session), cx)?;
+    let root = cx.folder()?;
+    let root = root.canonicalize().unwrap_or(root);
+    let drive = Drive::plain(args.model.clone(), args.yes, args.write.clone());
+    let harness = wire::open(cx, &drive, "agent", drive.options(), &root, Wants::Answers)?;
+    if args.channel == Wire::Stdio && io::stdin().is_terminal() {
+        cx.ui.note(&format!(
+            "at work in {} (session {session}): each line you type is a message, what it has to say comes here; Ctrl-D or \
+             Ctrl-C ends it, the next `caro loop` goes on",
+            root.display()
+        ));
+    }
+    let cancel = cx.interrupt().cancel().clone();
+    let (send, receive) = mpsc::channel();
+    let setup = Setup {
+        session,
+        parameters,
+        channel: open(&args.channel, &root, &send),
+        asks: args.ask,
+        max_turns: args.max_turns,
+        sinks: vec![Arc::new(Shown(Mutex::new(send)))],
+        cancel,
+    };
+    match shown(&harness, setup, receive, args.events.is_some(), cx)? {
+        Ended::Stopped => Err(Failure::silent(Exit::Interrupted)),
+        Ended::Over | Ended::Turns => Ok(Exit::Success),
+    }
+}
+
+/// Drives the loop while a thread prints what it says and does.
+fn shown(harness: &Harness, setup: Setup, receive: Receiver<Out>, jsonl: bool, cx: &Cx) -> Result<Ended, Failure> {
+    std::thread::scope(|scope| {
+        let printer = scope.spawn(move || print(receive, jsonl, cx));
+        // the setup goes with the future, and its end of the channel with it: the printer ends then
+        let ended = cx.runtime().map(|runtime| runtime.block_on(perpetual::run(harness, setup)));
+        let printed = printer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let ended = ended??;
+        printed?;
+        Ok(ended)
+    })
+}
+
+/// The line to be printed.
+enum Out {
+    /// A text of the loop; how that went is told back.
+    Say(String, Sender<io::Result<()>>),
+    /// An event.
+    Event(Box<Event>),
+}
+
+fn print(receive: Receiver<Out>, jsonl: bool, cx: &Cx) -> Result<(), Failure> {
+    for out in receive {
+        match out {
+            Out::Say(text, told) => {
+                let said = if jsonl { Ok(()) } else { cx.ui.data(&text) };
+                // who asked may be gone
+                let _ = told.send(said);
+            }
+            Out::Event(event) if jsonl => cx.ui.json(&event)?,
+            Out::Event(event) => tell(&event, cx),
+        }
+    }
+    Ok(())
+}
+
+/// Tells a person what the loop does.
+fn tell(event: &Event, cx: &Cx) {
+    let about = |name: &str| event.metadata.get(name).and_then(serde_json::Value::as_str).unwrap_or_default();
+    let aside = |text: &str| cx.ui.aside(Role::Dim, &in_line(text));
+    match event.event_type {
+        Kind::ToolCall => {
+            let args = event.input.get("args").and_then(serde_json::Value::as_object);
+            let args: Vec<&str> = args.into_iter().flat_map(|args| args.values()).filter_map(|v| v.as_str()).collect();
+            let line: String = args.join(" ").chars().take(110).collect();
+            aside(&format!(
+                "{} {line}",
+                event.input.get("tool").and_then(serde_json::Value::as_str).unwrap_or_default()
+            ));
+        }
+        Kind::ApprovalDenied => aside("not allowed: --ask has it asked for, --yes allows it"),
+        Kind::ToolError if !about("outcome").is_empty() => aside(event.error.as_deref().unwrap_or_default()),
+        Kind::ModelError | Kind::RuntimeError => {
+            cx.ui.warn(&in_line(event.error.as_deref().unwrap_or_default()));
+        }
+        _ => {}
+    }
+}
+
+/// Where events go to be shown.
+struct Shown(Mutex<Sender<Out>>);
+
+impl Sink for Shown {
+    fn take(&self, event: &Event) {
+        // whoever showed it is gone: the loop goes on unseen
+        let _ = self.0.lock().unwrap_or_else(PoisonError::into_inner).send(Out::Event(Box::new(event.clone())));
+    }
+}
+
+/// Opens the channel.
+fn open(wire: &Wire, root: &std::path::Path, out: &Sender<Out>) -> Box<dyn Channel> {
+    match wire {
+        Wire::Files(from, to) => Box::new(Files::new(root.join(from), root.join(to))),
+        Wire::Stdio => {
+            let out = out.clone();
+            Box::new(Lines::new(typed(), move |text: &str| {
+                let gone = || io::Error::from(io::ErrorKind::BrokenPipe);
+                let (told, said) = mpsc::channel();
+                out.send(Out::Say(text.to_owned(), told)).map_err(|_| gone())?;
+                said.recv().map_err(|_| gone())?
+            }))
+        }
+    }
+}
+
+/// The lines of standard input, read by a thread of their own: it ends with the input or with the process.
+fn typed() -> Receiver<String> {
+    let (send, receive) = mpsc::channel();
+    std::thread::spawn(move || {
+        let mut input = io::stdin().lock();
+        while let Ok(Some(line)) = next_line(&mut input, LONGEST_MESSAGE) {
+            // of a line that is too long nothing is taken
+            let Ok(line) = line else { continue };
+            let line = String::from_utf8_lossy(&line).trim_end_matches('\r').to_owned();
+            if send.send(line).is_err() {
+                return;
+            }
+        }
+    });
+    receive
+}
+
+/// The latest entries of a loop's history, or those around a time.
+fn entries(session: &str, around: Option<&str>, limit: usize, cx: &Cx) -> Result<Vec<Entry>, Failure> {
+    let limit = if around.is_some() { usize::MAX } else { limit };
+    let kept = wire::kept(cx)?.loop_history(session, limit).map_err(wire::failure)?;
+    let all: Vec<Entry> = kept.iter().filter_map(|entry| serde_json::from_str(entry).ok()).collect();
+    let Some(around) = around else { return Ok(all) };
+    let time = parse_time(around).ok_or_else(|| {
+        Failure::usage(format!("`{around}` is no time")).hint("for example: --around \"2026-11-27 08:00\"")
+    })?;
+    let lines = cx.settings(&[])?.perpetual.max_episode_recall_lines;
+    Ok(episodes(&all, time, lines).to_vec())
+}
+
+fn history(session: &str, entries: &[Entry], metta: bool, json: bool, cx: &Cx) -> Outcome {
+    cx.ui.list(json, entries, &format!("nothing has happened in the session {session} yet"), |entry| {
+        if metta {
+            return cx.ui.data(&entry.metta());
+        }
+        let time = cx.ui.entry(Role::Dim, &stamp(entry.time));
+        if let Some(message) = &entry.message {
+            cx.ui.line(&format!("{time}  {}", cx.ui.entry(Role::Command, message)))?;
+        }
+        cx.ui.line(&format!("{time}    {}", cx.ui.entry(Role::Plain, &entry.response)))?;
+        entry
+            .errors
+            .iter()
+            .try_for_each(|error| cx.ui.line(&format!("{time}    {}", cx.ui.entry(Role::Caution, error))))
+    })?;
+    Ok(Exit::Success)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_channel_is_named_by_its_kind() {
+        assert_eq!(channel("stdio"), Ok(Wire::Stdio));
+        assert_eq!(channel("file:a,b/c"), Ok(Wire::Files("a".into(), "b/c".into())));
+        for wrong in ["", "irc", "file:", "file:a", "file:a,", "file:a,a"] {
+            assert!(channel(wrong).unwrap_err().contains("file:IN,OUT"), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_help_has_each_parameter_with_its_default() {
+        let help = parameters();
+        for (name, default, _) in PARAMETERS {
+            assert!(help.contains(&format!("  {name}={default}: ")), "{name}");
+        }
+    }
+}

@@ -1,0 +1,307 @@
+//! `caro self uninstall`: everything of caro's on this machine, listed, and taken away after a word was typed.
+//!
+//! - [`inventory`]: what is ours. [`removal`]: takes it away.
+//!
+//! The program itself stays: whoever put it there takes it away, and is told how.
+
+pub mod inventory;
+pub mod removal;
+
+use crate::setup::rc::{Loading, Shell};
+use crate::setup::{download, rc};
+use crate::term::typed::typed;
+use crate::term::ui::{Role, in_line, plural, size};
+use crate::{Cx, Dirs, Env, Exit, Failure, Outcome};
+use caro_base::files::{self, Access};
+use caro_serve::resident::{self, Ended};
+use inventory::{Extent, Item};
+use std::path::{Path, PathBuf};
+
+/// Arguments of `caro self`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// What to do
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum What {
+    /// Remove everything that caro has made on this machine: settings, data, models, lines in the shells' files
+    #[command(
+        after_help = "It lists everything with its size and asks first. What is removed cannot be put back, and what `caro undo` \
+                            keeps goes with it. The program itself stays; how to remove it is told at the end."
+    )]
+    Uninstall {
+        /// List it, and remove nothing
+        #[arg(short = 'n', long)]
+        dry_run: bool,
+        /// Keep settings, sessions, notes, documents and what undo keeps: remove what can be made or fetched again
+        #[arg(long)]
+        keep_data: bool,
+        /// Remove without asking
+        #[arg(short, long, conflicts_with = "dry_run")]
+        yes: bool,
+    },
+}
+
+/// The word that must be typed.
+const WORD: &str = "uninstall";
+
+/// The entries of a folder that are named.
+const NAMED: usize = 8;
+
+/// Does what was asked for.
+///
+/// # Errors
+/// If nobody can be asked, or something cannot be removed.
+pub fn run(args: &Args, cx: &Cx) -> Outcome {
+    let What::Uninstall { dry_run, keep_data, yes } = args.what;
+    let models = download::settings(cx).ok();
+    // of the process's own variables those of the platform count, and none of ours
+    let usual = Dirs::find(&Env::default());
+    let mut items = inventory::all(&cx.dirs, &usual, models.as_ref());
+    items.retain(|item| !(keep_data && item.purpose.is_the_persons()));
+    let shells = loaded();
+    let residents = cx.dirs.runtime.as_deref().and_then(|folder| resident::list(folder).ok()).unwrap_or_default().len();
+    if items.is_empty() && shells.is_empty() && residents == 0 {
+        cx.ui.note("nothing of caro's is here but the program");
+        stays(keep_data, &items, cx);
+        return Ok(Exit::Success);
+    }
+    list(&items, &shells, residents, cx)?;
+    if dry_run {
+        stays(keep_data, &items, cx);
+        return Ok(Exit::Success);
+    }
+    if !yes {
+        if !cx.ui.can_ask() {
+            return Err(Failure::no("here is nobody to ask").hint("--yes removes without asking, --dry-run only lists"));
+        }
+        cx.ui.ask(&format!("type {} to remove all of this for good:", cx.ui.paint_err(Role::Danger, WORD)));
+        if typed(cx)?.as_deref() != Some(WORD) {
+            return Err(Failure::no("nothing was removed"));
+        }
+    }
+    // it writes into folders that go
+    if residents > 0 {
+        let folder = cx.dirs.runtime.as_deref().map_or(Ok(Vec::new()), resident::stop);
+        for one in folder.map_err(|e| Failure::no(&e).hint(e.hint()))? {
+            let (Ended::Asked(pid) | Ended::Killed(pid)) = one;
+            cx.ui.note(&format!("process {pid} ended"));
+        }
+    }
+    let mut left: Vec<removal::Left> = shells.iter().filter_map(|file| unload(file).err()).collect();
+    for item in &items {
+        let rest = removal::remove(item);
+        if rest.is_empty() {
+            cx.ui.note(&format!("removed {}", in_line(&item.path.display().to_string())));
+        }
+        left.extend(rest);
+    }
+    for (path, why) in &left {
+        cx.ui.warn(&format!("{}: {}", in_line(&path.display().to_string()), in_line(why)));
+    }
+    stays(keep_data, &items, cx);
+    if left.is_empty() {
+        return Ok(Exit::Success);
+    }
+    Err(Failure::no(format!("{} could not be removed", plural(left.len(), "thing")))
+        .hint("what was listed above can be removed by hand"))
+}
+
+/// The files of shells that have our line between our marks.
+fn loaded() -> Vec<PathBuf> {
+    let files = Shell::ALL.into_iter().filter_map(rc::file);
+    files.filter(|file| rc::loading_of(file) == Loading::Block).collect()
+}
+
+/// Takes our line out of a shell's file.
+fn unload(file: &Path) -> Result<(), removal::Left> {
+    let failed = |why: String| (file.to_owned(), why);
+    let text = rc::read(file).map_err(|e| failed(e.to_string()))?;
+    let without =
+        rc::without(&text).ok_or_else(|| failed("the marks around caro's line do not stand in pairs".into()))?;
+    let access = file.metadata().map_or(Access::Umask, |meta| Access::Like(meta.permissions()));
+    files::replace(file, without.as_bytes(), access).map_err(|e| failed(e.to_string()))
+}
+
+/// A line for each thing.
+fn list(items: &[Item], shells: &[PathBuf], residents: usize, cx: &Cx) -> Result<(), Failure> {
+    let line = |what: &str, place: String, about: String| {
+        let place = cx.ui.entry(Role::Plain, &place);
+        cx.ui.line(&format!(
+            "{}  {place}  {}",
+            cx.ui.paint(Role::Accent, &format!("{what:<9}")),
+            cx.ui.entry(Role::Dim, &about)
+        ))
+    };
+    if residents > 0 {
+        let many = if residents == 1 { "1 resident".to_owned() } else { format!("{residents} residents") };
+        line("process", many, "with the model ready; ended first".into())?;
+    }
+    for file in shells {
+        line("shell", file.display().to_string(), "the line between caro's marks".into())?;
+    }
+    for item in items {
+        let about =
+            format!("{}, {}", size(item.bytes), plural(usize::try_from(item.files).unwrap_or(usize::MAX), "file"));
+        let about = match &item.extent {
+            Extent::Whole => about,
+            Extent::Link(target) => format!("the link; {} stays", target.display()),
+            Extent::Entries(entries) if entries.contains(&item.path) => about,
+            Extent::Entries(entries) => {
+                let names = entries.iter().filter_map(|entry| entry.file_name()).map(|name| name.to_string_lossy());
+                let named: Vec<_> = names.take(NAMED).collect();
+                let more = if entries.len() > NAMED { ", ..." } else { "" };
+                format!("{about}, what caro made there: {}{more}", named.join(", "))
+            }
+        };
+        line(item.purpose.name(), item.path.display().to_string(), about)?;
+    }
+    let bytes: u64 = items.iter().map(|item| item.bytes).sum();
+    cx.ui.note(&format!("{} in all", size(bytes)));
+    Ok(())
+}
+
+/// Says what stays, and how the program goes.
+fn stays(keep_data: bool, items: &[Item], cx: &Cx) {
+    if keep_data {
+        cx.ui.note("settings and data stay");
+    }
+    let by_hand = Shell::ALL.into_iter().filter_map(rc::file).filter(|file| rc::loading_of(file) == Loading::ByHand);
+    for file in by_hand {
+        cx.ui.note(&format!("stays: the line with `caro init` in {}, which was written by hand", file.display()));
+    }
+    for file in completions().into_iter().filter(|file| file.exists()) {
+        cx.ui.note(&format!("stays: {}, a completion script", file.display()));
+    }
+    if let Some(file) = hub_copy(cx).filter(|file| !items.iter().any(|item| file.starts_with(&item.path))) {
+        cx.ui.note(&format!("stays: {}, which the hub's own tools keep", file.display()));
+    }
+    if let Ok(settings) = cx.settings(&[]) {
+        if settings.memory_url.is_some() {
+            cx.ui.note("stays: notes and conversations on the server of `memory_url`");
+        }
+        if settings.workspace_url.is_some() {
+            cx.ui.note("stays: files of agents in the bucket of `workspace_url`");
+        }
+    }
+    if let Ok(program) = std::env::current_exe() {
+        cx.ui.note(&format!("stays: the program, {}; {}", program.display(), how_it_goes(&program)));
+    }
+}
+
+/// How whoever installed the program takes it away, told by what lies around it.
+fn how_it_goes(program: &Path) -> String {
+    let prefix = program.parent().and_then(Path::parent);
+    let is_cargos = program.parent().is_some_and(|folder| folder.ends_with(".cargo/bin"));
+    if is_cargos {
+        return "`cargo uninstall caro-cli` removes it".into();
+    }
+    if program.components().any(|part| part.as_os_str() == "Cellar") {
+        return "`brew uninstall caro` removes it".into();
+    }
+    if prefix.is_some_and(|prefix| prefix.join("share/doc/caro/changelog.gz").is_file()) {
+        return "`apt remove caro` as root removes it".into();
+    }
+    if prefix.is_some_and(is_pips) {
+        return "`pip uninstall caro-cli` removes it".into();
+    }
+    let installer = prefix.map(|prefix| prefix.join("lib/caro"));
+    let installer =
+        installer.filter(|folder| folder.join("installed").is_file() && folder.join("install.sh").is_file());
+    let parts = match (&installer, prefix) {
+        (Some(folder), Some(prefix)) => {
+            let script = folder.join("install.sh");
+            vec!["sh".into(), script, "--prefix".into(), prefix.to_owned(), "--uninstall".into()]
+        }
+        _ => vec![PathBuf::from("rm"), program.to_owned()],
+    };
+    let words: Vec<String> = parts.iter().map(|part| part.display().to_string()).collect();
+    shlex::try_join(words.iter().map(String::as_str))
+        .map_or_else(|_| "it can be deleted as any file".into(), |line| format!("`{line}` removes it"))
+}
+
+/// True if a Python below the prefix has the package that the wheel installs.
+fn is_pips(prefix: &Path) -> bool {
+    let below = |folder: &Path| std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let libraries = below(&prefix.join("lib")).chain([prefix.join("Lib")]);
+    let packages = libraries.flat_map(|folder| ["site-packages", "dist-packages"].map(|name| folder.join(name)));
+    packages.flat_map(|folder| below(&folder)).any(|entry| {
+        let name = entry.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with("caro_cli-") && name.ends_with(".dist-info")
+    })
+}
+
+/// Where scripts of `caro completions` are usually put.
+fn completions() -> Vec<PathBuf> {
+    let Some(home) = std::env::home_dir().filter(|home| home.is_absolute()) else { return Vec::new() };
+    let usual = [
+        ".local/share/bash-completion/completions/caro",
+        ".config/fish/completions/caro.fish",
+        ".zfunc/_caro",
+        ".local/share/zsh/site-functions/_caro",
+    ];
+    usual.map(|path| home.join(path)).to_vec()
+}
+
+/// The model's file, where it is not in our own folder.
+fn hub_copy(cx: &Cx) -> Option<PathBuf> {
+    let folders = download::settings(cx).ok()?;
+    let card = caro_model::fetch::find(&cx.settings(&[]).ok()?.model, &folders).ok()??;
+    let file = caro_model::fetch::locate(&card, &folders)?;
+    (!card.is_added() && !file.starts_with(&folders.models)).then_some(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_way_to_remove_the_program_is_that_of_who_installed_it() {
+        assert_eq!(how_it_goes(Path::new("/home/u/.cargo/bin/caro")), "`cargo uninstall caro-cli` removes it");
+        assert_eq!(how_it_goes(Path::new("/usr/local/bin/caro")), "`rm /usr/local/bin/caro` removes it");
+        assert_eq!(how_it_goes(Path::new("/o p/caro")), "`rm '/o p/caro'` removes it");
+        assert_eq!(how_it_goes(Path::new("/opt/Cellar/caro/1/bin/caro")), "`brew uninstall caro` removes it");
+        let told = |marks: &[&str]| {
+            let dir = tempfile::tempdir().unwrap();
+            for mark in marks {
+                let file = dir.path().join(mark);
+                std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+                std::fs::write(file, "").unwrap();
+            }
+            how_it_goes(&dir.path().join("bin/caro")).replace(&dir.path().display().to_string(), "/prefix")
+        };
+        assert_eq!(told(&["share/doc/caro/changelog.gz"]), "`apt remove caro` as root removes it");
+        let record = "lib/python3.11/site-packages/caro_cli-1.2.3.dist-info/RECORD";
+        assert_eq!(told(&[record]), "`pip uninstall caro-cli` removes it");
+        assert_eq!(
+            told(&["lib/python3.11/site-packages/caro_client-1.dist-info/RECORD"]),
+            "`rm /prefix/bin/caro` removes it"
+        );
+        assert_eq!(
+            told(&["lib/caro/install.sh", "lib/caro/installed"]),
+            "`sh /prefix/lib/caro/install.sh --prefix /prefix --uninstall` removes it"
+        );
+        assert_eq!(told(&["lib/caro/install.sh"]), "`rm /prefix/bin/caro` removes it");
+    }
+
+    #[test]
+    fn our_line_goes_from_a_shells_file_and_its_mode_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join(".bashrc");
+        std::fs::write(&file, "ls\n# >>> caro >>>\neval \"$(caro init bash)\"\n# <<< caro <<<\nexport A=1\n").unwrap();
+        #[cfg(unix)]
+        std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o640)).unwrap();
+        unload(&file).unwrap();
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "ls\nexport A=1\n");
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o640);
+        }
+        std::fs::write(&file, "# >>> caro >>>\n").unwrap();
+        assert!(unload(&file).unwrap_err().1.contains("pairs"));
+    }
+}
