@@ -144,7 +144,10 @@ fn of_command(script: &Script, index: usize, command: &Invocation, found: &mut V
         }
         // by its bare name it is one that is installed, and this is all that it is asked
         let asks = |w: &Word| matches!(w.text.as_str(), "--version" | "--help" | "-V" | "version" | "help");
-        if !command.args().is_empty() && command.args().iter().all(asks) && !first.text.contains(['/', '\\']) {
+        let is_bare = !first.text.contains(['/', '\\']);
+        if is_bare
+            && (!command.args().is_empty() && command.args().iter().all(asks) || table::only_shows(command.args()))
+        {
             return Doing { script, index, command, found }.plain(Kind::Fetch, first);
         }
         if !is_function(script, index, &first.text) {

@@ -266,6 +266,8 @@ const WRAPPERS: &[Wrapper] = &[
             "deno",
             "bun",
             "tclsh",
+            "Rscript",
+            "julia",
         ],
         Form::Code,
         "",

@@ -4,6 +4,7 @@ use super::reading::Reading;
 #[cfg(test)]
 use super::row::Opt;
 use super::row::Program;
+use crate::parse::Word;
 use crate::{Dialect, powershell_alias};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::OnceLock;
@@ -18,6 +19,8 @@ struct File {
     remade: Remade,
     #[serde(default)]
     suspect: Suspect,
+    #[serde(default)]
+    unlisted: Unlisted,
     #[serde(default)]
     variables: Variables,
 }
@@ -63,6 +66,14 @@ struct Suspect {
     harmless: BTreeMap<String, Vec<String>>,
 }
 
+/// Programs that the table does not know.
+#[derive(Default, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Unlisted {
+    /// First operands with which they only show something.
+    reads: Vec<String>,
+}
+
 struct Table {
     programs: Vec<Program>,
     by_name: HashMap<String, usize>,
@@ -71,6 +82,7 @@ struct Table {
     harmless: HashSet<(String, String)>,
     variables: Variables,
     remade: Vec<String>,
+    reads: Vec<String>,
 }
 
 fn table() -> &'static Table {
@@ -95,6 +107,7 @@ fn table() -> &'static Table {
             harmless: pairs.collect(),
             variables: file.variables,
             remade: file.remade.names,
+            reads: file.unlisted.reads,
         }
     })
 }
@@ -119,6 +132,21 @@ pub(super) fn program(key: &str, dialect: Dialect) -> Option<&'static Program> {
     let version = || key.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
     let found = table.by_name.get(&canonical(key, dialect)).or_else(|| table.by_name.get(version()));
     found.map(|i| &table.programs[*i])
+}
+
+/// True for the words of a program that is not known and only shows something: its first operand says so, and no option writes.
+pub(super) fn only_shows(words: &[Word]) -> bool {
+    let table = table();
+    let suspect = |option: &str| match option.strip_prefix("--") {
+        Some(name) => table.long.iter().any(|l| name.starts_with(l.as_str())) || ["fix", "force"].contains(&name),
+        None => table.short.contains(&option[..option.len().min(2)]),
+    };
+    let is_option = |w: &&Word| w.text.starts_with('-');
+    let plain = words.iter().all(|w| !w.expands);
+    let first = words.iter().find(|w| !is_option(w));
+    plain
+        && first.is_some_and(|w| table.reads.contains(&w.text))
+        && !words.iter().filter(is_option).any(|w| suspect(&w.text))
 }
 
 /// True for the name of a file or folder that tools make anew.

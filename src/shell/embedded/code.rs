@@ -178,6 +178,10 @@ const DELETES_ALL: &[&str] = &[
     "removeSync",
 ];
 
+/// Names that go through a folder with all below it.
+const WALKS: &[&str] =
+    &["rglob", "walk", "Find", "find", "finddepth", "RecursiveDirectoryIterator", "walkSync", "globstar"];
+
 /// Lists what the program does.
 pub(crate) fn deeds(text: &str) -> Vec<Deed> {
     let tokens = tokens(text);
@@ -215,8 +219,9 @@ pub(crate) fn deeds(text: &str) -> Vec<Deed> {
         let path = || path_at(&tokens, at + 1);
         if DELETES_ALL.contains(&own.as_str()) && called() {
             found.push(Deed::Delete(path(), true));
-        } else if (DELETES.contains(&own.as_str()) || of(DELETES_OF)) && called() {
-            let deep = own.starts_with("rm") && any(&["recursive"]);
+        } else if (DELETES.contains(&own.as_str()) || of(DELETES_OF)) && (called() || stands_alone(&tokens, at)) {
+            let all = own.starts_with("rm") || own == "unlink" && any(&["recursive"]);
+            let deep = all && any(&["recursive"]) || any(WALKS) && !is_choosy(&tokens);
             found.push(Deed::Delete(path(), deep));
         } else if matches!(own.as_str(), "chmod" | "chown" | "lchown" | "chmodSync" | "chmod_R" | "chown_R") && called()
         {
@@ -293,6 +298,20 @@ pub(crate) fn deeds(text: &str) -> Vec<Deed> {
         found.push(Deed::Fills);
     }
     found
+}
+
+/// True for a name without anything behind it in its statement: Perl's `unlink` takes what the loop is at.
+fn stands_alone(tokens: &[Token], at: usize) -> bool {
+    matches!(tokens.get(at + 1), None | Some(Token::Mark('}' | ';')))
+}
+
+/// True if the program looks at the ends of names: it takes some files, and leaves the others.
+fn is_choosy(tokens: &[Token]) -> bool {
+    let ends = |text: &str| {
+        let text = text.trim_start_matches('*');
+        text.starts_with('.') && text.len() > 1 && text[1..].chars().all(|c| c.is_ascii_alphanumeric() || c == '.')
+    };
+    tokens.iter().any(|t| matches!(t, Token::Text(text) if ends(text)))
 }
 
 /// True if `exec` and `compile` are only there as methods of patterns.

@@ -114,9 +114,26 @@ fn is_name(token: &Token, names: &[&str]) -> bool {
     matches!(token, Token::Name(name) if names.contains(&name.as_str()))
 }
 
+/// True for Python's `open` of a named file of this folder without a mode in which it is written. What lies elsewhere may be a
+/// key, and where it goes is not followed here.
+fn opens_to_read(tokens: &[Token]) -> bool {
+    let [Token::Name(open), Token::Mark('('), Token::Text(path), rest @ ..] = tokens else { return false };
+    let closed = rest.iter().position(|t| *t == Token::Mark(')')).unwrap_or(rest.len());
+    let said = |token: &Token| match token {
+        Token::Text(text) => ["r", "rb", "rt", "utf-8", "utf8", "latin-1", "ascii", ""].contains(&text.as_str()),
+        Token::Name(name) => ["encoding", "newline", "errors", "mode"].contains(&name.as_str()),
+        Token::Mark(mark) => [',', '='].contains(mark),
+        Token::Number(_) | Token::Pattern => false,
+    };
+    open == "open" && !path.starts_with(['/', '~', '.']) && !path.contains("..") && rest[..closed].iter().all(said)
+}
+
 /// True if that token is no name, or a known one.
 fn is_known(tokens: &[Token], at: usize, tongue: Tongue) -> bool {
     let before = |by: usize| at.checked_sub(by).and_then(|at| tokens.get(at));
+    if tongue == Tongue::Python && before(1) != Some(&Token::Mark('.')) && opens_to_read(&tokens[at..]) {
+        return true;
+    }
     let after = tokens.get(at + 1);
     let Token::Name(name) = &tokens[at] else {
         return match &tokens[at] {
@@ -623,6 +640,9 @@ mod tests {
         (Python, "import sys; print(sys.path)"),
         (Python, "import sys; print('\\n'.join(sys.path))"),
         (Perl, "print join(\",\", map { $_ * 2 } 1..5), \"\\n\""),
+        (Python, "print(open('f').read())"),
+        (Python, "import csv; print(sum(1 for _ in csv.reader(open('a.csv', newline=''))))"),
+        (Python, "import json; print(json.load(open('k.json', encoding='utf-8')))"),
         (Perl, "print $F[1]"),
         (Perl, "print if /ERROR/ && !/timeout/"),
         (Perl, "s/foo/bar/g; print"),
@@ -652,7 +672,12 @@ mod tests {
         (Python, "f = eval; f('x')"),
         (Python, "list(map(exec, ['x']))"),
         (Python, "open('f', 'w')"),
-        (Python, "print(open('f').read())"),
+        (Python, "open('f', mode='r+')"),
+        (Python, "print(open('/etc/shadow').read())"),
+        (Python, "print(open('../.env').read())"),
+        (Python, "print(open(name).read())"),
+        (Python, "from os import system as open; open('x')"),
+        (Python, "import os; open = os.system; open('x')"),
         (Python, "__import__('os').system('x')"),
         (Python, "().__class__.__base__.__subclasses__()"),
         (Python, "import sys; sys.modules['os'].system('x')"),

@@ -11,8 +11,23 @@ use crate::unwrap::{is_interpreter, is_shell};
 const MAX_WORDS: usize = 24;
 
 /// Options whose value is a command.
-const COMMANDS: [&str; 12] =
-    ["-c", "-e", "-x", "-ex", "-lc", "-ic", "--command", "--cmd", "--exec", "--eval", "--run", "--shell"];
+const COMMANDS: [&str; 15] = [
+    "-c",
+    "-e",
+    "-x",
+    "-ex",
+    "-lc",
+    "-ic",
+    "--command",
+    "--cmd",
+    "--exec",
+    "--eval",
+    "--run",
+    "--shell",
+    "cmd.run",
+    "-a",
+    "--args",
+];
 
 pub(super) fn reasons(script: &Script, all: &[Effect]) -> Vec<Reason> {
     let mut found = Vec::new();

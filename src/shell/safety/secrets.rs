@@ -221,6 +221,14 @@ fn tells_keys(command: &Invocation) -> bool {
     command.operands().any(named)
 }
 
+/// True for a pattern by which keys and passwords are searched for.
+fn looks_for_keys(word: &crate::Word) -> bool {
+    let lower = word.text.to_ascii_lowercase();
+    ["akia", "private key", "password", "passwd", "secret", "api_key", "apikey", "api-key", "token"]
+        .iter()
+        .any(|part| lower.contains(part))
+}
+
 /// The secret that a command reads: from a redirection, and from its words if those are files; what it prints itself.
 fn secret_of(command: &Invocation, words: bool) -> Option<String> {
     let read = command.redirects.iter().filter(|r| r.operator.ends_with('<') && !r.operator.contains("<<"));
@@ -247,6 +255,9 @@ fn secret_of(command: &Invocation, words: bool) -> Option<String> {
         Some("pg_dump" | "pg_dumpall" | "mysqldump" | "mongodump" | "mongoexport") => Some("a dump of a database"),
         Some("find" | "fd" | "locate") if command.args().iter().any(|w| KEY_FILES.contains(&w.text.as_str())) => {
             Some("files of keys")
+        }
+        Some("grep" | "egrep" | "rg" | "ag" | "ack" | "zgrep") if command.args().iter().any(looks_for_keys) => {
+            Some("the keys that it finds")
         }
         Some("history") if command.args().iter().all(|w| w.text.chars().all(|c| c.is_ascii_digit())) => {
             Some("the history of what was typed")

@@ -17,6 +17,8 @@ enum Form {
     Table,
     /// `ExecStart=command`.
     Unit,
+    /// `ACTION=="add", RUN+="command"`.
+    Device,
 }
 
 pub(super) fn reasons(script: &Script, all: &[Effect]) -> Vec<Reason> {
@@ -70,8 +72,13 @@ fn later(text: &str, form: Form, path: &str, token: &str, span: &std::ops::Range
         Form::Unit => text
             .lines()
             .filter_map(|line| line.split_once('='))
-            .filter(|(key, _)| key.contains("Exec") || key.contains("RUN"))
+            .filter(|(key, _)| key.contains("Exec"))
             .map(|(_, run)| run.trim_start_matches(['-', '@', '+', '"', '=']))
+            .collect(),
+        Form::Device => text
+            .split("RUN")
+            .skip(1)
+            .filter_map(|run| run.split_once("=\"").map(|(_, run)| run.split('"').next().unwrap_or(run)))
             .collect(),
     };
     let mut worst = None;
@@ -142,7 +149,7 @@ fn form_of(path: &str) -> Option<Form> {
         ("/usr/lib/systemd/system/", Form::Unit),
         (".config/systemd/user/", Form::Unit),
         (".config/autostart/", Form::Unit),
-        ("/etc/udev/rules.d/", Form::Unit),
+        ("/udev/rules.d/", Form::Device),
     ];
     if SHELL.iter().any(|name| path.ends_with(name)) {
         return Some(Form::Shell);

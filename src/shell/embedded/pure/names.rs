@@ -32,13 +32,13 @@ pub(super) const ATTRIBUTES: &str = "\
     gmatch huge maxinteger unpack fdiv divmod even odd zero positive succ pred chomp chr ord rand sec cuda is_available device_count \
     array shape arange linspace zeros ones NumberFormat DateTimeFormat resolvedOptions timeZone clear has ip_network ip_address \
     hosts num_addresses network_address broadcast_address literal_eval read readline readlines each_line then squeeze delete_prefix \
-    delete_suffix tr is_integer key fetch_values";
+    delete_suffix tr is_integer key fetch_values reader DictReader fieldnames pstdev variance pvariance quantiles mode";
 
 /// Modules of Python that only compute; what is looked up in them must be an attribute from above.
 pub(super) const MODULES: &str = "\
     json math cmath re datetime time random itertools functools collections string statistics decimal fractions platform base64 \
     hashlib textwrap pprint uuid calendar struct binascii secrets html unicodedata ipaddress colorsys difflib heapq bisect zoneinfo \
-    typing ast dataclasses enum numpy pandas torch scipy sklearn tensorflow django flask tomllib sysconfig";
+    typing ast dataclasses enum csv configparser numpy pandas torch scipy sklearn tensorflow django flask tomllib sysconfig";
 
 /// Names in modules and globals that can do everything: each is understood only as one of these as a whole.
 pub(super) const WHOLE: &str = "\
