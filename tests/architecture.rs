@@ -316,6 +316,7 @@ const ON_DISK: &[(&str, &str)] = &[
     ("cli/term/history.rs", "keeps what was typed"),
     ("cli/setup/rc.rs", "reads the shell's own file"),
     ("cli/verbs/init/install.rs", "writes the line into it"),
+    ("cli/verbs/config/editor.rs", "keeps the copy that is edited"),
     ("cli/term/interrupt.rs", "opens the terminal, to give it back as it was"),
     ("cli/answer/log/", "keeps requests, once that is turned on, and the last answer of a terminal"),
     ("cli/setup/policy.rs", "reads the files of policies"),
@@ -328,7 +329,9 @@ const ON_DISK: &[(&str, &str)] = &[
 fn the_workspace_is_where_the_harness_keeps_files() {
     let touches = |code: &str| {
         let starts = |at: usize| !code[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_');
+        let grouped = |rest: &str| rest.split('}').next().is_some_and(|names| names.split(", ").any(|n| n == "files"));
         ["fs::", "File::", "base::files"].iter().any(|word| code.match_indices(word).any(|(at, _)| starts(at)))
+            || code.split("base::{").skip(1).any(grouped)
     };
     let sources = sources();
     let ours = |s: &&Source| ["agent/", "cli/", "documents/", "policy/"].iter().any(|room| s.path.starts_with(room));

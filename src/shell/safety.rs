@@ -15,6 +15,7 @@ mod given;
 mod indices;
 mod keeps;
 mod processes;
+mod said;
 mod secrets;
 mod startup;
 
@@ -105,7 +106,7 @@ fn judged_in(script: &Script, around: Option<&Surroundings<'_>>) -> Risk {
     reasons.extend(secrets::reasons(script));
     reasons.extend(indices::reasons(script));
     reasons.extend(database::reasons(script));
-    reasons.extend(code::reasons(script));
+    reasons.extend(code::reasons(script, &all));
     reasons.extend(endless::reasons(script, &all));
     reasons.extend(behind::reasons(script, &all));
     reasons.extend(processes::reasons(script));

@@ -161,6 +161,7 @@ const DELETES: &[&str] = &["unlink", "unlinkSync", "rmdir", "rmdirSync", "remove
 const DELETES_OF: &[(&str, &[&str])] = &[
     ("os", &["remove", "unlink", "rmdir"]),
     ("File", &["delete", "unlink"]),
+    ("file", &["remove", "unlink"]),
     ("fs", &["rm", "rmSync", "unlink"]),
     ("FileUtils", &["rm", "rm_f"]),
     ("Dir", &["delete", "rmdir"]),
@@ -200,6 +201,7 @@ pub(crate) fn deeds(text: &str) -> Vec<Deed> {
             table.iter().any(|(owner, names)| *owner == part && names.contains(&own.as_str()))
         };
         let called = || matches!(tokens.get(at + 1), Some(Token::Mark('(') | Token::Text(_)) | Some(Token::Name(_)));
+        let counted = || matches!(tokens.get(at + 1), Some(Token::Mark('-') | Token::Number(_)));
         // `/x/.exec(y)` and `re.compile` belong to patterns, `res.fetch` to what was fetched
         let bare = name.starts_with('.') && own == "exec" && !text.contains("child_process");
         let method = bare || name.starts_with("re.") || name.contains(".compile");
@@ -226,7 +228,7 @@ pub(crate) fn deeds(text: &str) -> Vec<Deed> {
         } else if matches!(own.as_str(), "chmod" | "chown" | "lchown" | "chmodSync" | "chmod_R" | "chown_R") && called()
         {
             found.extend(path().map(Deed::Mode));
-        } else if own == "kill" && called() {
+        } else if matches!(own.as_str(), "kill" | "posix_kill") && (called() || counted()) {
             found.extend(number_at(&tokens, at + 1).map(Deed::Kill));
         } else if matches!(
             own.as_str(),
@@ -373,13 +375,16 @@ fn command_at(tokens: &[Token], at: usize) -> Option<String> {
 fn path_at(tokens: &[Token], at: usize) -> Option<String> {
     for token in tokens.iter().skip(at).take(6) {
         match token {
+            // Perl's `open F, ">", "/x"`: the mode, and the name of the handle
+            Token::Text(mode) if matches!(mode.as_str(), ">" | ">>" | "<" | "+<" | "+>") => {}
             Token::Text(text) => return Some(text.clone()),
             Token::Mark('(' | ',') | Token::Number(_) => {}
             Token::Name(name)
-                if matches!(
-                    name.as_str(),
-                    "glob" | "Path" | "pathlib.Path" | "glob.glob" | "Dir.glob" | "os.path.expanduser"
-                ) => {}
+                if name.chars().all(|c| c.is_ascii_uppercase())
+                    || matches!(
+                        name.as_str(),
+                        "glob" | "Path" | "pathlib.Path" | "glob.glob" | "Dir.glob" | "os.path.expanduser"
+                    ) => {}
             _ => return None,
         }
     }

@@ -6,6 +6,7 @@ pub(super) mod code;
 pub(super) mod pure;
 mod sed;
 pub(super) mod sql;
+pub(super) mod texts;
 
 /// What a program in an argument does besides reading and printing.
 #[derive(Debug, Clone, PartialEq, Eq)]

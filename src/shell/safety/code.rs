@@ -1,14 +1,14 @@
 //! Judges programs of Python, Perl, Ruby, PHP, JavaScript and Lua that stand in an argument or on standard input.
 
 use super::secrets::is_secret;
-use super::{Level, Reason, given, reason};
-use crate::effects::{Place, place_of};
+use super::{Level, Reason, given, reason, said};
+use crate::effects::{Effect, Kind, Place, place_of};
 use crate::embedded::code::{Deed, deeds};
 use crate::parse::Script;
-use crate::unwrap::{is_code, is_interpreter};
+use crate::unwrap::{is_code, is_interpreter, is_shell};
 use std::ops::Range;
 
-pub(super) fn reasons(script: &Script) -> Vec<Reason> {
+pub(super) fn reasons(script: &Script, all: &[Effect]) -> Vec<Reason> {
     let mut found = Vec::new();
     for (index, command) in script.commands.iter().enumerate() {
         if let Some("awk" | "gawk" | "mawk" | "nawk") = command.name() {
@@ -16,13 +16,38 @@ pub(super) fn reasons(script: &Script) -> Vec<Reason> {
             let reaches =
                 command.args().iter().find(|w| w.text.contains("/inet/tcp/") || w.text.contains("/inet/udp/"));
             found.extend(reaches.and_then(|w| of_deed(&Deed::RunsNetwork, &w.raw, &w.span)));
+            for word in command.args().iter().filter(|w| w.text.contains('{')) {
+                if ["system(", "| \"", "getline"].iter().any(|sign| word.text.contains(sign)) {
+                    found.extend(said::reasons(&word.text, &word.raw, &word.span));
+                }
+                if fills(&word.text) {
+                    found.extend(of_deed(&Deed::Fills, &word.raw, &word.span));
+                }
+            }
         }
+        let runs = |e: &Effect| e.command == Some(index) && matches!(e.kind, Kind::Run | Kind::Unknown);
         if !command.name().is_some_and(is_interpreter) {
+            // a language that is not looked into: `emacs --eval`, `deno eval`, `R -e`
+            for (at, word) in command.words.iter().enumerate().skip(2) {
+                let evaluated = is_code(&command.words, at) || command.words[at - 1].text == "eval";
+                if evaluated && !command.name().is_some_and(is_shell) && all.iter().any(runs) {
+                    found.extend(said::reasons(&word.text, &word.raw, &word.span));
+                }
+            }
             continue;
         }
         let Some(first) = command.words.first() else { continue };
+        // what only computes may print whatever it likes
+        let computes = all.iter().any(|e| e.command == Some(index) && e.kind == Kind::Compute);
         for (at, word) in command.words.iter().enumerate().skip(1) {
             if is_code(&command.words, at) {
+                if !computes {
+                    found.extend(said::reasons(&word.text, &word.raw, &word.span));
+                    if let Some(read) = command.args().iter().find(|w| is_secret(&w.text) && said::reaches(&word.text))
+                    {
+                        found.extend(of_deed(&Deed::Sends(read.text.clone()), &word.raw, &word.span));
+                    }
+                }
                 found.extend(deeds(&word.text).into_iter().filter_map(|deed| of_deed(&deed, &word.raw, &word.span)));
             }
         }
@@ -31,6 +56,7 @@ pub(super) fn reasons(script: &Script) -> Vec<Reason> {
             && !command.words.iter().enumerate().any(|(at, _)| is_code(&command.words, at))
         {
             for text in given(script, index) {
+                found.extend(said::reasons(&text, &first.raw, &first.span));
                 for deed in deeds(&text) {
                     if let Deed::Run(Some(line)) = &deed {
                         let inner = super::assess(&crate::parse(line, crate::Dialect::Sh));
@@ -42,6 +68,12 @@ pub(super) fn reasons(script: &Script) -> Vec<Reason> {
         }
     }
     found
+}
+
+/// True for a program of awk that prints into a file without end.
+fn fills(code: &str) -> bool {
+    let squeezed: String = code.chars().filter(|c| !c.is_whitespace()).collect();
+    ["while(1)", "for(;;)", "while(true)"].iter().any(|form| squeezed.contains(form)) && squeezed.contains(">\"")
 }
 
 fn of_deed(deed: &Deed, token: &str, span: &Range<usize>) -> Option<Reason> {

@@ -1,13 +1,21 @@
 //! Data that is lost in a database: tables that are dropped, rows that are all deleted, stores that are emptied.
 
-use super::{Level, Reason, reason};
+use super::{Level, Reason, assess, reason};
+use crate::Dialect;
 use crate::effects::database::deeds;
 use crate::embedded::sql::Deed;
-use crate::parse::Script;
+use crate::parse::{Script, parse};
 
 pub(super) fn reasons(script: &Script) -> Vec<Reason> {
     let mut found = Vec::new();
     for (index, command) in script.commands.iter().enumerate() {
+        let client = matches!(command.name(), Some("sqlite3" | "sqlite" | "duckdb" | "psql" | "mysql" | "mariadb"));
+        for word in if client { command.args() } else { &[] } {
+            for line in word.text.lines().filter_map(to_the_shell) {
+                let inner = assess(&parse(line, Dialect::Sh)).reasons.into_iter();
+                found.extend(inner.map(|r| Reason { span: Some(word.span.clone()), ..r }));
+            }
+        }
         for (deed, at) in deeds(script, index) {
             let Some(word) = command.words.get(at) else { continue };
             if let Deed::Destroys(what) = deed {
@@ -17,4 +25,10 @@ pub(super) fn reasons(script: &Script) -> Vec<Reason> {
         }
     }
     found
+}
+
+/// The command that a line of a client of a database hands to the shell: `.shell ls`, `\\! ls`.
+fn to_the_shell(line: &str) -> Option<&str> {
+    let line = line.trim_start();
+    ["\\!", ".shell ", ".system ", "system "].iter().find_map(|own| line.strip_prefix(own))
 }

@@ -2,7 +2,7 @@
 
 use super::flow::is_joined;
 use super::{Level, Reason, given, reason};
-use crate::effects::sent;
+use crate::effects::{Place, place_of, sent};
 use crate::parse::{How, Invocation, Script};
 
 /// Programs that send what they read, or what they are told.
@@ -221,6 +221,12 @@ fn tells_keys(command: &Invocation) -> bool {
     command.operands().any(named)
 }
 
+/// True for a home folder, or all of them.
+fn is_home(path: &str) -> bool {
+    matches!(place_of(path), Place::Home | Place::Root)
+        || matches!(path.trim_end_matches('/'), "/home" | "/root" | "/Users")
+}
+
 /// True for a pattern by which keys and passwords are searched for.
 fn looks_for_keys(word: &crate::Word) -> bool {
     let lower = word.text.to_ascii_lowercase();
@@ -259,6 +265,11 @@ fn secret_of(command: &Invocation, words: bool) -> Option<String> {
         Some("grep" | "egrep" | "rg" | "ag" | "ack" | "zgrep") if command.args().iter().any(looks_for_keys) => {
             Some("the keys that it finds")
         }
+        Some("curl" | "wget") if says("http://169.254.169.254") || says("http://metadata.google.internal") => {
+            Some("the credentials that this machine has in the cloud")
+        }
+        Some("tcpdump" | "tshark" | "dumpcap") if !says("-r") => Some("what goes over the network here"),
+        Some("tar" | "zip" | "7z") if command.operands().any(|w| is_home(&w.text)) => Some("a whole home folder"),
         Some("history") if command.args().iter().all(|w| w.text.chars().all(|c| c.is_ascii_digit())) => {
             Some("the history of what was typed")
         }

@@ -95,7 +95,7 @@ fn later(text: &str, form: Form, path: &str, token: &str, span: &std::ops::Range
 }
 
 /// The command of a line of a crontab.
-fn scheduled(line: &str) -> Option<&str> {
+pub(super) fn scheduled(line: &str) -> Option<&str> {
     let line = line.trim_start();
     if line.starts_with('#') || line.is_empty() {
         return None;
@@ -110,6 +110,21 @@ fn scheduled(line: &str) -> Option<&str> {
     let (first, behind) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
     let user = matches!(first, "root" | "www-data" | "nobody" | "daemon") && !behind.is_empty();
     Some(if user { behind.trim_start() } else { rest })
+}
+
+/// True for a file that runs by itself, or says who may log in or gain rights.
+pub(super) fn runs_by_itself(path: &str) -> bool {
+    let decides = [
+        "authorized_keys",
+        "/etc/sudoers",
+        "/etc/passwd",
+        "/etc/shadow",
+        "/etc/hosts",
+        "/etc/resolv.conf",
+        "/etc/pam.d",
+        "/etc/ssh/",
+    ];
+    form_of(path).is_some() || decides.iter().any(|own| path.contains(own))
 }
 
 /// The form of that file, if it is one that runs by itself.
