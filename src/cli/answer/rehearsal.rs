@@ -1,4 +1,4 @@
-//! `caro check --rehearse`: what a command would create, change and delete, tried out in a view that is thrown away.
+//! What a command would create, change and delete, tried out in a view that is thrown away.
 
 use super::ask::Place;
 use crate::term::ui::{Role, plural};

@@ -1,8 +1,10 @@
-//! `caro model`: which models there are, and the files of those that are here. `recommend`: which one suits this machine.
+//! `caro model`: which models there are, and the files of those that are here. `recommend`: which one suits this
+//! machine. `adapter`: what is loaded beside one.
 
+mod adapter;
 mod recommend;
 
-use crate::setup::{adapter, download};
+use crate::setup::download;
 use crate::term::ui::Role;
 use crate::{Cx, Exit, Failure, Outcome};
 use caro_model::catalog::Card;
