@@ -72,6 +72,8 @@ struct Suspect {
 struct Unlisted {
     /// First operands with which they only show something.
     reads: Vec<String>,
+    /// Operands behind those with which they do not.
+    changes: Vec<String>,
 }
 
 struct Table {
@@ -82,7 +84,7 @@ struct Table {
     harmless: HashSet<(String, String)>,
     variables: Variables,
     remade: Vec<String>,
-    reads: Vec<String>,
+    unlisted: Unlisted,
 }
 
 fn table() -> &'static Table {
@@ -107,7 +109,7 @@ fn table() -> &'static Table {
             harmless: pairs.collect(),
             variables: file.variables,
             remade: file.remade.names,
-            reads: file.unlisted.reads,
+            unlisted: file.unlisted,
         }
     })
 }
@@ -139,13 +141,15 @@ pub(super) fn only_shows(words: &[Word]) -> bool {
     let table = table();
     let suspect = |option: &str| match option.strip_prefix("--") {
         Some(name) => table.long.iter().any(|l| name.starts_with(l.as_str())) || ["fix", "force"].contains(&name),
-        None => table.short.contains(&option[..option.len().min(2)]),
+        None => table.short.contains(&option.chars().take(2).collect::<String>()),
     };
     let is_option = |w: &&Word| w.text.starts_with('-');
     let plain = words.iter().all(|w| !w.expands);
-    let first = words.iter().find(|w| !is_option(w));
+    let mut operands = words.iter().filter(|w| !is_option(w));
+    let Unlisted { reads, changes } = &table.unlisted;
     plain
-        && first.is_some_and(|w| table.reads.contains(&w.text))
+        && operands.next().is_some_and(|w| reads.contains(&w.text))
+        && !operands.any(|w| changes.contains(&w.text))
         && !words.iter().filter(is_option).any(|w| suspect(&w.text))
 }
 

@@ -29,3 +29,32 @@ fn what_writes_elsewhere_is_not_taken_for_reading() {
     assert!(seen > 2000, "{seen}: the test sees the table");
     assert!(wrong.is_empty(), "{}", wrong.join(", "));
 }
+
+#[test]
+fn a_program_that_is_not_known_shows_something_where_its_words_say_so() {
+    let is_safe = |line: &str| crate::assess(&parse(line, Dialect::Bash)).level == crate::Level::Safe;
+    for line in [
+        "frob list",
+        "frob stats a.vcf",
+        "frob -v status",
+        "frob check config a.yml",
+        "frob show --json x",
+        "frob list -ü",
+    ] {
+        assert!(is_safe(line), "{line}");
+    }
+    for line in [
+        "frob",
+        "frob a.txt",
+        "frob status set x",
+        "frob list rm prod",
+        "frob show --output=f",
+        "frob list -o f",
+        "frob lint --fix",
+        "frob list $X",
+        "./frob list",
+        "frob show $(rm x)",
+    ] {
+        assert!(!is_safe(line), "{line}");
+    }
+}
