@@ -61,7 +61,6 @@ const RUNS: &[&str] = &[
     "passthru",
     "proc_open",
     "pcntl_exec",
-    "execute",
     "check_output",
     "check_call",
     "getoutput",
@@ -74,8 +73,12 @@ const RUNS: &[&str] = &[
     "getRuntime",
 ];
 /// Names that run a program only behind what they belong to.
-const RUNS_OF: &[(&str, &[&str])] =
-    &[("subprocess", &["run", "call"]), ("pty", &["spawn"]), ("asyncio", &["create_subprocess_shell"])];
+const RUNS_OF: &[(&str, &[&str])] = &[
+    ("subprocess", &["run", "call"]),
+    ("pty", &["spawn"]),
+    ("asyncio", &["create_subprocess_shell"]),
+    ("os", &["execute"]),
+];
 /// Names that run text as code of the language.
 const EVALUATES: &[&str] = &[
     "eval",

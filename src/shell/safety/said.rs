@@ -303,6 +303,13 @@ mod tests {
     }
 
     #[test]
+    fn a_statement_of_a_database_is_no_command_of_the_shell() {
+        let commands = |line: &str| crate::parse(line, crate::Dialect::Bash).commands.len();
+        assert_eq!(commands("python3 -c 'db.execute(\"DROP TABLE orders\")'"), 1);
+        assert_eq!(commands("lua -e 'os.execute(\"rm -rf x\")'"), 2);
+    }
+
+    #[test]
     fn so_many_texts_are_looked_at() {
         assert_eq!(told(&"'rm -rf ~' , x; ".repeat(500)).len(), super::MOST);
     }
