@@ -179,7 +179,9 @@ fn of_command(script: &Script, index: usize, command: &Invocation, found: &mut V
     let wraps = script.commands.iter().any(|c| c.inside.is_some_and(|i| i.command == index && i.how == How::Wrapped));
     for kind in program.does(&read) {
         let kind = match kind {
-            Kind::Run if program.only_computes(command, &read) => Kind::Compute,
+            Kind::Run if program.only_computes(command, &read) || program.computes_what_it_reads(script, index) => {
+                Kind::Compute
+            }
             Kind::Build if !project::is_own(script, index) => Kind::Run,
             kind => kind,
         };

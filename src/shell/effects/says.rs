@@ -4,8 +4,9 @@ use super::kind::Kind;
 use super::reading::Reading;
 use super::row::{Opt, Program};
 use crate::embedded::pure::{self, Tongue};
-use crate::parse::Invocation;
+use crate::parse::{Invocation, Redirect, Script};
 use crate::pattern::Whole;
+use crate::safety::given;
 use crate::unwrap::is_code;
 
 impl Opt {
@@ -88,6 +89,27 @@ impl Program {
             && !read.has("-i")
             && others.all(plain)
             && code.iter().all(|at| words[*at].value.as_deref().is_some_and(|text| pure::is_pure(text, tongue)))
+    }
+
+    /// The same of code that it reads: a here-document or a text that is there in full, or what one `echo` prints into its pipe.
+    pub fn computes_what_it_reads(&self, script: &Script, index: usize) -> bool {
+        let Some(tongue) = self.computes else { return false };
+        let command = &script.commands[index];
+        let feeders: Vec<&Invocation> = script.commands.iter().filter(|c| c.feeds.contains(&index)).collect();
+        let redirected: Vec<&Redirect> = command.redirects.iter().filter(|r| r.operator.starts_with('<')).collect();
+        let is_known = match (redirected.as_slice(), feeders.as_slice()) {
+            ([one], []) => one.body.as_ref().unwrap_or(&one.target).value.is_some(),
+            // what `echo` makes of other backslashes depends on the shell
+            ([], [one]) => {
+                matches!(one.name(), Some("echo" | "print"))
+                    && one.args().iter().all(|w| w.value.as_deref().is_some_and(|text| !text.contains('\\')))
+            }
+            _ => false,
+        };
+        is_known
+            && command.assignments.is_empty()
+            && command.args().iter().all(|w| w.text == "-")
+            && matches!(given(script, index).as_slice(), [text] if pure::is_pure(text, tongue))
     }
 
     /// The effects of its verb: two words where the table has them, else one.

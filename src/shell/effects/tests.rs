@@ -31,6 +31,35 @@ fn what_writes_elsewhere_is_not_taken_for_reading() {
 }
 
 #[test]
+fn code_on_standard_input_only_computes_where_all_of_it_is_there() {
+    let is_safe = |line: &str| crate::assess(&parse(line, Dialect::Bash)).level == crate::Level::Safe;
+    for line in [
+        "python3 - <<< 'print(2**8)'",
+        "python3 <<'X'\nimport math\nprint(math.factorial(20))\nX",
+        "echo 'console.log(7 * 6)' | node",
+        "perl <<< 'print join(\"-\", 1..5)'",
+    ] {
+        assert!(is_safe(line), "{line}");
+    }
+    for line in [
+        "python3 <<< \"$CODE\"",
+        "echo \"print($X)\" | python3",
+        "{ echo 'print(1)'; cat x.py; } | python3",
+        "cat x.py | python3",
+        "echo 'print(1)' | cat - x.py | python3",
+        "echo 'print(1)' | python3 x.py",
+        "python3 <<< 'print(1)' < x.py",
+        "echo 'print(1)' | python3 <<< 'import os; os.remove(\"x\")'",
+        "echo 'import os; os.remove(\"x\")' | python3",
+        "echo -e 'print(1)\\x0aimport os' | python3",
+        "PYTHONSTARTUP=x.py python3 -i <<< 'print(1)'",
+        "python3 <<X\nprint($(cat x))\nX",
+    ] {
+        assert!(!is_safe(line), "{line}");
+    }
+}
+
+#[test]
 fn a_program_that_is_not_known_shows_something_where_its_words_say_so() {
     let is_safe = |line: &str| crate::assess(&parse(line, Dialect::Bash)).level == crate::Level::Safe;
     for line in [

@@ -56,7 +56,9 @@ pub(super) fn reasons(script: &Script, all: &[Effect]) -> Vec<Reason> {
             && !command.words.iter().enumerate().any(|(at, _)| is_code(&command.words, at))
         {
             for text in given(script, index) {
-                found.extend(said::reasons(&text, &first.raw, &first.span));
+                if !computes {
+                    found.extend(said::reasons(&text, &first.raw, &first.span));
+                }
                 for deed in deeds(&text) {
                     if let Deed::Run(Some(line)) = &deed {
                         let inner = super::assess(&crate::parse(line, crate::Dialect::Sh));
