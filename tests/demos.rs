@@ -366,6 +366,7 @@ fn demos_do_the_right_thing_on_this_machine() {
 }
 
 #[test]
+#[ignore = "a minute: benches/full.sh runs it, and tests/targets.rs a sample for macOS"]
 fn demos_do_the_right_thing_on_macos() {
     let Some(right) = answered(System::Macos) else { return };
     assert!(right >= REACHED_MACOS, "only {right} of {} demos did the right thing", DEMOS.len());
