@@ -1,6 +1,7 @@
 //! What programs are served with, over HTTP or over a pipe: requests, checks, explanations and manuals as the verbs give them.
 //!
-//! - [`commands`]: those four. [`stdio`]: a server of tools on standard input and output.
+//! - [`commands`]: those four. [`stdio`]: a server of tools on standard input and output. Here: the threads of either, and the
+//!   signals that end it.
 
 pub mod commands;
 pub mod stdio;
