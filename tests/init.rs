@@ -66,6 +66,12 @@ impl Shell {
             _ => format!("PATH={}:$PATH", bin.display()),
         };
         std::fs::write(&rc, format!("{path}\n{}\n{more}\n{load}\n", self.prompt)).unwrap();
+        if self.name == "fish" {
+            // where there is none, it reads every manual page of the machine beside the test, for minutes
+            for folder in ["home/.local/share/fish", "home/.cache/fish"] {
+                std::fs::create_dir_all(machine.path(folder).join("generated_completions")).unwrap();
+            }
+        }
         let terminal = Terminal::start_program(self.name, machine, rules, self.args);
         terminal.shows("here>");
         terminal
