@@ -225,7 +225,6 @@ fn of_effect(script: &Script, all: &[Effect], effect: &Effect) -> Option<Reason>
             // nobody looks for it among the words of another command
             let level = match effect.recursive && effect.command.is_some_and(hidden) && place != Place::Temporary {
                 true => Danger,
-                false if effect.narrowed && keeps::found_names(script, effect).into_iter().any(is_history) => Danger,
                 false => deletion(effect, place),
             };
             let what = match place {

@@ -266,8 +266,6 @@ const WRAPPERS: &[Wrapper] = &[
             "deno",
             "bun",
             "tclsh",
-            "Rscript",
-            "julia",
         ],
         Form::Code,
         "",

@@ -87,6 +87,18 @@ struct Table {
     unlisted: Unlisted,
 }
 
+impl Table {
+    /// True for an option that is written like one that writes, runs or kills in some program.
+    fn is_suspect(&self, option: &str) -> bool {
+        match option.strip_prefix("--") {
+            Some(name) => {
+                self.long.iter().any(|l| name.starts_with(l.as_str()) || name.len() > 2 && l.starts_with(name))
+            }
+            None => self.short.contains(option),
+        }
+    }
+}
+
 fn table() -> &'static Table {
     static TABLE: OnceLock<Table> = OnceLock::new();
     TABLE.get_or_init(|| {
@@ -139,9 +151,9 @@ pub(super) fn program(key: &str, dialect: Dialect) -> Option<&'static Program> {
 /// True for the words of a program that is not known and only shows something: its first operand says so, and no option writes.
 pub(super) fn only_shows(words: &[Word]) -> bool {
     let table = table();
-    let suspect = |option: &str| match option.strip_prefix("--") {
-        Some(name) => table.long.iter().any(|l| name.starts_with(l.as_str())) || ["fix", "force"].contains(&name),
-        None => table.short.contains(&option.chars().take(2).collect::<String>()),
+    let suspect = |option: &str| match option.starts_with("--") {
+        true => table.is_suspect(option) || ["--fix", "--force"].contains(&option),
+        false => table.is_suspect(&option.chars().take(2).collect::<String>()),
     };
     let is_option = |w: &&Word| w.text.starts_with('-');
     let plain = words.iter().all(|w| !w.expands);
@@ -181,20 +193,8 @@ pub(super) fn suspect<'r>(key: &str, program: &Program, read: &'r Reading<'_>) -
     }
     let table = table();
     let harmless = |option: &str| table.harmless.contains(&(option.to_owned(), key.to_owned()));
-    let suspicious = |option: &str| {
-        if program.knows(option) {
-            return false;
-        }
-        match option.strip_prefix("--") {
-            Some(name) => {
-                let stem =
-                    table.long.iter().any(|l| name.starts_with(l.as_str()) || name.len() > 2 && l.starts_with(name));
-                stem && !harmless(option)
-            }
-            None => table.short.contains(option) && !harmless(option),
-        }
-    };
-    read.options.iter().map(|(name, _)| name.as_str()).find(|name| suspicious(name))
+    let suspicious = |option: &&str| !program.knows(option) && table.is_suspect(option) && !harmless(option);
+    read.options.iter().map(|(name, _)| name.as_str()).find(suspicious)
 }
 
 /// The names of the programs that only read as far as the table says.

@@ -164,7 +164,6 @@ const DELETES: &[&str] = &["unlink", "unlinkSync", "rmdir", "rmdirSync", "remove
 const DELETES_OF: &[(&str, &[&str])] = &[
     ("os", &["remove", "unlink", "rmdir"]),
     ("File", &["delete", "unlink"]),
-    ("file", &["remove", "unlink"]),
     ("fs", &["rm", "rmSync", "unlink"]),
     ("FileUtils", &["rm", "rm_f"]),
     ("Dir", &["delete", "rmdir"]),
@@ -204,7 +203,6 @@ pub(crate) fn deeds(text: &str) -> Vec<Deed> {
             table.iter().any(|(owner, names)| *owner == part && names.contains(&own.as_str()))
         };
         let called = || matches!(tokens.get(at + 1), Some(Token::Mark('(') | Token::Text(_)) | Some(Token::Name(_)));
-        let counted = || matches!(tokens.get(at + 1), Some(Token::Mark('-') | Token::Number(_)));
         // `/x/.exec(y)` and `re.compile` belong to patterns, `res.fetch` to what was fetched
         let bare = name.starts_with('.') && own == "exec" && !text.contains("child_process");
         let method = bare || name.starts_with("re.") || name.contains(".compile");
@@ -224,14 +222,14 @@ pub(crate) fn deeds(text: &str) -> Vec<Deed> {
         let path = || path_at(&tokens, at + 1);
         if DELETES_ALL.contains(&own.as_str()) && called() {
             found.push(Deed::Delete(path(), true));
-        } else if (DELETES.contains(&own.as_str()) || of(DELETES_OF)) && (called() || stands_alone(&tokens, at)) {
-            let all = own.starts_with("rm") || own == "unlink" && any(&["recursive"]);
-            let deep = all && any(&["recursive"]) || any(WALKS) && !is_choosy(&tokens);
+        } else if (DELETES.contains(&own.as_str()) || of(DELETES_OF)) && called() {
+            let recursive = own.starts_with("rm") && any(&["recursive"]);
+            let deep = recursive || any(WALKS) && !is_choosy(&tokens);
             found.push(Deed::Delete(path(), deep));
         } else if matches!(own.as_str(), "chmod" | "chown" | "lchown" | "chmodSync" | "chmod_R" | "chown_R") && called()
         {
             found.extend(path().map(Deed::Mode));
-        } else if matches!(own.as_str(), "kill" | "posix_kill") && (called() || counted()) {
+        } else if own == "kill" && called() {
             found.extend(number_at(&tokens, at + 1).map(Deed::Kill));
         } else if matches!(
             own.as_str(),
@@ -305,11 +303,6 @@ pub(crate) fn deeds(text: &str) -> Vec<Deed> {
     found
 }
 
-/// True for a name without anything behind it in its statement: Perl's `unlink` takes what the loop is at.
-fn stands_alone(tokens: &[Token], at: usize) -> bool {
-    matches!(tokens.get(at + 1), None | Some(Token::Mark('}' | ';')))
-}
-
 /// True if the program looks at the ends of names: it takes some files, and leaves the others.
 fn is_choosy(tokens: &[Token]) -> bool {
     let ends = |text: &str| {
@@ -322,6 +315,11 @@ fn is_choosy(tokens: &[Token]) -> bool {
 /// True if `exec` and `compile` are only there as methods of patterns.
 fn is_pattern_only(tokens: &[Token]) -> bool {
     !tokens.iter().any(|t| matches!(t, Token::Name(name) if EVALUATES.contains(&name.as_str())))
+}
+
+/// True for a program with a loop whose test is always true.
+pub(crate) fn loops_for_ever(text: &str) -> bool {
+    is_endless(text, &tokens(text))
 }
 
 /// A loop whose test is always true.
@@ -378,16 +376,13 @@ fn command_at(tokens: &[Token], at: usize) -> Option<String> {
 fn path_at(tokens: &[Token], at: usize) -> Option<String> {
     for token in tokens.iter().skip(at).take(6) {
         match token {
-            // Perl's `open F, ">", "/x"`: the mode, and the name of the handle
-            Token::Text(mode) if matches!(mode.as_str(), ">" | ">>" | "<" | "+<" | "+>") => {}
             Token::Text(text) => return Some(text.clone()),
             Token::Mark('(' | ',') | Token::Number(_) => {}
             Token::Name(name)
-                if name.chars().all(|c| c.is_ascii_uppercase())
-                    || matches!(
-                        name.as_str(),
-                        "glob" | "Path" | "pathlib.Path" | "glob.glob" | "Dir.glob" | "os.path.expanduser"
-                    ) => {}
+                if matches!(
+                    name.as_str(),
+                    "glob" | "Path" | "pathlib.Path" | "glob.glob" | "Dir.glob" | "os.path.expanduser"
+                ) => {}
             _ => return None,
         }
     }

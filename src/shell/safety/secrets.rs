@@ -227,14 +227,6 @@ fn is_home(path: &str) -> bool {
         || matches!(path.trim_end_matches('/'), "/home" | "/root" | "/Users")
 }
 
-/// True for a pattern by which keys and passwords are searched for.
-fn looks_for_keys(word: &crate::Word) -> bool {
-    let lower = word.text.to_ascii_lowercase();
-    ["akia", "private key", "password", "passwd", "secret", "api_key", "apikey", "api-key", "token"]
-        .iter()
-        .any(|part| lower.contains(part))
-}
-
 /// The secret that a command reads: from a redirection, and from its words if those are files; what it prints itself.
 fn secret_of(command: &Invocation, words: bool) -> Option<String> {
     let read = command.redirects.iter().filter(|r| r.operator.ends_with('<') && !r.operator.contains("<<"));
@@ -261,9 +253,6 @@ fn secret_of(command: &Invocation, words: bool) -> Option<String> {
         Some("pg_dump" | "pg_dumpall" | "mysqldump" | "mongodump" | "mongoexport") => Some("a dump of a database"),
         Some("find" | "fd" | "locate") if command.args().iter().any(|w| KEY_FILES.contains(&w.text.as_str())) => {
             Some("files of keys")
-        }
-        Some("grep" | "egrep" | "rg" | "ag" | "ack" | "zgrep") if command.args().iter().any(looks_for_keys) => {
-            Some("the keys that it finds")
         }
         Some("curl" | "wget") if says("http://169.254.169.254") || says("http://metadata.google.internal") => {
             Some("the credentials that this machine has in the cloud")
