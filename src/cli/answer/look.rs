@@ -32,7 +32,7 @@ pub struct Report {
     /// Findings and reasons beyond those.
     #[serde(skip_serializing_if = "given::is_zero")]
     pub unlisted: usize,
-    /// What it changes, where it was tried out.
+    /// The changes that a rehearsal of it showed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rehearsal: Option<rehearsal::Shown>,
 }

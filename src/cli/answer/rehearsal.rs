@@ -1,4 +1,4 @@
-//! What a command would create, change and delete, tried out in a view that is thrown away.
+//! A command is tried out in a view that is thrown away, to see what it would create, change and delete.
 
 use super::ask::Place;
 use crate::term::ui::{Role, plural};

@@ -94,7 +94,7 @@ pub fn user_file(cx: &Cx) -> Option<PathBuf> {
     cx.dirs.config_file.as_ref().map(|file| file.with_file_name("mcp.json"))
 }
 
-/// What the person has agreed to, as it is recorded.
+/// The record of the servers that the person has agreed to.
 pub fn record(cx: &Cx) -> Option<Trust> {
     cx.dirs.data.as_ref().map(|data| Trust::new(data.join("trusted-mcp.json")))
 }

@@ -1,4 +1,4 @@
-//! What programs are served with, over HTTP or over a pipe: requests, checks, explanations and manuals as the verbs give them.
+//! Requests, checks, explanations and manuals as the verbs give them, for other programs: over HTTP or over a pipe.
 //!
 //! - [`commands`]: those four. [`stdio`]: a server of tools on standard input and output. Here: the threads of either, and the
 //!   signals that end it.

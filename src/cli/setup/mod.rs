@@ -1,4 +1,4 @@
-//! What holds on this machine and for this person: settings, folders, stores, and the recipe wired out of them.
+//! Settings, stores and the recipe of this machine and this person.
 //!
 //! - [`config`]: the settings that there are; [`layers`]: where their values come from; [`settings`]: those in their types,
 //!   [`names`], [`fitting`], [`remembered`]: what they choose from; [`change`]: changes to their files.

@@ -5,7 +5,7 @@ use caro_agent::chat::{Limit, Originals, Remember};
 /// Reads `budget`, `window:N` or `tokens:N`, with `:summary` and `:delete` behind it or not.
 ///
 /// # Errors
-/// What it must be.
+/// The forms that it may have.
 pub fn read(text: &str) -> Result<Remember, String> {
     let mut how = Remember::ROOM;
     let mut limit = text;

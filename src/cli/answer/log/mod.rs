@@ -1,4 +1,4 @@
-//! What was asked for, where that is kept.
+//! The requests that were made, where they are kept.
 //!
 //! - [`mod@file`]: the file. [`last`]: the last answer of a terminal, in a file of the same form. What was typed into `caro chat` is
 //!   [`history`](crate::term::history)'s matter.

@@ -1,4 +1,4 @@
-//! What a command is going to delete, move or change is kept before it runs.
+//! Keeps files before a command deletes, moves or changes them.
 //!
 //! `net`: what happens around a run of `-x`. `keeper`: the same for the agent's shell. `preview`: how what it would change is shown.
 //! Where nothing can be put back, `elsewhere` stands in their place.
