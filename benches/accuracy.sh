@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The development tasks, executed and scored: benches/accuracy.sh EVAL_DIR OUT_DIR [FLAGS ...]
+# Runs and scores the development tasks: benches/accuracy.sh EVAL_DIR OUT_DIR [FLAGS ...]
 # EVAL_DIR holds ask.py, score.py and compare.py; each FLAGS is one string of caro flags (default: "" and "--refine never").
-# Linux, root; `setup/build_base.sh` of EVAL_DIR must have run.
+# Needs Linux and root; `setup/build_base.sh` of EVAL_DIR must have run before.
 set -euo pipefail
 eval_dir=$1 out=$2
 shift 2

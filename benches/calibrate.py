@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""How well confidence predicts success, and what else would: calibrate.py REPORT.json | PREDICTIONS RESULTS TASKS ...
+"""Measures how well confidence predicts success: calibrate.py REPORT.json | PREDICTIONS RESULTS TASKS ...
 
-REPORT.json is what `caro eval --json` printed; the three others are those of the development tasks (ask.py, score.py, dev.jsonl).
-For each source and for all of them: the expected calibration error (ten bins of equal width), what chance alone gives on average
-to so many answers whose confidence is exactly right, how often it gives no less than what was found, and the area under the
-ROC curve. Then a logistic regression logit(p') = a + b logit(p) + c ln(words of the request), and what it would give, each source
-predicted by a fit of the others. Of answers with `--candidates 1` it is the confidence of the model's own answer; where p has
-the words in it already, b is near 1 and c near 0.
+REPORT.json is the output of `caro eval --json`; the three other files are those of the development tasks (ask.py,
+score.py, dev.jsonl). Prints for each source and for all together: the expected calibration error (ECE, ten bins of
+equal width), the mean ECE of as many simulated answers whose confidence is exactly right, the share of simulations
+whose ECE is at least the measured one, and the area under the ROC curve. Then a logistic regression logit(p') = a + b
+logit(p) + c ln(words of the request), and its errors, each source predicted by a fit of the others. With
+`--candidates 1` p is the confidence of the model's own answer. If p takes the number of words into account already, b
+is near 1 and c near 0.
 """
 import json, math, random, sys
 
@@ -28,7 +29,7 @@ def ece(pairs):
 
 
 def of_chance(pairs, draws=2000):
-    """The mean error of answers that are right exactly as often as they say, and the share of draws with no less than these have."""
+    """Returns the mean ECE of simulated answers of exactly right confidence, and the share with no less than these."""
     dice = random.Random(1)
     errors = [ece([(p, dice.random() < p) for p, _ in pairs]) for _ in range(draws)]
     found = ece(pairs)
@@ -42,7 +43,7 @@ def auroc(pairs):
 
 
 def solve(matrix, right):
-    """Gauss-Jordan with pivots."""
+    """Solves a linear system by Gauss-Jordan elimination with pivots."""
     n = len(right)
     rows = [list(row) + [r] for row, r in zip(matrix, right)]
     for i in range(n):
@@ -61,7 +62,7 @@ def features(answer):
 
 
 def fit(answers):
-    """Newton's method; a little ridge keeps a separable sample from running away."""
+    """Fits by Newton's method; a small ridge penalty keeps the weights of a separable sample finite."""
     weights = [0.0, 1.0, 0.0]
     for _ in range(50):
         gradient = [1e-3 * w for w in weights]
@@ -86,7 +87,7 @@ def told(answers):
 
 
 def read(files):
-    """The answers of each source: (confidence, words of the request, was it right)."""
+    """Reads the answers of each source: (confidence, words of the request, whether it was right)."""
     sources = {}
     while files:
         if files[0].endswith(".json"):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws a record of peer.py, and one of engine.py beside it, as bars: benches/chart.py PEER.json [ENGINE.json] > chart.svg"""
+"""Draws records of peer.py and engine.py as bars: benches/chart.py PEER.json [ENGINE.json] > chart.svg"""
 import html, json, sys
 
 WIDTH, LEFT, BAR, GAP, HEAD = 760, 250, 20, 6, 34
@@ -7,7 +7,7 @@ COLOURS = {"caro": "#2a7f62", "llama.cpp": "#a9b4c0"}
 
 
 def groups(peer, engine):
-    """Title, unit, whether less is better, and the two values."""
+    """Yields title, unit, true if less is better, and the two values."""
     yield "cold: a fresh process", "s", True, peer["cold_p50_s"]
     yield "warm: kept ready, median", "s", True, peer["warm_p50_s"]
     yield "most memory", "GB", True, {who: b / 1e9 for who, b in peer["peak_bytes_warm"].items()}

@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# Builds caro for NVIDIA cards where no toolkit and no driver is installed: benches/cuda.sh [COMPUTE_CAP] [WORK_DIR]
-# The toolkit comes as Python wheels. COMPUTE_CAP is the card's, without the dot (default 90: H100, H200).
-# The binary needs libcuda (the driver's), libcudart, libcublas and libcurand where it runs; the last lines say how to run it.
-# State: built caro with candle-core 0.11.1 on 2026-11-23 on a machine without a card (records/2026-11-23-audits.md); what it built has never
-# computed anything.
+# Builds caro for NVIDIA GPUs on a machine without toolkit and driver: benches/cuda.sh [COMPUTE_CAP] [WORK_DIR]
+# The toolkit is installed as Python wheels. COMPUTE_CAP is the GPU's compute capability without the dot (default 90:
+# H100, H200).
+# The binary needs libcuda (of the driver), libcudart, libcublas and libcurand to run; the last lines of output say how
+# to run it.
+# State: built caro with candle-core 0.11.1 on 2026-11-23 on a machine without a GPU (records/2026-11-23-audits.md); the
+# binary has never run on a GPU.
 set -euo pipefail
 cap=${1:-90}
 work=$(realpath -m "${2:-target/cuda-toolkit}")
@@ -18,15 +20,14 @@ mkdir -p "$work"
 cuda=$(echo "$work"/venv/lib/python3*/site-packages/nvidia/cu13)
 [ -x "$cuda/bin/nvcc" ] || { echo "error: there is no nvcc in $cuda" >&2; exit 1; }
 
-# 2. What a linker expects of an installed one: lib64, and names without versions.
+# 2. The names that a linker expects: lib64, and libraries without versions.
 ln -sfn lib "$cuda/lib64"
 for versioned in "$cuda"/lib/*.so.*; do
   plain=${versioned%%.so.*}.so
   [ -e "$plain" ] || ln -s "$(basename "$versioned")" "$plain"
 done
 
-# 3. Where no driver is installed: a library with its name that has all of its functions and none of their bodies.
-#    They are those that the crate `cudarc` declares.
+# 3. Without a driver: a stub of its library, with all functions that the crate `cudarc` declares.
 stub=$work/stub
 if ! ldconfig -p | grep -q 'libcuda\.so\.1'; then
   mkdir -p "$stub"
@@ -39,7 +40,7 @@ if ! ldconfig -p | grep -q 'libcuda\.so\.1'; then
   ln -sf libcuda.so.1 "$stub/libcuda.so"
 fi
 
-# 4. The build, beside the usual one.
+# 4. The build, in a target folder of its own.
 export CUDA_HOME=$cuda CUDA_PATH=$cuda CUDA_ROOT=$cuda CUDA_COMPUTE_CAP=$cap PATH=$cuda/bin:$PATH
 export LIBRARY_PATH=$stub:$cuda/lib${LIBRARY_PATH:+:$LIBRARY_PATH}
 RUSTFLAGS="-L native=$cuda/lib -L native=$stub ${RUSTFLAGS:-}" \

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Wears a server out, on a model whose answers are known: endure.py CARO [--seconds 60] [--requests 10000]
+"""Loads a server for a long time, on a model with known answers: endure.py CARO [--seconds 60] [--requests 10000]
 
-Starts `CARO serve` with a scripted model and a data folder of its own, then tells of
-  crowd    100 clients for so many seconds, half of them at /v1/command and half at streams of /v1/chat/completions: answers, and how many
-           of them were lost (no answer), mixed (somebody else's) or turned away (429, 503)
-  slow     40 clients that ask for some 10 MB of stream and never read it, while another one goes on: the slowest of its 10 answers
-  memory   the resident set after each tenth of so many requests, the first tenth aside, which fills caches
-The exit status is 1 where an answer was lost or mixed, or memory grew by more than a tenth.
+Starts `CARO serve` with a scripted model and a data folder of its own, then measures
+  crowd    100 clients for --seconds, half of them at /v1/command and half at streams of /v1/chat/completions: the
+           number of answers, and of those lost (no answer), mixed (another client's answer) or turned away (429, 503)
+  slow     40 clients that request some 10 MB of stream and never read it, while another client works: its slowest of
+           10 answers
+  memory   the resident set after each tenth of --requests, compared with that after the first tenth, which fills
+           caches
+The exit status is 1 if an answer was lost or mixed, or memory grew by more than a tenth.
 """
 import argparse, collections, http.client, json, os, signal, socket, subprocess, sys, tempfile, threading, time
 
@@ -51,13 +53,13 @@ class Server:
         return response.status
 
     def resident(self):
-        """MiB."""
+        """Returns the resident set in MiB."""
         with open(f"/proc/{self.process.pid}/status") as status:
             return next(int(line.split()[1]) for line in status if line.startswith("VmRSS")) / 1024
 
 
 def command(server, connection, word):
-    """The command that is answered, or the status."""
+    """Sends a request; returns the command of the answer, or the HTTP status."""
     connection.request("POST", "/v1/command", json.dumps({"request": f"print the word {word}"}), server.headers())
     response = connection.getresponse()
     body = response.read()
@@ -65,7 +67,7 @@ def command(server, connection, word):
 
 
 def chat(server, connection, word):
-    """The text that is streamed, or the status."""
+    """Sends a chat; returns the streamed text, or the HTTP status."""
     body = {"messages": [{"role": "user", "content": word}], "stream": True}
     connection.request("POST", "/v1/chat/completions", json.dumps(body), server.headers())
     response = connection.getresponse()
@@ -84,7 +86,7 @@ def crowd(server, seconds):
         while time.monotonic() < until:
             try:
                 said = (command if n % 2 else chat)(server, connection, word)
-            except Exception as error:  # counted and told
+            except Exception as error:  # counted and printed
                 connection.close()
                 counted["lost"] += 1
                 counted[repr(error)[:80]] += 1

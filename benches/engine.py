@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""The engines alone, in one run on one file: prompts of 512 and 32 tokens, single tokens, and caro's own answers with guesses.
+"""Compares the engines alone, in one run on one file: prompts of 512 and 32 tokens, single tokens, and drafted answers.
 
 Set-up as for peer.py. Use:
     .peer/bin/python benches/engine.py [--tasks TASKS.jsonl] [--kernels avx2] [--caro target/release/caro] [--out RECORD.json]
 
-Rates are the best of several rounds, in which the two engines take turns. For the answers caro is asked each task (a field
-`prompt` a line; without --tasks the requests of benches/requests.txt) in its own prompt, greedily, one answer each: tokens
-by the time that generating took, guesses and grammar included. llama.cpp then computes the very same tokens behind a
-prompt of the same length, one by one, as it does without a draft.
+Rates are the best of several rounds, in which the two engines take turns. For the answers caro is asked each task (a
+field `prompt` a line; without --tasks the requests of benches/requests.txt) with its own prompt, greedily, for one
+answer: tokens per decode time, including drafts and grammar. llama.cpp then computes the same tokens after a prompt of
+about the same length, one by one, as it does without a draft.
 """
 import argparse, datetime, json, os, platform, statistics, subprocess, sys, time
 
@@ -15,7 +15,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def serve(path, threads):
-    """Child process: for each line of JSON one measurement of llama.cpp."""
+    """Child process: makes one measurement of llama.cpp for each line of JSON."""
     from llama_cpp import Llama
 
     model = Llama(path, n_ctx=2048, n_threads=threads, n_threads_batch=threads, n_batch=512, verbose=False)
@@ -39,7 +39,7 @@ def serve(path, threads):
             cut(0)
             model.eval(prompt(64))
             return seconds([1234] * wish["decode"], True)
-        # The prompt's state stays: what comes behind it is cut off again.
+        # the state of the prompt is reused; only the tokens after it are removed
         if model.n_tokens < wish["behind"]:
             cut(0)
             model.eval(prompt(wish["behind"]))
@@ -53,7 +53,7 @@ def serve(path, threads):
 
 
 def child(argv, env=None):
-    """A process that answers lines with lines."""
+    """Starts a process that answers lines with lines; returns it and a function that asks it."""
     process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ, **(env or {})})
 
     def ask(wish):

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Does a task ask for what stands in documents? Decided by caro's keywords and by embeddings, on `agent/intent.toml`.
+"""Compares keywords and embeddings at deciding whether a task asks for documents, on `agent/intent.toml`.
 
     benches/intent.py [--caro CARO] [--out RECORD.json] [--others]
 
-The keywords are asked through `caro agent --explain`; vectors come from `caro serve` (all-minilm-l6-v2, fetched with
-`caro model pull`). Two ways to decide by nearness, neither with anything to tune: the mean of each kind's examples, and the
-three nearest examples. `--others` takes tasks that were written for something else: the questions of
-`agent/questions.toml`, and the tasks of `agent/tasks.toml` and `agent/fresh2.toml`, which ask for deeds.
+The decision by caro's keywords comes from `caro agent --explain`, vectors from `caro serve` (all-minilm-l6-v2,
+downloaded with `caro model pull`). Embeddings decide in two ways, both without parameters: by the mean of each kind's
+examples, and by the three nearest examples. `--others` uses tasks that were written for another purpose: the questions
+of `agent/questions.toml`, and the tasks of `agent/tasks.toml` and `agent/fresh2.toml`, which ask for actions.
 """
 import argparse
 import json
@@ -35,7 +35,7 @@ def by_keywords(caro, task, folder):
 
 
 class Server:
-    """`caro serve`, while vectors are asked for."""
+    """A running `caro serve` that computes vectors."""
 
     def __init__(self, caro):
         with socket.socket() as free:
@@ -85,7 +85,7 @@ def others():
 
     asks = [one[form] for one in read("questions.toml")["question"] for form in ["ask", "named"]]
     tasks = [one for name in ["tasks.toml", "fresh2.toml"] for one in read(name)["task"]]
-    # of the first file those that were developed with
+    # of the first file only the development tasks
     acts = [one["words"] for one in tasks if one["set"] in ("dev", "fresh2")]
     return {"asks": asks, "acts": acts}
 

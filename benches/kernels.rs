@@ -1,14 +1,15 @@
-//! Speed of the engine's matrix products, tier by tier, on random weights of the shapes of Qwen2.5-Coder 1.5B and 0.5B.
+//! Measures the engine's matrix products, tier by tier, on random weights with the shapes of Qwen2.5-Coder 1.5B and
+//! 0.5B.
 //!
 //! ```text
 //! cargo bench --bench kernels                            # every tier of this CPU, batches 1 4 32 128 512
 //! cargo bench --bench kernels -- tier=amx m=1,32 kind=Q4_K threads=2
-//! cargo bench --bench kernels -- m=1 adapter=Q8_0        # what an adapter of rank 16 adds, its A in that format, its B in F16
+//! cargo bench --bench kernels -- m=1 adapter=Q8_0        # the cost of an adapter of rank 16: A in this format, B in F16
 //! ```
 //!
-//! Each matrix is there so often that all copies together exceed the caches, and is used in turn: weights come from
-//! memory, as in decoding. Beside each figure stands its ratio to a plain loop that reads memory with the same pool, in
-//! the same run, since machines are shared. Times are the lowest tenth of all calls.
+//! Each matrix has so many copies, used in turn, that together they exceed the caches: weights come from memory, as in
+//! decoding. Each figure is printed with its ratio to a plain loop that reads memory with the same pool in the same
+//! run, since machines are shared. Times are the 10th percentile of all calls.
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::expect_used)]
 
 use std::sync::Arc;
@@ -20,10 +21,10 @@ use caro::model::engine::kernels::{Adapted, Kernels, LowRank, Tier, Weight};
 use caro::model::engine::quant::Kind;
 use caro::model::engine::threads::Pool;
 
-/// Weights of all copies of a matrix, in bytes: more than a last-level cache has for one machine.
+/// Bytes of all copies of a matrix together: more than a machine's share of a last-level cache.
 const FOOTPRINT: usize = 256 << 20;
 
-/// What is measured: name, kind, inputs, outputs.
+/// The measured matrices: name, kind, inputs, outputs.
 const SHAPES: [(&str, Kind, usize, usize); 7] = [
     ("ffn gate/up", Kind::Q4K, 1536, 8960),
     ("ffn down", Kind::Q4K, 8960, 1536),
@@ -81,7 +82,7 @@ fn main() {
     }
 }
 
-/// Any bits for the integers; scales keep their upper byte low enough to be ordinary numbers.
+/// Creates random weights. The upper bits of each byte are zero, so that scales are ordinary numbers.
 fn random(kind: Kind, rows: usize, cols: usize, seed: usize) -> Weight {
     let mut state = seed as u64 | 1 << 40;
     let bytes: Vec<u8> = (0..kind.row_bytes(cols) * rows)
@@ -93,18 +94,19 @@ fn random(kind: Kind, rows: usize, cols: usize, seed: usize) -> Weight {
     Weight::new(kind, rows, cols, Bytes::from(bytes)).unwrap()
 }
 
-/// An addition of rank 16.
+/// Creates a random adapter of rank 16.
 fn low_rank(kind: Kind, rows: usize, cols: usize, seed: usize) -> LowRank {
     LowRank::new(random(kind, 16, cols, seed), random(Kind::F16, rows, 16, seed), 1.0).unwrap()
 }
 
-/// The time that a tenth of all calls stay below, in seconds.
+/// The 10th percentile of times in seconds.
 fn lowest_tenth(mut times: Vec<f64>) -> f64 {
     times.sort_by(f64::total_cmp);
     times[times.len() / 10]
 }
 
-/// Seconds of one product with `m` rows of input, alone and with its addition, in turn, for some tenths of a second.
+/// Measures a product with `m` rows of input, alone and with its adapter in turn, for at least 0.3 seconds. Returns
+/// seconds.
 fn time(kernels: &mut Kernels, copies: &[Weight], lows: &[LowRank], m: usize) -> [f64; 2] {
     let (cols, rows) = (copies[0].cols(), copies[0].rows());
     let x: Vec<f32> = (0..m * cols).map(|i| (i * 31 % 1009) as f32 / 504.5 - 1.0).collect();
@@ -114,7 +116,7 @@ fn time(kernels: &mut Kernels, copies: &[Weight], lows: &[LowRank], m: usize) ->
     while times[0].len() < copies.len() || start.elapsed().as_millis() < 300 {
         let number = times[0].len() % copies.len();
         let alone = Adapted { weight: &copies[number], low_rank: None };
-        // The other one reads another copy: this one is in the cache now.
+        // the adapted product reads another copy, because this one is in the cache now
         let number = (number + copies.len() / 2) % copies.len();
         let adapted = Adapted { weight: &copies[number], low_rank: lows.get(number) };
         for (product, times) in [alone, adapted].into_iter().zip(&mut times) {
@@ -122,7 +124,7 @@ fn time(kernels: &mut Kernels, copies: &[Weight], lows: &[LowRank], m: usize) ->
             kernels.matmul_adapted(&[product], &x, m, &mut [&mut out]);
             times.push(call.elapsed().as_secs_f64());
         }
-        // The reference tier takes seconds where others take milliseconds: one call says enough.
+        // the reference tier takes seconds instead of milliseconds: few calls are enough
         if start.elapsed().as_secs() >= 2 {
             break;
         }
@@ -130,7 +132,7 @@ fn time(kernels: &mut Kernels, copies: &[Weight], lows: &[LowRank], m: usize) ->
     times.map(lowest_tenth)
 }
 
-/// Bytes a second of a loop that only reads, in GB/s.
+/// Measures the speed of a loop that only reads memory, in GB/s.
 fn read_speed(pool: &Pool, copies: &[Weight]) -> f64 {
     const REGION: usize = 1 << 20;
     const PART: usize = 32 << 10;
@@ -141,7 +143,7 @@ fn read_speed(pool: &Pool, copies: &[Weight]) -> f64 {
             let call = Instant::now();
             pool.run(REGION / PART, |part, _| {
                 let words = region[part * PART..][..PART].chunks_exact(64);
-                // One word of every cache line: the line is what memory delivers.
+                // one word of every cache line, because memory delivers whole lines
                 let sum = words.fold(0u64, |sum, line| sum ^ u64::from_ne_bytes(*line.first_chunk().unwrap()));
                 sink.fetch_xor(sum, Ordering::Relaxed);
             });

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""How fast `caro knowledge` is: reading in and asking about 10 000 passages, by words and by meaning.
+"""Measures `caro knowledge`: ingesting and querying 10 000 passages, by words and by meaning.
 
     benches/knowledge.py [--caro target/release/caro] [--chunks 10000] [--questions 40] [--home DIR] [--record FILE]
     benches/knowledge.py --memory [--words 1000,10000,40000] [--vectors 300,1000] [--record FILE]
 
-The documents are made up here (seeded): markdown whose sections are as long as passages may be. The library is a new one
-in a temporary folder; the embedding model is the one of this machine (`caro model pull all-minilm-l6-v2`). Each question
-is asked by a process of its own, so that nothing is warm but the page cache; what loading the model took stands apart.
-With --home the library stays there, and a second run asks it without reading in anything again.
+The documents are generated from a seed: Markdown whose sections are as long as passages may be. The library is a new
+one in a temporary folder; the embedding model is that of this machine (`caro model pull all-minilm-l6-v2`). Each
+question is asked by a process of its own, so that only the page cache is warm; the time to load the model is reported
+separately. With --home the library is stored there, and a second run queries it without ingesting again.
 
---memory measures the most memory that one process had at each of some sizes, in passages: reading in, reading in again, a question.
-By words, then with vectors, which takes about a tenth of a second a passage. What the system counts as resident has the mapped files in
-it, so with vectors the 91 MB of the embedding model.
+--memory measures the peak memory of one process at several sizes, in passages: ingesting, ingesting again, a query. By
+words, then with vectors, which takes about a tenth of a second per passage. Resident memory includes mapped files, so
+with vectors the 91 MB of the embedding model.
 """
 import argparse, json, os, random, resource, statistics, subprocess, sys, tempfile, time
 from datetime import date
@@ -20,7 +20,7 @@ SYLLABLES = [a + b for a in "b d f g k l m n p r s t v z".split() for b in "a e 
 
 
 def words(rng, count):
-    """A vocabulary with the frequencies of a language: the n-th word is n times rarer than the first."""
+    """Returns a vocabulary with the frequencies of a language: the n-th word is n times rarer than the first."""
     vocabulary = ["".join(rng.choice(SYLLABLES) for _ in range(rng.randint(1, 4))) for _ in range(8000)]
     common = "the server file of and to in is for with on that log disk user network error time path config".split()
     vocabulary = common + vocabulary
@@ -28,7 +28,7 @@ def words(rng, count):
 
 
 def corpus(folder, chunks, rng):
-    """`chunks` sections of about 1000 bytes, fifty a file."""
+    """Writes `chunks` sections of about 1000 bytes, fifty per file; returns the vocabulary."""
     vocabulary, weights = words(rng, chunks)
     for number in range((chunks + 49) // 50):
         parts = []
@@ -41,7 +41,7 @@ def corpus(folder, chunks, rng):
     return vocabulary
 
 
-# A child begins with what its parent has resident, and that counts as its own. So it is started by as little as can be.
+# The resident memory of its parent counts as a child's own, so the process that starts it is as small as possible.
 LAUNCHER = """
 import posix, sys
 child = posix.posix_spawn(sys.argv[2], sys.argv[2:], posix.environ)
@@ -52,7 +52,7 @@ posix.write(int(sys.argv[1]), b"%d %d %d" % (posix.waitstatus_to_exitcode(status
 
 
 def peak(caro, env, *words):
-    """Runs `caro knowledge` and tells the most megabytes (of 2^20 bytes) it had resident, with what it printed."""
+    """Runs `caro knowledge`; returns its peak resident memory in MB (2^20 bytes), and its output."""
     told, tell = os.pipe()
     command = [sys.executable, "-I", "-S", "-c", LAUNCHER, str(tell), caro, "-q", "knowledge", *words, "--json"]
     text = subprocess.run(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, pass_fds=[tell]).stdout
@@ -67,7 +67,7 @@ def peak(caro, env, *words):
 
 
 def memory(caro, model, sizes):
-    """Peaks by size; `sizes` are pairs of how it is searched and passages."""
+    """Measures peak memory by size; `sizes` are pairs of the mode of search and the number of passages."""
     rows = []
     print("| by | passages | library, MB | peak reading in, MB | again | a question |\n| --- | --- | --- | --- | --- | --- |")
     for how, chunks in sizes:

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Asks caro the lists of benches/lists/ and prints counts, never a line: lists.py CARO [ARGS ...]
 
-held-short.txt holds requests, held-chat.txt what is none, held-macos.txt requests for macOS; written by somebody who saw neither
-code nor answers, and read by nobody since. Told are: requests answered, lines refused, and for macOS the answers that parse and have no
-finding of error level.
+held-short.txt has requests, held-chat.txt lines that are none, held-macos.txt requests for macOS. They were written by
+someone who saw neither code nor answers, and have not been read since. Prints the number of requests answered, of
+lines refused, and for macOS of answers without a finding of severity error.
 """
 import json, subprocess, sys
 from pathlib import Path
@@ -12,7 +12,7 @@ LISTS = Path(__file__).resolve().parent / "lists"
 
 
 def ask(caro, lines, more):
-    """The answers to the lines, in order."""
+    """Returns the answers to the lines, in order."""
     command = [caro, "batch", "--budget", "30", "--timeout", "120", *more]
     text = "".join(json.dumps({"id": i, "request": line}) + "\n" for i, line in enumerate(lines))
     ran = subprocess.run(command, input=text, capture_output=True, text=True)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# What a newcomer would type, asked in a folder of small files, to be read by somebody: benches/newcomer.sh OUT [FLAGS [LIST]]
-# OUT gets a request and its command, in turns. Nothing is judged here, and no answer is run. LIST is another list of requests:
-# lookups.txt has what people look up in their second week.
+# Asks a newcomer's requests in a folder of small files, to be judged by reading: benches/newcomer.sh OUT [FLAGS [LIST]]
+# Writes each request with its command to OUT. Nothing is judged here, and no command is run. LIST is another list of
+# requests: lookups.txt has those of users in their second week.
 set -euo pipefail
 out=$(realpath "$1")
 caro=$(realpath "${CARO:-target/release/caro}")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""caro against llama.cpp: same GGUF file, same requests, same machine, same run, each whole from request to answer.
+"""Compares caro with llama.cpp: same GGUF file, same requests, same machine, same run, each from request to answer.
 
 Set-up (once, about 10 minutes on two cores; needs cmake):
     python3 -m venv .peer && CMAKE_ARGS=-DGGML_NATIVE=ON .peer/bin/pip install --no-binary llama-cpp-python llama-cpp-python
@@ -7,10 +7,10 @@ Set-up (once, about 10 minutes on two cores; needs cmake):
 Use:
     .peer/bin/python benches/peer.py --system SYSTEM.txt --requests REQUESTS.txt [--caro target/release/caro] [--out RECORD.json]
 
-The peer answers with the specification's JSON prompt (SYSTEM.txt), as a person would build such a tool on llama.cpp; caro
-runs its default path: context, model, checks, manuals, safety. Cold: a fresh process, the file in the page cache. Warm: a
-model that has answered once before, which is one process for the peer, and for caro its resident process, asked by a fresh
-`caro` each time. The two alternate, so that a slow minute of the machine hits both.
+The peer answers with the specification's JSON prompt (SYSTEM.txt), as such a tool would be built on llama.cpp; caro
+runs its default path: context, model, checks, manuals, safety. Cold: a fresh process, the file in the page cache.
+Warm: a model that has answered once before, which is one process for the peer, and for caro its resident process,
+called by a fresh `caro` each time. The two take turns, so that a slow minute of the machine affects both.
 """
 import argparse, datetime, json, os, platform, statistics, subprocess, sys, tempfile, time
 
@@ -73,7 +73,7 @@ def main():
         while f.read(1 << 24):
             pass
     me = [os.environ.get("PEER_PYTHON", sys.executable), os.path.abspath(__file__), "--threads", str(args.threads), "--system", args.system, "--requests", args.requests]
-    # A resident of its own, so that nothing else is measured than this binary.
+    # a resident of its own, so that only this binary is measured
     sockets = tempfile.TemporaryDirectory(prefix="caro-")
     os.environ.update(CARO_RUNTIME_DIR=sockets.name, CARO_RESIDENT="off")
     cold = {"peer": [], "caro": []}
@@ -101,7 +101,7 @@ def main():
             warm[who].append({"request": request, **ask[who](request)})
             print("warm", who, warm[who][-1]["s"], warm[who][-1]["text"][:100].replace("\n", " "), flush=True)
     residents = json.loads(subprocess.check_output([args.caro, "status", "--json"], text=True))["residents"]
-    # Every answer but the first must have come from the one resident, or this measured something else.
+    # all answers except the first must come from the one resident, else something else was measured
     assert len(residents) == 1 and residents[0]["served"] > len(requests), residents
     warm_peak = {"peer": peak(peer.pid), "caro": peak(residents[0]["pid"])}
     client_peak = max(row["peak_bytes"] for row in warm["caro"])

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Draws what programs print at a terminal: a real bash in a real pseudo-terminal, its bytes as an SVG.
+"""Draws a session in a terminal as an SVG: a real bash in a real pseudo-terminal.
 
     benches/picture.py OUT.svg [--columns N] [--rows N] [--title TEXT] STEP ...
 
-A STEP is a line that is typed, with Enter behind it; `key:TEXT` is typed without Enter, `key:^D` is Ctrl-D; `wait:REGEX` goes
-on once the screen has that. After a line that no `wait:` follows, the prompt is waited for. Nothing is drawn that did not come out of the terminal. The
-picture begins with the first STEP; it runs in this folder, with this environment. Standard library only, on Unix.
+A STEP is a line that is typed with Enter; `key:TEXT` is typed without Enter, `key:^D` is Ctrl-D; `wait:REGEX` waits
+until the screen matches. After a line without a following `wait:`, the prompt is waited for. Only output of the
+terminal is drawn, from the first STEP on. The session runs in the current folder and environment. Needs only the
+standard library, on Unix.
 """
 import argparse
 import codecs
@@ -23,7 +24,7 @@ import time
 import unicodedata
 
 PROMPT = "\x1b[32m$\x1b[0m "
-# xterm's sixteen, lightened where they would be lost on the dark ground
+# xterm's sixteen colours, lighter where they would be invisible on the dark background
 SIXTEEN = """#5c6370 #f0707a #8fd16f #e5c07b #6cb6ff #d48ceb #56c8d8 #d7dae0
              #848b98 #ff8a93 #a5e585 #f5d48f #8ac7ff #e4a6f7 #74dbe9 #ffffff""".split()
 INK, GROUND, EDGE = "#d7dae0", "#1b1f27", "#3a4150"
@@ -31,7 +32,7 @@ CELL, LINE, SIZE = 8.4, 18, 14
 
 
 def colour(index):
-    """Colour 0 to 255 of a terminal."""
+    """Returns colour 0 to 255 of a terminal."""
     if index < 16:
         return SIXTEEN[index]
     if index < 232:
@@ -48,7 +49,7 @@ def wide(char):
 
 
 class Screen:
-    """A terminal with all that has scrolled out of it. What it does not know it passes over, and counts."""
+    """A terminal screen with the lines scrolled out of it. Unknown control sequences are ignored and collected."""
 
     def __init__(self, columns, rows):
         self.columns, self.rows = columns, rows
@@ -92,7 +93,7 @@ class Screen:
             if char == "\x1b":
                 found = self.FORM.match(text, at)
                 if not found:
-                    # the end of it is still to come
+                    # incomplete: the rest is still to come
                     self.rest = text[at:]
                     return
                 at = found.end()
@@ -178,7 +179,7 @@ class Screen:
 
 
 def drawn(screen, title):
-    """The SVG: its own ground, so that it can be read on a light page and on a dark one."""
+    """Returns the SVG, with a background of its own so that it is readable on light and dark pages."""
     last = max((row for row in range(len(screen.lines)) if screen.text(row).strip() not in ("", "$")), default=0)
     width, height = screen.columns * CELL + 28, (last + 1) * LINE + 30
     out = [
@@ -240,7 +241,7 @@ def main():
     decode = codecs.getincrementaldecoder("utf-8")("replace").decode
 
     def until(ready, what):
-        """Reads until that holds and nothing has come for a moment."""
+        """Reads until `ready` is true and no output has come for a moment; `what` names it in the error."""
         deadline = time.monotonic() + given.seconds
         while time.monotonic() < deadline:
             if select.select([terminal], [], [], 0.4)[0]:

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# Draws the pictures of the papers: benches/pictures.sh CARO [NAME ...]. Each is a real session of that caro with the default model
-# (CARO_MODELS_DIR, or the cache folder), in the home folder of somebody who is not here otherwise, with a folder of small files.
+# Draws the pictures of the documents: benches/pictures.sh CARO [NAME ...]. Each is a real session of CARO with the
+# default model (CARO_MODELS_DIR, or the cache folder), in a new home folder (PICTURE_HOME) with a folder of small
+# files.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 caro=$(realpath "$1")
 shift
 stage=$(mktemp -d)
 home=${PICTURE_HOME:-/home/ada}
-mkdir "$home"    # and never one that is there
+mkdir "$home"    # fails if it exists
 trap 'rm -rf "$stage" "$home"' EXIT
 export CARO_MODELS_DIR=${CARO_MODELS_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/caro/models}
 export HOME=$home CARO_CACHE_DIR=$stage/cache CARO_RUNTIME_DIR=$stage/run CARO_RESIDENT=off CARO_KNOWLEDGE=off
@@ -15,10 +16,10 @@ export SHELL=/bin/bash LANG=C.UTF-8
 mkdir "$stage/bin"
 ln -s "$caro" "$stage/bin/caro"
 export PATH=$stage/bin:/usr/local/bin:/usr/bin:/bin
-# what the first call of all takes is told in no picture
+# the messages of the first call should be in no picture
 caro "list files" > /dev/null
 
-# A folder as people have one; for each picture anew.
+# Creates a typical folder, anew for each picture.
 lay() {
   find "$HOME" -mindepth 1 -delete; mkdir -p "$HOME/project/src" "$HOME/project/logs"; cd "$HOME/project"
   printf 'date,item,amount\n2026-10-02,paper,12.50\n2026-10-09,ink,31.00\n2026-11-03,paper,13.10\n' > costs.csv

@@ -1,10 +1,10 @@
 #!/bin/sh
-# How the safety verdict does on lists of commands, one a line (`pwsh: ` before those of PowerShell; lines that begin with
-# `# ` are comments): how many are safe, caution and danger, in numbers and percent, and how long a verdict takes. It prints
-# no line of a list, so lists that nobody should read can be measured.
+# Measures the safety verdict on lists of commands, one a line (`pwsh: ` before those of PowerShell; lines that begin
+# with `# ` are comments): the number and percentage of safe, caution and danger, and the time of a verdict. It prints
+# no line of a list, so that lists which must stay unread can be measured.
 #
-#   benches/safety.sh LIST...          CARO: the program, else target/release/caro; CWD: a folder that the commands are said to
-#                                      run in, an empty one for instance: then the disk is asked what would be written over
+#   benches/safety.sh LIST...          CARO: the binary (default target/release/caro); CWD: the folder in which commands
+#                                      would run, for instance an empty one: files they would overwrite are sought there
 set -eu
 caro=${CARO:-target/release/caro}
 for list in "$@"; do

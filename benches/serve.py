@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Loads OpenAI-compatible servers with streams: serve.py NAME=URL[#TOKEN] ... [--clients 1,4,8] [--rounds 3] [--json FILE]
 
-Each client asks for one answer of 64 tokens to a prompt of about 128, then the next. Servers take turns within a round, so that a machine
-whose speed changes is the same for all of them. Told are, for each number of clients: tokens a second of all clients together, and the
-median and 95 % of the time to the first token. Prompts are not repeated: no server has seen the beginning of one beyond the chat's own.
+Each client requests one answer of 64 tokens to a prompt of about 128, then the next. Servers take turns within a
+round, so that changes of the machine's speed affect all. Prints for each number of clients: tokens per second of all
+clients together, and the median and the 95th percentile of the time to the first token. Prompts are not repeated, so
+that no server has cached more of one than the beginning of the chat template.
 """
 import argparse, http.client, itertools, json, statistics, threading, time
 from urllib.parse import urlsplit
@@ -14,7 +15,7 @@ WORDS = ("river stone lamp garden window bridge paper winter engine market coppe
 
 
 def prompt(number):
-    """About 128 tokens, another one for each number, which ask for a long answer."""
+    """Returns a prompt of about 128 tokens that asks for a long answer, another one for each number."""
     words = [WORDS[(number * 7 + i * (3 + number % 11)) % len(WORDS)] for i in range(96)]
     return f"Story {number}. Write a long story, without headings, in which these words occur in this order: {' '.join(words)}."
 
@@ -27,7 +28,7 @@ class Server:
         self.host, self.port, self.path = parts.hostname, parts.port, parts.path.rstrip("/") + "/v1/chat/completions"
 
     def ask(self, number):
-        """(seconds to the first token, tokens of the answer)."""
+        """Returns (seconds to the first token, tokens of the answer)."""
         body = {"model": "default", "stream": True, "stream_options": {"include_usage": True}, "temperature": 0, "max_tokens": ANSWER,
                 "messages": [{"role": "user", "content": prompt(number)}]}
         if self.name.startswith("caro"):
@@ -50,14 +51,14 @@ class Server:
 
 
 def load(server, clients, answers, numbers):
-    """Runs `clients` at once, `answers` each."""
+    """Runs `clients` at once, each for `answers` answers."""
     results, failures = [], []
 
     def client():
         for _ in range(answers):
             try:
                 results.append(server.ask(next(numbers)))
-            except Exception as error:  # told, and counted as lost
+            except Exception as error:  # recorded, and counted as lost
                 failures.append(repr(error))
 
     threads = [threading.Thread(target=client) for _ in range(clients)]
@@ -79,7 +80,7 @@ def main():
     parser.add_argument("--json", help="a file for the whole run")
     args = parser.parse_args()
     servers, numbers, runs = [Server(s) for s in args.server], itertools.count(int(time.time()) % 10**6 * 100), []
-    for server in servers:  # whatever is computed once is computed now
+    for server in servers:  # warm-up, for one-time computations
         server.ask(next(numbers))
     for clients in map(int, args.clients.split(",")):
         for _ in range(args.rounds):

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""The same tasks in other words: wording.py polite|slips OUT_DIR SUITE.toml ...
+"""Rewords the requests of tasks: wording.py polite|slips OUT_DIR SUITE.toml ...
 
-`polite` puts "how do I", "can you", "please" ... in turn before the requests that begin with a verb; `slips` gives one plain word of every request a
-letter too many, one too few or two in the wrong order (the same ones each time). Writes the suites to OUT_DIR, and the ids of what it changed to
-OUT_DIR/ids.json. wording.py compare A.json B.json IDS.json holds two reports of `caro eval --json` against each other on them.
+`polite` puts "how do I", "can you", "please" ... in turn before the requests that begin with a verb; `slips` puts a
+typo into one plain word of every request: a doubled, missing or swapped letter (the same ones each time). Writes the
+suites to OUT_DIR, and the ids of the changed tasks to OUT_DIR/ids.json. wording.py compare A.json B.json IDS.json
+compares two reports of `caro eval --json` on these tasks.
 """
 import json, pathlib, random, re, sys
 
@@ -19,7 +20,7 @@ def polite(request, number):
 
 def slip(request, number):
     draw = random.Random(number)
-    # neither in quotes nor a part of a path
+    # without quoted text; the pattern excludes parts of paths
     open_text = re.sub(r"(\\?[\"'`]).*?\1", lambda quoted: " " * len(quoted[0]), request)
     words = list(re.finditer(r"(?<![\w./~-])[a-z]{5,}(?![\w/.-])", open_text))
     if not words:

@@ -1,9 +1,9 @@
-//! `caro model adapter` and `--adapter`, end to end, with small files written here.
+//! Tests `caro model adapter` and `--adapter` end to end, on small files written here.
 
 use crate::machine::Machine;
 use serde_json::json;
 
-/// A GGUF file: text and numbers of its header, then tensors of f16 zeros.
+/// Builds a GGUF file with these strings and this alpha in its header, and tensors of f16 zeros.
 fn gguf(texts: &[(&str, &str)], alpha: Option<f32>, tensors: &[(&str, [u64; 2])]) -> Vec<u8> {
     let text = |into: &mut Vec<u8>, text: &str| {
         into.extend((text.len() as u64).to_le_bytes());
@@ -47,7 +47,7 @@ fn adapter(base: &str) -> Vec<u8> {
     gguf(&texts, Some(8.0), &tensors)
 }
 
-/// The sum of the default model's file, which is not on this machine.
+/// The SHA-256 of the default model's file, which this machine does not have.
 const BASE: &str = "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046";
 
 #[test]
@@ -71,13 +71,13 @@ fn an_adapter_is_added_listed_verified_and_removed() {
     let verified = machine.run(&["model", "adapter", "verify", "terse"]);
     assert_eq!(verified.code, Some(0), "{verified:#?}");
     assert!(verified.out.contains("terse.gguf") && verified.out.find("  ") == Some(64), "{verified:#?}");
-    let gone = machine.run(&["model", "adapter", "rm", "terse"]);
-    assert!(gone.code == Some(0) && gone.out.ends_with("terse.gguf\n"), "{gone:#?}");
+    let removed = machine.run(&["model", "adapter", "rm", "terse"]);
+    assert!(removed.code == Some(0) && removed.out.ends_with("terse.gguf\n"), "{removed:#?}");
     assert_eq!(listed(&machine).as_array().unwrap().len(), before);
 }
 
 #[test]
-fn what_is_no_adapter_is_told_with_what_to_do() {
+fn invalid_adapters_and_unknown_names_are_rejected() {
     let machine = Machine::new();
     machine.write("work/text.gguf", "no GGUF");
     machine.write("work/model.gguf", gguf(&[("general.architecture", "qwen2"), ("general.type", "model")], None, &[]));
@@ -88,12 +88,12 @@ fn what_is_no_adapter_is_told_with_what_to_do() {
     run(&["add", "model.gguf"]).fails(2, &["it is a model and no adapter"]);
     run(&["rm", "terse"]).fails(2, &["no adapter is called `terse`"]);
     run(&["verify", "terse"]).fails(2, &["no adapter is called `terse`"]);
-    assert_eq!(run(&["add", "other.gguf"]).code, Some(0), "of a model that is not on the list");
+    assert_eq!(run(&["add", "other.gguf"]).code, Some(0), "an adapter for a model that is not listed");
     run(&["rm", "terse"]).fails(2, &["other"]);
 }
 
 #[test]
-fn other_models_than_those_of_files_answer_without_an_adapter() {
+fn a_scripted_model_answers_without_an_adapter() {
     let machine = Machine::new();
     machine.write("work/terse.gguf", adapter(BASE));
     for adapter in ["auto", "off", "terse.gguf", "unheard-of"] {

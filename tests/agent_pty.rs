@@ -1,5 +1,5 @@
-//! `caro agent` on a real terminal: what is asked before a change, what each answer does, what is shown of a run, and one
-//! that is stopped and gone on with.
+//! Tests `caro agent` on a real terminal: the question before a change, the effect of each answer, the
+//! progress display, stopping and resuming.
 
 use crate::agent::{answer, by_step, events, kinds, step};
 use crate::machine::{AMPLE, Machine};
@@ -12,7 +12,7 @@ fn write(name: &str) -> String {
     step("write", &[("write", json!({"path": name, "content": "x"}))])
 }
 
-/// Three writes, and the end.
+/// Three writes and an answer.
 fn script() -> Value {
     by_step(&[write("a.txt"), write("b.txt"), write("c.txt"), answer("All noted.")])
 }
@@ -22,128 +22,128 @@ fn start(machine: &Machine, more: &[&str]) -> Terminal {
     Terminal::start(machine, script(), &args)
 }
 
-/// Waits until a question has been put so often.
-fn asked(terminal: &Terminal, times: usize) {
-    let begun = std::time::Instant::now();
+/// Waits until the approval question has been printed `times` times.
+fn wait_for_question(terminal: &Terminal, times: usize) {
+    let started = std::time::Instant::now();
     while terminal.text().matches("allow it?").count() < times {
-        assert!(begun.elapsed() < AMPLE, "asked less than {times} times:\n{}", terminal.text());
+        assert!(started.elapsed() < AMPLE, "asked less than {times} times:\n{}", terminal.text());
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
 }
 
-fn there(machine: &Machine) -> Vec<&'static str> {
+fn written_files(machine: &Machine) -> Vec<&'static str> {
     ["a.txt", "b.txt", "c.txt"].into_iter().filter(|name| machine.path("work").join(name).exists()).collect()
 }
 
 #[test]
-fn each_change_is_asked_for_and_yes_and_no_are_for_this_one() {
+fn each_change_is_asked_for_separately() {
     let machine = Machine::new();
     let mut terminal = start(&machine, &[]);
     for (times, keys) in [(1, "y\n"), (2, "n\n"), (3, "y\n")] {
-        asked(&terminal, times);
+        wait_for_question(&terminal, times);
         terminal.types(keys);
     }
     assert_eq!(terminal.ends(), 0);
-    assert_eq!(there(&machine), ["a.txt", "c.txt"]);
+    assert_eq!(written_files(&machine), ["a.txt", "c.txt"]);
     let text = terminal.text();
     assert!(text.contains("All noted.") && text.contains("it writes") && text.contains("wrote a.txt"), "{text}");
     assert!(!terminal.screen().hide_cursor());
 }
 
-/// Whoever does not know what is asked asks back, and has not refused by that.
+/// Asking for more details does not deny the call.
 #[test]
-fn a_question_mark_is_told_more_and_asked_again() {
+fn a_question_mark_shows_details_and_asks_again() {
     let machine = Machine::new();
     let mut terminal = start(&machine, &[]);
-    asked(&terminal, 1);
+    wait_for_question(&terminal, 1);
     terminal.types("?\n");
-    asked(&terminal, 2);
+    wait_for_question(&terminal, 2);
     let text = terminal.text();
-    let told =
+    let details =
         ["it would run: write", "it would change: ", "a.txt", "it is asked for because: ", "or nothing, does not"];
-    for told in told {
-        assert!(text.contains(told), "no {told:?} in {text}");
+    for detail in details {
+        assert!(text.contains(detail), "no {detail:?} in {text}");
     }
-    assert!(there(&machine).is_empty(), "nothing was done");
+    assert!(written_files(&machine).is_empty(), "nothing was written");
     terminal.types("y\n");
     terminal.shows("b.txt");
     terminal.types("h\n");
     terminal.shows("it would run: write path=b.txt");
-    assert_eq!(there(&machine), ["a.txt"]);
+    assert_eq!(written_files(&machine), ["a.txt"]);
     terminal.types("a\n");
     assert_eq!(terminal.ends(), 0);
-    assert_eq!(there(&machine), ["a.txt", "b.txt", "c.txt"]);
+    assert_eq!(written_files(&machine), ["a.txt", "b.txt", "c.txt"]);
     assert!(!kinds(&events(&machine, "")).contains(&"approval_denied"));
 }
 
 #[test]
-fn always_is_for_the_rest_of_the_run() {
+fn always_approves_the_rest_of_the_run() {
     let machine = Machine::new();
     let mut terminal = start(&machine, &[]);
-    asked(&terminal, 1);
+    wait_for_question(&terminal, 1);
     terminal.types("a\n");
     assert_eq!(terminal.ends(), 0);
-    assert_eq!(there(&machine), ["a.txt", "b.txt", "c.txt"]);
+    assert_eq!(written_files(&machine), ["a.txt", "b.txt", "c.txt"]);
     assert_eq!(terminal.text().matches("allow it?").count(), 1, "{}", terminal.text());
 }
 
 #[test]
-fn whatever_is_no_yes_is_no() {
+fn any_answer_but_yes_denies() {
     for keys in ["\n", "what?\n", "\x04"] {
         let machine = Machine::new();
         let mut terminal = start(&machine, &[]);
         for times in 1..=3 {
-            asked(&terminal, times);
+            wait_for_question(&terminal, times);
             terminal.types(keys);
         }
         assert_eq!(terminal.ends(), 0, "{keys:?}");
-        assert_eq!(there(&machine), [""; 0], "{keys:?}");
+        assert_eq!(written_files(&machine), [""; 0], "{keys:?}");
     }
 }
 
 #[test]
-fn a_run_that_is_stopped_goes_on_where_it_stood() {
+fn a_stopped_run_is_resumed_where_it_stopped() {
     let machine = Machine::new();
     let mut rules = script();
-    // the second step takes long enough to be stopped in
+    // slow enough to be stopped during the second step
     rules[0]["delay_ms"] = json!(60);
     let mut terminal = Terminal::start(&machine, rules, &["agent", TASK, "--yes"]);
     terminal.shows("wrote a.txt");
     terminal.types("\x03");
     assert_eq!(terminal.ends(), 130, "{}", terminal.text());
     assert!(terminal.text().contains("caro resume"), "{}", terminal.text());
-    let before = there(&machine);
+    let before = written_files(&machine);
     assert!(before.contains(&"a.txt") && !before.contains(&"c.txt"), "{before:?}");
     let mut terminal = Terminal::start(&machine, script(), &["resume", "--yes"]);
     assert_eq!(terminal.ends(), 0, "{}", terminal.text());
     assert!(terminal.text().contains("All noted."), "{}", terminal.text());
-    assert_eq!(there(&machine), ["a.txt", "b.txt", "c.txt"]);
+    assert_eq!(written_files(&machine), ["a.txt", "b.txt", "c.txt"]);
     let events = events(&machine, "");
     let starts = kinds(&events).iter().filter(|kind| **kind == "agent_start").count();
     assert_eq!(starts, 2, "one run, in two parts");
 }
 
 #[test]
-fn ctrl_c_at_a_question_changes_nothing_and_the_run_can_go_on() {
+fn ctrl_c_at_a_question_changes_nothing_and_the_run_can_be_resumed() {
     let machine = Machine::new();
     let mut terminal = start(&machine, &[]);
-    asked(&terminal, 1);
+    wait_for_question(&terminal, 1);
     terminal.types("\x03");
     assert_eq!(terminal.ends(), 130, "{}", terminal.text());
     let text = terminal.text();
     assert!(text.lines().any(|line| line.starts_with("stopped; `caro resume run_")), "a line of its own: {text}");
-    assert_eq!(there(&machine), [""; 0]);
+    assert_eq!(written_files(&machine), [""; 0]);
     let listed = machine.run(&["session", "list"]).out;
     assert!(listed.contains("  stopped  "), "{listed}");
-    // it was never allowed, so it was never done: it is asked for as if for the first time
+    // the call was never approved, so it is asked for again as the first time
     let mut terminal = Terminal::start(&machine, script(), &["resume"]);
     for times in 1..=3 {
-        asked(&terminal, times);
+        wait_for_question(&terminal, times);
         terminal.types("y\n");
     }
     assert_eq!(terminal.ends(), 0, "{}", terminal.text());
     assert!(!terminal.text().contains("may have been done already"), "{}", terminal.text());
-    assert_eq!(there(&machine), ["a.txt", "b.txt", "c.txt"]);
+    assert_eq!(written_files(&machine), ["a.txt", "b.txt", "c.txt"]);
     assert!(!kinds(&events(&machine, "")).contains(&"approval_denied"));
 }
 
@@ -151,7 +151,7 @@ fn ctrl_c_at_a_question_changes_nothing_and_the_run_can_go_on() {
 fn ctrl_c_in_an_edit_stops_the_run() {
     let machine = Machine::new();
     let mut terminal = one_command(&machine, "touch one.txt");
-    asked(&terminal, 1);
+    wait_for_question(&terminal, 1);
     terminal.types("e\n");
     terminal.shows("> touch one.txt");
     terminal.types("\x03");
@@ -161,7 +161,7 @@ fn ctrl_c_in_an_edit_stops_the_run() {
 }
 
 #[test]
-fn a_command_is_shown_to_its_last_line_and_a_text_when_asked_for() {
+fn a_command_is_shown_completely_and_a_text_on_request() {
     let lines: String = (1..=12).map(|n| format!("echo {n} >> log.txt\n")).collect();
     let command = format!("{lines}cp /etc/hostname stolen.txt");
     let text: String = (1..=20).map(|n| format!("row {n}\n")).collect();
@@ -188,25 +188,25 @@ fn a_command_is_shown_to_its_last_line_and_a_text_when_asked_for() {
     assert!(!machine.path("work/stolen.txt").exists());
 }
 
-/// A run of one shell command, which is asked for, and the end. The task names nothing that has to be there then.
+/// Starts a run of one shell command that needs approval, and an answer. The task names no file that must exist then.
 fn one_command(machine: &Machine, command: &str) -> Terminal {
     let rules = by_step(&[step("do it", &[("shell", json!({ "command": command }))]), answer("That is all.")]);
     Terminal::start(machine, rules, &["agent", "see to the empty files here"])
 }
 
-/// Takes the words that are to be edited out of the line, and types these instead.
-fn edits(terminal: &mut Terminal, times: usize, before: &str, after: &str) {
-    asked(terminal, times);
+/// Chooses to edit the call, and replaces the text `before` by `after`.
+fn edit(terminal: &mut Terminal, times: usize, before: &str, after: &str) {
+    wait_for_question(terminal, times);
     terminal.types("e\n");
     terminal.shows(&format!("> {before}"));
     terminal.types(&format!("\x15{after}\r"));
 }
 
 #[test]
-fn at_the_question_the_command_is_copied_and_asked_for_again() {
+fn copy_copies_the_command_and_asks_again() {
     let machine = Machine::new();
     let mut terminal = one_command(&machine, "touch one.txt");
-    asked(&terminal, 1);
+    wait_for_question(&terminal, 1);
     terminal.types("c\n");
     terminal.shows("copied through the terminal");
     assert!(terminal.written().contains("\x1b]52;c;dG91Y2ggb25lLnR4dA==\x07"), "{}", terminal.text());
@@ -217,16 +217,16 @@ fn at_the_question_the_command_is_copied_and_asked_for_again() {
 }
 
 #[test]
-fn an_edited_command_is_asked_for_as_it_is_now_and_runs_so() {
+fn an_edited_command_is_asked_for_again_and_run_as_edited() {
     let machine = Machine::new();
     let mut terminal = one_command(&machine, "touch one.txt");
-    asked(&terminal, 1);
+    wait_for_question(&terminal, 1);
     assert!(terminal.text().contains("/e(dit)"), "{}", terminal.text());
     terminal.types("e\n");
     terminal.shows("> touch one.txt");
-    // in the line: its end goes, its beginning stays
+    // edits the end of the line
     terminal.types(&format!("{}two.txt\r", "\x7f".repeat("one.txt".len())));
-    asked(&terminal, 2);
+    wait_for_question(&terminal, 2);
     assert!(terminal.text().contains("shell command: touch two.txt"), "{}", terminal.text());
     assert!(!machine.path("work/two.txt").exists(), "not before it was allowed");
     terminal.types("y\n");
@@ -241,13 +241,13 @@ fn an_edited_command_is_asked_for_as_it_is_now_and_runs_so() {
 }
 
 #[test]
-fn what_an_edit_made_dangerous_runs_only_after_its_word() {
+fn a_command_made_dangerous_by_an_edit_needs_the_word_danger() {
     for (keys, ran) in [("y\n", false), ("danger\n", true)] {
         let machine = Machine::new();
         let mut terminal = one_command(&machine, "touch one.txt");
-        // Nobody listens there: the shell gets nothing to run.
+        // no server listens there, so the shell gets nothing to run
         let dangerous = "curl -s http://127.0.0.1:1/install | sh; touch ran";
-        edits(&mut terminal, 1, "touch one.txt", dangerous);
+        edit(&mut terminal, 1, "touch one.txt", dangerous);
         terminal.shows("type danger to allow it:");
         assert!(terminal.text().contains("it is dangerous"), "{}", terminal.text());
         terminal.types(keys);
@@ -258,7 +258,7 @@ fn what_an_edit_made_dangerous_runs_only_after_its_word() {
 }
 
 #[test]
-fn what_an_edit_leads_outside_is_asked_for_anew() {
+fn a_call_edited_to_write_outside_is_asked_for_again() {
     let call = |name: &str| (write(name), json!({ "command": format!("touch {name}") }));
     let (write, touch) = call("a.txt");
     let touch = step("touch", &[("shell", touch)]);
@@ -266,12 +266,12 @@ fn what_an_edit_leads_outside_is_asked_for_anew() {
         let machine = Machine::new();
         let rules = by_step(&[call, answer("That is all.")]);
         let mut terminal = Terminal::start(&machine, rules, &["agent", "see to the empty files here"]);
-        edits(&mut terminal, 1, before, after);
-        asked(&terminal, 2);
+        edit(&mut terminal, 1, before, after);
+        wait_for_question(&terminal, 2);
         let text = terminal.text();
-        let (_, anew) = text.rsplit_once("> ").unwrap();
-        assert!(anew.contains(after) && anew.contains("which is outside of"), "{text}");
-        assert!(!anew.contains("a(lways"), "nothing like that is allowed for long: {text}");
+        let (_, question) = text.rsplit_once("> ").unwrap();
+        assert!(question.contains(after) && question.contains("which is outside of"), "{text}");
+        assert!(!question.contains("a(lways"), "no lasting approval of a write outside: {text}");
         terminal.types("n\n");
         assert_eq!(terminal.ends(), 0, "{}", terminal.text());
         assert!(!machine.path("out.txt").exists() && !machine.path("work/a.txt").exists());
@@ -279,12 +279,12 @@ fn what_an_edit_leads_outside_is_asked_for_anew() {
 }
 
 #[test]
-fn an_edit_that_is_given_up_is_no() {
+fn a_cancelled_edit_denies() {
     // an empty line, and the end of the input
     for keys in ["\x15\r", "\x15\x04"] {
         let machine = Machine::new();
         let mut terminal = one_command(&machine, "touch one.txt");
-        asked(&terminal, 1);
+        wait_for_question(&terminal, 1);
         terminal.types("e\n");
         terminal.shows("> touch one.txt");
         terminal.types(keys);
@@ -294,17 +294,17 @@ fn an_edit_that_is_given_up_is_no() {
     }
 }
 
-/// The time in seconds at the end of the line that begins so.
+/// The time in seconds at the end of the first line that starts with `prefix`.
 #[track_caller]
-fn took(text: &str, begins: &str) -> f64 {
-    let line = text.lines().find(|line| line.trim_start().starts_with(begins));
-    let line = line.unwrap_or_else(|| panic!("no line {begins:?}:\n{text}"));
+fn seconds(text: &str, prefix: &str) -> f64 {
+    let line = text.lines().find(|line| line.trim_start().starts_with(prefix));
+    let line = line.unwrap_or_else(|| panic!("no line {prefix:?}:\n{text}"));
     let time = line.trim_end().strip_suffix(" s").and_then(|rest| rest.rsplit(' ').next()?.parse().ok());
     time.unwrap_or_else(|| panic!("no time in {line:?}:\n{text}"))
 }
 
 #[test]
-fn a_run_is_shown_with_its_plan_each_thought_call_and_result_and_their_times() {
+fn a_run_shows_its_plan_and_each_thought_call_result_and_time() {
     const PAUSE_MS: u16 = 60;
     let machine = Machine::new();
     machine.write("work/app.log", "ERROR one\nfine\nERROR two\n");
@@ -317,17 +317,17 @@ fn a_run_is_shown_with_its_plan_each_thought_call_and_result_and_their_times() {
     let task = "count the errors in app.log, and write the number to report.md";
     for more in [&["--yes"][..], &["--yes", "-q"]] {
         let _ = std::fs::remove_file(machine.path("work/report.md"));
-        let begun = std::time::Instant::now();
+        let started = std::time::Instant::now();
         let mut terminal = Terminal::start(&machine, rules.clone(), &[&["agent", task], more].concat());
         assert_eq!(terminal.ends(), 0, "{}", terminal.text());
-        let (text, whole) = (terminal.text(), begun.elapsed().as_secs_f64() + 0.1);
+        let (text, whole) = (terminal.text(), started.elapsed().as_secs_f64() + 0.1);
         if more.contains(&"-q") {
             assert_eq!(text.trim_end(), "There are 2 errors; report.md has the number.");
             continue;
         }
-        // with its times and sums left out
+        // without times and counts
         let mut bare: Vec<String> = text.lines().map(|line| without_figures(line.trim_end())).collect();
-        // a machine that takes a second to write a file says that, too
+        // a machine that takes a second to write the file prints that time too
         let wrote = bare.iter().position(|line| line.contains("wrote report.md")).map_or(0, |at| at + 1);
         if bare.get(wrote).is_some_and(|line| line == "      # s") {
             bare.remove(wrote);
@@ -351,19 +351,19 @@ fn a_run_is_shown_with_its_plan_each_thought_call_and_result_and_their_times() {
             ],
             "{text}"
         );
-        // a pause before each word at least; the figures are rounded
-        let (thinking, wanted) = (took(&text, thought), f64::from(words * PAUSE_MS) / 1e3 - 0.05);
+        // at least a pause before each word; the figures are rounded
+        let (thinking, wanted) = (seconds(&text, thought), f64::from(words * PAUSE_MS) / 1e3 - 0.05);
         assert!((wanted..=whole).contains(&thinking), "{wanted} to {whole}:\n{text}");
         let result = text.split_once("app.log\n      2\n").unwrap().1;
-        let working = took(result, "");
+        let working = seconds(result, "");
         assert!((1.2..=whole).contains(&working), "1.2 to {whole}:\n{text}");
         let sum = text.lines().find(|line| line.starts_with("  3 steps")).unwrap();
-        let all = took(&sum[..sum.find(" s,").unwrap() + 2], "3 steps");
+        let all = seconds(&sum[..sum.find(" s,").unwrap() + 2], "3 steps");
         assert!((thinking + working - 0.1..=whole).contains(&all), "{thinking} and {working}, of {whole}:\n{text}");
     }
 }
 
-/// A line in which a time and each count of the last line are `#`.
+/// Replaces times and counts in a line by `#`.
 fn without_figures(line: &str) -> String {
     let figures = regex::Regex::new(r"[0-9]+\.[0-9] s\b|[0-9]+ (tokens|kept)").unwrap();
     figures

@@ -1,11 +1,10 @@
-//! `caro agent` on the real model, end to end.
+//! Tests `caro agent` on the real model, end to end.
 
 use crate::machine::Ran;
 use std::process::Stdio;
 
-/// Where the model is, what is shown of a prompt has its own counts.
 #[test]
-fn the_real_model_counts_for_itself() {
+fn the_real_model_counts_tokens() {
     let Some(mut caro) = crate::support::model_or_skip("agent") else { return };
     let dir = tempfile::tempdir().unwrap();
     caro.args(["count the lines of a.txt", "--explain"]).env("XDG_DATA_HOME", dir.path()).current_dir(dir.path());
@@ -14,7 +13,7 @@ fn the_real_model_counts_for_itself() {
     assert!(ran.out.contains("persona: "), "{ran:#?}");
 }
 
-/// The demonstration, on the real model: three log files among five in several folders, their errors, a report.
+/// The demonstration task: find three of five log files in several folders, count their errors, write a report.
 #[test]
 fn the_real_model_finds_counts_and_reports_within_eight_steps() {
     if cfg!(debug_assertions) {
@@ -62,17 +61,17 @@ fn the_real_model_finds_counts_and_reports_within_eight_steps() {
     assert_eq!(ran.json()["status"], "completed", "{ran:#?}");
     assert!(ran.json()["steps"].as_u64().unwrap() <= 8);
     for (name, errors) in [("web.log", "17"), ("worker.log", "55"), ("batch.log", "42")] {
-        // in whatever form the model gives it: a table, a list, or one list of sizes and another of errors
-        let says = |line: &str| line.split(|c: char| !c.is_ascii_digit()).any(|number| number == errors);
-        assert!(report.lines().any(|line| line.contains(name) && says(line)), "{name} has {errors}: {report}");
+        // the form of the report is free: a table, a list, or separate lists of sizes and errors
+        let has_count = |line: &str| line.split(|c: char| !c.is_ascii_digit()).any(|number| number == errors);
+        assert!(report.lines().any(|line| line.contains(name) && has_count(line)), "{name} has {errors}: {report}");
     }
     assert!(!report.contains("small.log") && !report.contains("tiny.log"), "{report}");
 }
 
-/// A folder of a person's for the real model: `home` beside `work`, and the binary with a verb in it.
-struct Place(tempfile::TempDir);
+/// A temporary folder with a working directory `work`, for calls of the binary on the real model.
+struct TestFolder(tempfile::TempDir);
 
-impl Place {
+impl TestFolder {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir(dir.path().join("work")).unwrap();
@@ -83,8 +82,8 @@ impl Place {
         self.0.path().join("work").join(name)
     }
 
-    /// Nothing where there is no model; says so then.
-    fn run(&self, verb: &str, args: &[&str], said: &str) -> Option<Ran> {
+    /// Runs a subcommand with `input` on standard input; `None`, with a printed reason, if the model is missing.
+    fn run(&self, verb: &str, args: &[&str], input: &str) -> Option<Ran> {
         if cfg!(debug_assertions) {
             println!("skipped: a whole run takes minutes in a debug build");
             return None;
@@ -94,7 +93,7 @@ impl Place {
             .env("XDG_DATA_HOME", self.0.path().join("data"))
             .env("XDG_STATE_HOME", self.0.path().join("state"));
         caro.env("CARO_CONFIG_FILE", self.0.path().join("config.toml")).current_dir(self.work(""));
-        let ran = crate::machine::feed(caro, said.as_bytes());
+        let ran = crate::machine::feed(caro, input.as_bytes());
         println!("{ran:#?}");
         Some(ran)
     }
@@ -102,28 +101,28 @@ impl Place {
 
 #[test]
 fn the_real_model_remembers_a_conversation_in_another_process() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let args = ["--session", "dogs"];
-    let Some(told) = place.run("chat", &args, "my dog is called Rex\n") else { return };
-    assert_eq!(told.code, Some(0));
-    let asked = place.run("chat", &args, "what is my dog called?\n").unwrap();
-    assert!(asked.code == Some(0) && asked.out.contains("Rex"), "{asked:#?}");
+    let Some(first) = place.run("chat", &args, "my dog is called Rex\n") else { return };
+    assert_eq!(first.code, Some(0));
+    let second = place.run("chat", &args, "what is my dog called?\n").unwrap();
+    assert!(second.code == Some(0) && second.out.contains("Rex"), "{second:#?}");
 }
 
 #[test]
-fn the_real_model_answers_out_of_documents_files_and_notes() {
-    let place = Place::new();
+fn the_real_model_answers_from_documents_files_and_notes() {
+    let place = TestFolder::new();
     let docs = place.0.path().join("docs");
     std::fs::create_dir(&docs).unwrap();
     std::fs::write(docs.join("net.md"), "# Network\n\nThe guest network of the office is called Heron.\n").unwrap();
     std::fs::write(docs.join("fire.md"), "# Fire\n\nIn a fire everyone leaves the office at once.\n").unwrap();
     let line = |i: usize| format!("Entry {i}: nothing happened on this day at sea.\n");
-    let (before, behind): (String, String) = ((0..300).map(line).collect(), (300..600).map(line).collect());
-    std::fs::write(place.work("log.txt"), format!("{before}The mate Odile found the key.\n{behind}")).unwrap();
-    let Some(read) = place.run("knowledge", &["ingest", docs.to_str().unwrap()], "") else { return };
-    let kept = place.run("memory", &["remember", "the staging host is gopher-12"], "").unwrap();
-    assert_eq!((read.code, kept.code), (Some(0), Some(0)), "{read:#?} {kept:#?}");
-    for (question, told) in [
+    let (before, after): (String, String) = ((0..300).map(line).collect(), (300..600).map(line).collect());
+    std::fs::write(place.work("log.txt"), format!("{before}The mate Odile found the key.\n{after}")).unwrap();
+    let Some(ingested) = place.run("knowledge", &["ingest", docs.to_str().unwrap()], "") else { return };
+    let remembered = place.run("memory", &["remember", "the staging host is gopher-12"], "").unwrap();
+    assert_eq!((ingested.code, remembered.code), (Some(0), Some(0)), "{ingested:#?} {remembered:#?}");
+    for (question, words) in [
         ("what is the guest network of the office called?", &["Heron", "net.md:1-3"][..]),
         ("read log.txt and tell me who found the key", &["Odile"]),
         ("what is the staging host called?", &["gopher-12"]),
@@ -131,13 +130,13 @@ fn the_real_model_answers_out_of_documents_files_and_notes() {
     ] {
         let ran = place.run("agent", &[question, "--yes"], "").unwrap();
         assert_eq!(ran.code, Some(0), "{question}: {ran:#?}");
-        assert!(told.iter().all(|word| ran.out.contains(word)) && ran.err.contains("1 step,"), "{question}: {ran:#?}");
+        assert!(words.iter().all(|word| ran.out.contains(word)) && ran.err.contains("1 step,"), "{question}: {ran:#?}");
     }
 }
 
 #[test]
-fn the_real_model_goes_about_a_task_as_a_skill_says() {
-    let place = Place::new();
+fn the_real_model_follows_a_skill() {
+    let place = TestFolder::new();
     let skill = place.work(".agents/skills/changelog");
     std::fs::create_dir_all(&skill).unwrap();
     let text = "---\nname: changelog\ndescription: How changelog entries are written here\n---\n\
@@ -152,12 +151,12 @@ fn the_real_model_goes_about_a_task_as_a_skill_says() {
 }
 
 #[test]
-fn the_real_model_asks_the_server_that_the_task_names() {
+fn the_real_model_calls_the_server_that_the_task_names() {
     if !crate::machine::have("python3") {
         println!("skipped: there is no python3 on {}", crate::machine::PATH);
         return;
     }
-    let place = Place::new();
+    let place = TestFolder::new();
     let server = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/mcp/server.py");
     let entry = serde_json::json!({"command": "python3", "args": [server], "env": {"SHELF": "lantern-74"}});
     let servers = serde_json::json!({"mcpServers": {"archive": entry}});
@@ -166,15 +165,15 @@ fn the_real_model_asks_the_server_that_the_task_names() {
     let Some(ran) = place.run("agent", &[task, "--yes", "--max-steps", "6", "--json"], "") else { return };
     assert_eq!(ran.code, Some(0), "{ran:#?}");
     let report = ran.json();
-    // nobody but the server knows it
+    // only the server has this value
     assert!(report["response"].as_str().unwrap().contains("lantern-74"), "{report:#}");
     assert_eq!(report["status"], "completed");
 }
 
 #[test]
 #[ignore = "a minute and more: benches/full.sh runs it"]
-fn the_real_model_has_helpers_do_what_the_task_has_them_do() {
-    let place = Place::new();
+fn the_real_model_delegates_to_helpers() {
+    let place = TestFolder::new();
     std::fs::write(place.work("one.log"), "ERROR a\nfine\nERROR b\nERROR c\n").unwrap();
     std::fs::write(place.work("two.log"), "ERROR a\nfine\n").unwrap();
     let task = "have two helpers count the errors in one.log and in two.log, and tell me which has more";
@@ -183,11 +182,11 @@ fn the_real_model_has_helpers_do_what_the_task_has_them_do() {
     assert_eq!(ran.code, Some(0), "{ran:#?}");
     let events: Vec<serde_json::Value> = ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let of = |kind: &str| events.iter().filter(|e| e["event_type"] == kind).collect::<Vec<_>>();
-    let left: Vec<_> =
+    let outputs: Vec<_> =
         of("subagent_result").into_iter().filter(|e| e["metadata"]["bytes"].as_u64() > Some(0)).collect();
-    assert_eq!(left.len(), 2, "each has left what it found: {left:#?}");
+    assert_eq!(outputs.len(), 2, "each helper leaves its result: {outputs:#?}");
     let report = &of("agent_end")[0]["output"];
-    // in whatever words the model has for it: "one log has 3 errors" is as true
+    // the wording is free: "one log has 3 errors" is right too
     let response = report["response"].as_str().unwrap().to_lowercase();
     assert!(response.contains("one") && response.contains('3'), "{response}");
 }

@@ -1,6 +1,7 @@
-//! The house keeps its shape: which module may name which, who spawns, who opens sockets, who prints, who asks the model.
+//! Tests the architecture: which crate may depend on which, and which modules may spawn processes, open sockets,
+//! print or call the model.
 //!
-//! Reads the source as text. What is compiled for tests only (`#[cfg(test)]`) may do what it likes.
+//! Reads the source as text. Code compiled only for tests (`#[cfg(test)]`) is exempt.
 
 use std::path::{Path, PathBuf};
 
@@ -12,14 +13,14 @@ struct Source {
     lines: usize,
 }
 
-/// The code without comments and without the items that stand behind a `#[cfg(test)]` of their own.
+/// Removes comments and the items marked `#[cfg(test)]`.
 pub fn without_tests(text: &str) -> String {
     let mut code = String::new();
     let mut lines = text.lines();
     while let Some(line) = lines.next() {
         if ["#[cfg(test)]", "#[cfg(all(test, "].iter().any(|mark| line.starts_with(mark)) {
             let mut item = lines.by_ref().skip_while(|l| l.starts_with("#[") || l.trim_start().starts_with("//"));
-            // a line, or to the brace that closes it: the formatter puts that where the line begins
+            // one line, or up to the closing brace, which the formatter puts at the start of a line
             let ends_at_once = item.next().is_none_or(|first| first.ends_with(';') || first.ends_with('}'));
             if !ends_at_once {
                 lines.by_ref().find(|l| l.starts_with(['}', ')', ']']));
@@ -34,8 +35,8 @@ pub fn without_tests(text: &str) -> String {
     code
 }
 
-/// The files below a folder of the project whose names end so, tests and all, with their texts.
-pub fn files(folder: &str, endings: &[&str]) -> Vec<(String, String)> {
+/// The files below a folder of the project with one of these extensions, including tests, with their texts.
+pub fn files(folder: &str, extensions: &[&str]) -> Vec<(String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
     let mut files = Vec::new();
     let mut folders = vec![root.clone()];
@@ -44,7 +45,7 @@ pub fn files(folder: &str, endings: &[&str]) -> Vec<(String, String)> {
             let path: PathBuf = entry.unwrap().path();
             if path.is_dir() {
                 folders.push(path);
-            } else if path.extension().is_some_and(|e| endings.iter().any(|ending| e == *ending)) {
+            } else if path.extension().is_some_and(|e| extensions.iter().any(|extension| e == *extension)) {
                 let text = std::fs::read_to_string(&path).unwrap();
                 files.push((path.strip_prefix(&root).unwrap().to_string_lossy().replace('\\', "/"), text));
             }
@@ -54,30 +55,30 @@ pub fn files(folder: &str, endings: &[&str]) -> Vec<(String, String)> {
     files
 }
 
-/// The text of a file below `src` with every path from the root of the house, as if the rooms were no crates of their own:
-/// `crate::x` of `shell` is `crate::shell::x`, and so is `caro_shell::x` of another room.
-pub fn from_the_root(path: &str, text: &str) -> String {
-    let Some((room, _)) = path.split_once('/') else { return text.to_owned() };
+/// Rewrites the paths in a file below `src` as if the whole source were one crate: both `crate::x` in `shell` and
+/// `caro_shell::x` in another crate become `crate::shell::x`.
+pub fn with_absolute_paths(path: &str, text: &str) -> String {
+    let Some((name, _)) = path.split_once('/') else { return text.to_owned() };
     let text =
-        text.replace("crate::", &format!("crate::{room}::")).replace("use crate as", &format!("use crate::{room} as"));
+        text.replace("crate::", &format!("crate::{name}::")).replace("use crate as", &format!("use crate::{name} as"));
     text.replace("caro_terminal", "crate::cli").replace("caro_", "crate::")
 }
 
 fn sources() -> Vec<Source> {
-    // modules that are only compiled for tests
+    // modules compiled only for tests
     let is_test = |path: &str| {
         let name = path.rsplit('/').next().unwrap();
         ["tests.rs", "testing.rs"].contains(&name) || name.ends_with("_tests.rs")
     };
     let files = files("src", &["rs"]).into_iter().filter(|(path, _)| !is_test(path));
     let source = |(path, text): (String, String)| {
-        let code = from_the_root(&path, &without_tests(&text));
+        let code = with_absolute_paths(&path, &without_tests(&text));
         Source { path, code, lines: text.lines().count() }
     };
     files.map(source).collect()
 }
 
-/// Files outside `allowed` (path prefixes) whose code holds one of `words`.
+/// The files outside `allowed` (path prefixes) whose code contains one of `words`.
 fn offenders(allowed: &[&str], words: &[&str]) -> Vec<String> {
     sources()
         .iter()
@@ -87,14 +88,14 @@ fn offenders(allowed: &[&str], words: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn all_of_the_source_is_seen() {
+fn the_source_is_read_without_tests_and_comments() {
     let text = "use a;\n#[cfg(test)]\nmod x;\n// no\nfn f() {} // say\n#[cfg(test)]\nmod tests {\n    hidden\n}\nfn g() {\n    seen\n}\n\
                 #[cfg(test)]\n#[allow(x)]\nfn only() {\n    hidden\n}\nlast\n";
     assert_eq!(without_tests(text), "use a;\nfn f() {}\nfn g() {\n    seen\n}\nlast\n");
     let text =
         "use crate::parse::A;\nuse caro_base::files;\nuse crate as shell;\npub(crate) fn f() { caro_terminal::g() }";
     assert_eq!(
-        from_the_root("shell/x.rs", text),
+        with_absolute_paths("shell/x.rs", text),
         "use crate::shell::parse::A;\nuse crate::base::files;\nuse crate::shell as shell;\npub(crate) fn f() { crate::cli::g() }"
     );
     let all = sources();
@@ -102,12 +103,12 @@ fn all_of_the_source_is_seen() {
         let source = all.iter().find(|s| s.path == name).unwrap();
         assert!(source.code.lines().count() * 2 > source.lines, "{name}: {} lines seen", source.code.lines().count());
     }
-    let (seen, there) = all.iter().fold((0, 0), |(a, b), s| (a + s.code.lines().count(), b + s.lines));
-    assert!(seen * 2 > there, "{seen} of {there} lines are looked at");
+    let (seen, total) = all.iter().fold((0, 0), |(a, b), s| (a + s.code.lines().count(), b + s.lines));
+    assert!(seen * 2 > total, "only {seen} of {total} lines are seen");
 }
 
-/// Which rooms a room stands on. That no room is below itself is held by cargo; that it is on nothing else, here.
-pub const STANDS_ON: &[(&str, &str)] = &[
+/// The crates that each crate may depend on. Cargo itself forbids cycles.
+pub const DEPENDENCIES: &[(&str, &str)] = &[
     ("base", ""),
     ("intent", ""),
     ("database", ""),
@@ -122,66 +123,66 @@ pub const STANDS_ON: &[(&str, &str)] = &[
     ("documents", "base database exec intent model policy"),
     ("command", "base documents exec host inference intent manual model policy shell"),
     ("agent", "base command database documents exec inference intent model policy shell"),
-    // the resident is a child process of the first caller; the server wraps the harness
+    // `serve` runs the harness behind HTTP, and the model in a resident process
     ("serve", "agent base exec inference model"),
     ("cli", "agent base command database documents exec host inference manual model policy serve shell undo"),
 ];
 
 #[test]
-fn arrows_point_one_way() {
+fn dependencies_of_crates_match_the_table() {
     let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let rooms = std::fs::read_dir(&src).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_dir());
-    let mut rooms: Vec<String> = rooms.map(|path| path.file_name().unwrap().to_str().unwrap().to_owned()).collect();
-    rooms.sort();
-    let mut named: Vec<&str> = STANDS_ON.iter().map(|(room, _)| *room).collect();
-    named.sort_unstable();
-    assert_eq!(rooms, named, "each room has its arrows in the table");
-    for (room, below) in STANDS_ON {
-        let manifest = std::fs::read_to_string(src.join(room).join("Cargo.toml")).unwrap();
+    let folders = std::fs::read_dir(&src).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_dir());
+    let mut crates: Vec<String> = folders.map(|path| path.file_name().unwrap().to_str().unwrap().to_owned()).collect();
+    crates.sort();
+    let mut listed: Vec<&str> = DEPENDENCIES.iter().map(|(name, _)| *name).collect();
+    listed.sort_unstable();
+    assert_eq!(crates, listed, "the table lists each crate");
+    for (name, allowed) in DEPENDENCIES {
+        let manifest = std::fs::read_to_string(src.join(name).join("Cargo.toml")).unwrap();
         let manifest: toml::Table = toml::from_str(&manifest).unwrap();
         let all = ["dependencies", "dev-dependencies", "build-dependencies"].map(|kind| manifest.get(kind));
         let names = all.into_iter().flatten().flat_map(|kind| kind.as_table().unwrap().keys());
         let mut found: Vec<&str> = names.filter_map(|name| name.strip_prefix("caro-")).collect();
         found.sort_unstable();
-        assert_eq!(found.join(" "), *below, "{room}");
+        assert_eq!(found.join(" "), *allowed, "{name}");
     }
 }
 
-/// A crate that builds on some systems alone is asked for on those alone, in tests too.
+/// A library that builds only on some systems is a dependency only there, in tests too.
 #[test]
-fn what_one_system_has_is_asked_for_there_alone() {
-    const OF_ONE: [&str; 4] = ["landlock", "libc", "rustix", "seccompiler"];
+fn platform_specific_dependencies_are_conditional() {
+    const PLATFORM_SPECIFIC: [&str; 4] = ["landlock", "libc", "rustix", "seccompiler"];
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let rooms = STANDS_ON.iter().map(|(room, _)| root.join("src").join(room));
-    for folder in rooms.chain([root.to_owned()]) {
+    let crates = DEPENDENCIES.iter().map(|(name, _)| root.join("src").join(name));
+    for folder in crates.chain([root.to_owned()]) {
         let manifest: toml::Table =
             toml::from_str(&std::fs::read_to_string(folder.join("Cargo.toml")).unwrap()).unwrap();
         for kind in ["dependencies", "dev-dependencies", "build-dependencies"] {
             let everywhere = manifest.get(kind).and_then(toml::Value::as_table).into_iter().flat_map(toml::Table::keys);
-            let wrong: Vec<&String> = everywhere.filter(|name| OF_ONE.contains(&name.as_str())).collect();
-            assert!(wrong.is_empty(), "{}: {wrong:?} stand below {kind}", folder.display());
+            let wrong: Vec<&String> = everywhere.filter(|name| PLATFORM_SPECIFIC.contains(&name.as_str())).collect();
+            assert!(wrong.is_empty(), "{}: {wrong:?} are listed under {kind}", folder.display());
         }
     }
 }
 
 #[test]
-fn one_call_site_of_the_model() {
+fn the_model_is_called_in_one_place() {
     let sources = sources();
-    for way in [".generate(", ".sample("] {
-        // a step of the loop that is called so takes no argument, a model does
-        let asks =
-            |code: &str| code.match_indices(way).filter(|(at, _)| !code[at + way.len()..].starts_with(')')).count();
+    for call in [".generate(", ".sample("] {
+        // calls of a model have an argument; steps of the loop have none
+        let count =
+            |code: &str| code.match_indices(call).filter(|(at, _)| !code[at + call.len()..].starts_with(')')).count();
         let calls: Vec<&str> = sources
             .iter()
             .filter(|s| !s.path.starts_with("model/"))
-            .flat_map(|s| (0..asks(&s.code)).map(|_| s.path.as_str()))
+            .flat_map(|s| (0..count(&s.code)).map(|_| s.path.as_str()))
             .collect();
-        // `serve` is a model that hands each call on, to the other process and there to the weights: it asks nothing itself.
+        // `serve` only passes calls on, to the resident process and there to the model
         let (mut relays, calls): (Vec<_>, Vec<_>) = calls.into_iter().partition(|path| path.starts_with("serve/"));
         relays.sort_unstable();
         relays.dedup();
-        assert_eq!(calls, ["inference/generate.rs"], "{way}");
-        assert_eq!(relays, ["serve/resident/client.rs", "serve/resident/worker.rs"], "{way}");
+        assert_eq!(calls, ["inference/generate.rs"], "{call}");
+        assert_eq!(relays, ["serve/resident/client.rs", "serve/resident/worker.rs"], "{call}");
     }
 }
 
@@ -205,14 +206,14 @@ fn one_loop_drives_every_recipe() {
     );
     let mut drivers = of(" drive(&mut ");
     drivers.sort_unstable();
-    assert_eq!(drivers, machines, "each is driven by the loop");
-    assert_eq!(of("machine.next_step()"), ["inference/drive.rs"], "and nobody else drives");
+    assert_eq!(drivers, machines, "the loop drives each of them");
+    assert_eq!(of("machine.next_step()"), ["inference/drive.rs"], "only the loop drives");
     let loops: Vec<&str> = of("loop {").into_iter().filter(|path| machines.contains(path)).collect();
-    assert_eq!(loops, [""; 0], "no recipe has a loop of its own");
+    assert_eq!(loops, [""; 0], "no recipe loops itself");
 }
 
 #[test]
-fn one_call_site_of_a_tool() {
+fn tools_are_called_in_one_place() {
     let calls: Vec<String> = sources()
         .iter()
         .filter(|s| s.path.starts_with("agent/") || s.path.starts_with("cli/"))
@@ -222,7 +223,7 @@ fn one_call_site_of_a_tool() {
 }
 
 #[test]
-fn only_the_pipeline_opens_what_a_tool_returned() {
+fn only_the_pipeline_opens_tool_results() {
     let opens: Vec<String> = sources()
         .iter()
         .filter(|s| s.path.starts_with("agent/") || s.path.starts_with("cli/"))
@@ -240,9 +241,9 @@ fn only_exec_spawns() {
 fn only_the_fetcher_the_remote_model_tool_servers_the_resident_and_the_server_open_sockets() {
     let words =
         ["TcpStream", "TcpListener", "UdpSocket", "ureq::", "hf_hub::", "reqwest", " ::redis", "object_store::aws"];
-    // `agent/mcp/http.rs`: servers of tools that the person named by their address, through the fetcher's own client;
-    // `agent/memory/redis.rs`: the server that the person named to keep notes on, in builds with that feature;
-    // `agent/workspace/s3.rs`: the bucket that the person named to keep files in, likewise, through the fetcher's client;
+    // `agent/mcp/http.rs`: tool servers configured by address, through the fetcher's client;
+    // `agent/memory/redis.rs`: the configured server for notes, in builds with that feature;
+    // `agent/workspace/s3.rs`: the configured bucket for files, likewise, through the fetcher's client;
     // `serve/http/listen.rs`: where `caro serve` listens
     assert_eq!(
         offenders(
@@ -258,7 +259,7 @@ fn only_the_fetcher_the_remote_model_tool_servers_the_resident_and_the_server_op
         ),
         [""; 0]
     );
-    // these do not leave the machine
+    // Unix sockets stay on this machine
     assert_eq!(
         offenders(&["serve/resident/", "serve/http/listen.rs"], &["UnixStream", "UnixListener", "UnixDatagram"]),
         [""; 0]
@@ -275,9 +276,9 @@ fn only_the_terminal_prints() {
     assert_eq!(offenders(&["cli/"], &["println!", "eprintln!", "print!(", "io::stdout", "io::stderr"]), [""; 0]);
 }
 
-/// 800 lines. The data of rules below `platform-rules` is exempt: nobody reads that from one end to the other.
+/// At most 800 lines. The rule data below `platform-rules` is exempt: it is looked up, not read through.
 #[test]
-fn no_file_is_too_long_to_read() {
+fn no_file_is_longer_than_800_lines() {
     for folder in ["src", "tests", "benches"] {
         let lines = files(folder, &["rs", "toml", "py"]).into_iter().map(|(path, text)| (path, text.lines().count()));
         assert_eq!(lines.filter(|(_, lines)| *lines > 800).collect::<Vec<_>>(), [], "below {folder}");
@@ -289,44 +290,45 @@ fn nothing_is_left_unfinished() {
     assert_eq!(offenders(&[], &["todo!(", "unimplemented!(", "TODO", "FIXME"]), [""; 0]);
 }
 
-/// What of the harness, and of the terminal's side of it, touches the disk by itself, and why; everything else goes through these.
+/// The modules of the harness and of the command line that access the disk directly, with the reason. All others go
+/// through these.
 const ON_DISK: &[(&str, &str)] = &[
-    ("agent/evidence/", "none: the driver brings what it looks at"),
-    ("agent/forge/", "keeps a skill in quarantine while it is made, and puts it on the shelf"),
+    ("agent/evidence/", "none: the driver reads the files for it"),
+    ("agent/forge/", "stores a skill in quarantine until it is promoted"),
     ("agent/harness/place.rs", "reads the working folder, for the prompt"),
     ("agent/mcp/config.rs", "reads the list of servers"),
-    ("agent/mcp/trust.rs", "keeps what the person said about a project's servers"),
-    ("agent/perpetual/channel.rs", "reads and adds to the two files that the person named to talk through"),
-    ("agent/runtime/disk.rs", "looks at the working folder before and after a call"),
+    ("agent/mcp/trust.rs", "stores the user's decisions about a project's servers"),
+    ("agent/perpetual/channel.rs", "reads and appends to the two files of the channel"),
+    ("agent/runtime/disk.rs", "compares the working folder before and after a call"),
     ("agent/skill/", "finds and reads skills"),
-    ("agent/store/", "opens the file of runs and events"),
-    ("agent/tools/", "the person's files, as the calls of the model say and the guards allow"),
-    ("agent/workspace/", "the one surface for files of the harness itself"),
-    ("documents/", "reads the person's own documents, and keeps their index"),
-    ("policy/secret.rs", "lists folders, to know which names a pattern of the shell stands for"),
-    ("cli/verbs/bench/", "makes the folders that it measures in"),
-    ("cli/verbs/completions/", "writes manual pages into the folder that is named"),
+    ("agent/store/", "opens the database of runs and events"),
+    ("agent/tools/", "access the user's files as the calls ask and the guards allow"),
+    ("agent/workspace/", "the interface for the harness's own files"),
+    ("documents/", "reads the user's documents, and stores their index"),
+    ("policy/secret.rs", "lists folders, to expand patterns of the shell"),
+    ("cli/verbs/bench/", "creates the folders that it measures in"),
+    ("cli/verbs/completions/", "writes manual pages into the given folder"),
     ("cli/setup/layers.rs", "reads the files of settings"),
     ("cli/setup/change/", "changes the files of settings"),
-    ("cli/verbs/doctor/", "looks at folders and files of ours, and changes nothing"),
-    ("cli/verbs/eval/", "reads suites and sets the stages of their tasks"),
-    ("cli/verbs/fix.rs", "reads the error text that is named"),
+    ("cli/verbs/doctor/", "inspects caro's folders and files, and changes nothing"),
+    ("cli/verbs/eval/", "reads suites and creates the fixtures of their tasks"),
+    ("cli/verbs/fix.rs", "reads the given error text"),
     ("cli/answer/followup/tty.rs", "reads the keys of the terminal"),
-    ("cli/harness/forging.rs", "reads the samples that are named"),
-    ("cli/term/history.rs", "keeps what was typed"),
-    ("cli/setup/rc.rs", "reads the shell's own file"),
-    ("cli/verbs/init/install.rs", "writes the line into it"),
-    ("cli/verbs/config/editor.rs", "keeps the copy that is edited"),
-    ("cli/term/interrupt.rs", "opens the terminal, to give it back as it was"),
-    ("cli/answer/log/", "keeps requests, once that is turned on, and the last answer of a terminal"),
+    ("cli/harness/forging.rs", "reads the given samples"),
+    ("cli/term/history.rs", "stores what was typed"),
+    ("cli/setup/rc.rs", "reads the shell's start-up file"),
+    ("cli/verbs/init/install.rs", "writes into the shell's start-up file"),
+    ("cli/verbs/config/editor.rs", "stores the copy that is edited"),
+    ("cli/term/interrupt.rs", "opens the terminal, to restore its settings"),
+    ("cli/answer/log/", "stores requests if that is turned on, and the last answer of a terminal"),
     ("cli/setup/policy.rs", "reads the files of policies"),
-    ("cli/verbs/skills.rs", "makes a new skill"),
-    ("cli/verbs/uninstall/", "lists everything of ours, and takes it away"),
-    ("cli/term/stdin.rs", "looks at what comes in beside a request"),
+    ("cli/verbs/skills.rs", "creates a new skill"),
+    ("cli/verbs/uninstall/", "lists all of caro's files, and deletes them"),
+    ("cli/term/stdin.rs", "inspects the standard input of a request"),
 ];
 
 #[test]
-fn the_workspace_is_where_the_harness_keeps_files() {
+fn only_listed_modules_access_the_disk() {
     let touches = |code: &str| {
         let starts = |at: usize| !code[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_');
         let grouped = |rest: &str| rest.split('}').next().is_some_and(|names| names.split(", ").any(|n| n == "files"));
@@ -334,12 +336,12 @@ fn the_workspace_is_where_the_harness_keeps_files() {
             || code.split("base::{").skip(1).any(grouped)
     };
     let sources = sources();
-    let ours = |s: &&Source| ["agent/", "cli/", "documents/", "policy/"].iter().any(|room| s.path.starts_with(room));
+    let ours = |s: &&Source| ["agent/", "cli/", "documents/", "policy/"].iter().any(|start| s.path.starts_with(start));
     let on_disk: Vec<&str> =
         sources.iter().filter(ours).filter(|s| touches(&s.code)).map(|s| s.path.as_str()).collect();
     let unlisted: Vec<&&str> =
         on_disk.iter().filter(|path| !ON_DISK.iter().any(|(place, _)| path.starts_with(place))).collect();
-    assert!(unlisted.is_empty(), "{unlisted:?}: go through the workspace, or say here why not");
+    assert!(unlisted.is_empty(), "{unlisted:?}: go through the workspace, or add the reason to the list");
     for (place, why) in ON_DISK {
         let used = on_disk.iter().any(|path| path.starts_with(place));
         assert_eq!(used, !why.starts_with("none"), "{place}: {why}");
@@ -347,8 +349,8 @@ fn the_workspace_is_where_the_harness_keeps_files() {
 }
 
 #[test]
-fn one_list_says_what_is_never_offloaded() {
-    // a tool's name stands where the tool is made, and in the list
+fn tools_that_are_never_offloaded_are_listed_once() {
+    // the names of tools occur only where the tools are defined and in the list
     let sources = sources();
     let names = ["\"read_artifact\"", "\"list_artifacts\"", "\"workspace_view\"", "\"workspace_clear\""];
     let mut lists: Vec<&str> = sources
@@ -358,14 +360,14 @@ fn one_list_says_what_is_never_offloaded() {
         .collect();
     lists.sort_unstable();
     assert_eq!(lists, ["agent/observe/artifact.rs", "agent/tools/artifact.rs", "agent/tools/workspace.rs"]);
-    // and nobody goes by where a tool comes from
+    // the decision does not depend on the provider of a tool
     assert_eq!(
         offenders(&["agent/tools/", "cli/verbs/tools.rs", "serve/http/sessions.rs"], &["Provider::Workspace"]),
         [""; 0]
     );
     let offloads: Vec<&str> =
         sources.iter().flat_map(|s| s.code.matches("Offload::store(").map(|_| s.path.as_str())).collect();
-    assert_eq!(offloads, ["agent/observe/mod.rs"], "one place decides");
+    assert_eq!(offloads, ["agent/observe/mod.rs"], "offloading is decided in one place");
 }
 
 #[test]
@@ -373,22 +375,22 @@ fn memory_and_workspace_never_share_a_name() {
     for source in sources() {
         let names = source.code.split(|c: char| !c.is_alphanumeric() && c != '_').map(str::to_lowercase);
         let both: Vec<String> = names.filter(|n| n.contains("memory") && n.contains("workspace")).collect();
-        assert!(both.is_empty(), "{} joins them: {both:?}", source.path);
+        assert!(both.is_empty(), "{} mixes them: {both:?}", source.path);
     }
-    // and neither names the other
+    // neither uses the other
     for (one, other) in [("agent/memory/", "workspace::"), ("agent/workspace/", "memory::")] {
         let named: Vec<String> = sources()
             .into_iter()
             .filter(|s| s.path.starts_with(one) && s.code.contains(other))
             .map(|s| s.path)
             .collect();
-        assert_eq!(named, [""; 0], "{one} names {other}");
+        assert_eq!(named, [""; 0], "{one} uses {other}");
     }
 }
 
-/// A fact is true of a command whatever was asked.
+/// Checks of facts depend only on the command, not on the request.
 #[test]
-fn facts_know_no_check_of_a_request() {
+fn checks_of_facts_do_not_use_the_request() {
     let all = sources();
     let facts: Vec<&Source> = all.iter().filter(|s| s.path.starts_with("command/checks/facts/")).collect();
     assert!(facts.len() > 20, "{} files of facts", facts.len());
@@ -407,11 +409,11 @@ fn backends_are_behind_traits_and_not_in_the_root() {
         .map(|(_, kind)| kind.trim_end_matches(','))
         .collect();
     assert!(fields.len() > 8, "{fields:?}");
-    // what is no backend: names of tools, rules, where events go, what stops it, numbers
+    // not backends: names of tools, guards, the event emitter, the cancel flag, numbers
     const PLAIN: [&str; 5] = ["Registry", "Guards", "Arc<Emitter>", "Cancel", "Config"];
     let concrete: Vec<&&str> = fields.iter().filter(|kind| !kind.contains("dyn ") && !PLAIN.contains(kind)).collect();
     assert!(concrete.is_empty(), "{concrete:?}");
-    // the core knows no backend by name
+    // the core names no backend
     let core = [
         "agent/turn/",
         "agent/runtime/",
@@ -433,21 +435,21 @@ fn backends_are_behind_traits_and_not_in_the_root() {
 }
 
 #[test]
-fn each_type_of_event_is_emitted_or_is_said_not_to_be() {
+fn each_event_type_is_emitted_or_documented_as_unused() {
     let document = include_str!("../src/agent/event/EVENTS.md");
     let sources = sources();
-    let named = |kind: &str| {
+    let emits = |kind: &str| {
         let word = format!("Kind::{kind}");
         let ends = |rest: &str| !rest.starts_with(|c: char| c.is_alphanumeric());
-        // who only looks at events (what is shown, what the store makes of them) emits none
-        let emits = |s: &&Source| s.path.starts_with("agent/") && !s.path.starts_with("agent/store/");
+        // the store and the command line only read events
+        let may_emit = |s: &&Source| s.path.starts_with("agent/") && !s.path.starts_with("agent/store/");
         sources
             .iter()
-            .filter(emits)
+            .filter(may_emit)
             .any(|s| s.code.match_indices(&word).any(|(at, _)| ends(&s.code[at + word.len()..])))
     };
     for kind in caro::agent::Kind::ALL {
         let row = document.lines().find(|line| line.starts_with(&format!("| `{}` |", kind.name()))).unwrap();
-        assert!(row.contains("Nothing emits it yet.") || named(&format!("{kind:?}")), "nothing emits {}", kind.name());
+        assert!(row.contains("Nothing emits it yet.") || emits(&format!("{kind:?}")), "nothing emits {}", kind.name());
     }
 }

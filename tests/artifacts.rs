@@ -1,4 +1,4 @@
-//! What a run leaves in the data folder: results that were too long for a prompt, and the agent's own files.
+//! Tests what a run stores in the data folder: results too long for a prompt, and the agent's own files.
 
 use crate::agent::{answer, by_step, step};
 use crate::machine::{Machine, Ran};
@@ -7,7 +7,7 @@ use caro::agent::workspace::{Mode, Workspace};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
-/// Every file below a folder.
+/// All files below a folder.
 pub fn files(folder: &Path) -> Vec<PathBuf> {
     let (mut all, mut folders) = (Vec::new(), vec![folder.to_path_buf()]);
     while let Some(folder) = folders.pop() {
@@ -18,12 +18,12 @@ pub fn files(folder: &Path) -> Vec<PathBuf> {
     all
 }
 
-/// True if a file has these bytes anywhere.
+/// True if a file contains the text.
 pub fn holds(file: &Path, text: &str) -> bool {
     std::fs::read(file).unwrap().windows(text.len()).any(|bytes| bytes == text.as_bytes())
 }
 
-/// A run that makes one command, with a result of whatever length.
+/// Runs an agent that makes one shell command.
 fn run(machine: &Machine, command: &str, session: &str) -> Ran {
     let replies = [step("look", &[("shell", json!({ "command": command }))]), answer("seen")];
     machine.ask(by_step(&replies), &["agent", "look at what is there", "--session", session])
@@ -38,8 +38,8 @@ fn a_secret_is_in_no_file_of_the_data_folder() {
     let ran = run(&machine, "cat dump.txt", "s");
     assert_eq!(ran.code, Some(0), "{ran:#?}");
     let all = files(&machine.path("home/.local/share/caro"));
-    let kept: Vec<&PathBuf> = all.iter().filter(|file| holds(file, "row 399\ntoken=[redacted]\nrow 0")).collect();
-    assert!(kept.len() == 1 && kept[0].to_string_lossy().contains("/artifacts/"), "{all:?}");
+    let stored: Vec<&PathBuf> = all.iter().filter(|file| holds(file, "row 399\ntoken=[redacted]\nrow 0")).collect();
+    assert!(stored.len() == 1 && stored[0].to_string_lossy().contains("/artifacts/"), "{all:?}");
     let leaks: Vec<&PathBuf> = all.iter().filter(|file| holds(file, token)).collect();
     assert!(leaks.is_empty(), "{leaks:?}");
 }
@@ -52,12 +52,12 @@ fn a_long_result_is_listed_shown_removed_and_gone_after_a_week() {
     assert!(empty.err.contains("no result has been too long"), "{empty:#?}");
     assert_eq!(run(&machine, "seq 1 9999", "one").code, Some(0));
     assert_eq!(run(&machine, "seq 2 9999", "two").code, Some(0));
-    // the prompt has the beginning, the name and the place
+    // the prompt has the beginning of the result and its path
     let list = machine.run(&["artifacts", "list", "--json"]).json();
     let (id, path) = (list[0]["id"].as_str().unwrap(), list[0]["path"].as_str().unwrap());
-    let told = machine.run(&["events", "", "--json"]).out;
+    let log = machine.run(&["events", "", "--json"]).out;
     let other = list[1]["id"].as_str().unwrap();
-    assert!(told.contains("[TOOL RESPONSE OFFLOADED]") && told.contains(list[1]["path"].as_str().unwrap()), "{told}");
+    assert!(log.contains("[TOOL RESPONSE OFFLOADED]") && log.contains(list[1]["path"].as_str().unwrap()), "{log}");
     let parts: Vec<&str> = id.split('_').collect();
     let digits = |text: &str, n: usize| text.len() == n && text.chars().all(|c| c.is_ascii_digit());
     assert!(parts[0] == "shell" && digits(parts[1], 8) && digits(parts[2], 6) && parts[3].len() == 8, "{id}");
@@ -82,13 +82,13 @@ fn a_long_result_is_listed_shown_removed_and_gone_after_a_week() {
     machine.run(&["artifacts", "rm", "nope"]).fails(2, &["there is no artifact `nope`", "caro artifacts list"]);
     let removed = machine.run(&["artifacts", "rm", id]);
     assert!(removed.code == Some(0) && !Path::new(path).exists(), "{removed:#?}");
-    // a week later the next run finds it too old
+    // after a week the next run deletes it
     let meta = machine.path(&format!("home/.local/share/caro/workspace/two/artifacts/{other}.meta.json"));
-    let mut kept: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&meta).unwrap()).unwrap();
+    let mut entry: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&meta).unwrap()).unwrap();
     let age = |days: u64| json!(list[1]["created"].as_u64().unwrap() - days * 86_400_000);
     for (days, left) in [(6, 1), (8, 0)] {
-        kept["created"] = age(days);
-        std::fs::write(&meta, kept.to_string()).unwrap();
+        entry["created"] = age(days);
+        std::fs::write(&meta, entry.to_string()).unwrap();
         assert_eq!(run(&machine, "echo short", "three").code, Some(0));
         assert_eq!(machine.run(&["artifacts", "list"]).out.lines().count(), left, "{days} days");
     }
@@ -96,32 +96,32 @@ fn a_long_result_is_listed_shown_removed_and_gone_after_a_week() {
     let list = machine.run(&["artifacts", "list", "--session", "four", "--json"]).json();
     let old = list[0]["path"].as_str().unwrap();
     let meta = PathBuf::from(old.replace(".txt", ".meta.json"));
-    let mut kept: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&meta).unwrap()).unwrap();
-    kept["created"] = json!(list[0]["created"].as_u64().unwrap() - 8 * 86_400_000);
-    std::fs::write(&meta, kept.to_string()).unwrap();
+    let mut entry: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&meta).unwrap()).unwrap();
+    entry["created"] = json!(list[0]["created"].as_u64().unwrap() - 8 * 86_400_000);
+    std::fs::write(&meta, entry.to_string()).unwrap();
     assert_eq!(machine.run(&["artifacts", "list", "--json"]).json(), json!([]));
-    assert!(!Path::new(old).exists(), "no run is needed for that");
+    assert!(!Path::new(old).exists(), "listing deletes old results too");
     assert_eq!(run(&machine, "seq 1 9999", "four").code, Some(0));
     assert_eq!(machine.run(&["artifacts", "rm", "--all"]).code, Some(0));
     assert_eq!(machine.run(&["artifacts", "list"]).out, "");
 }
 
 #[test]
-fn a_result_that_was_cut_is_not_called_the_whole() {
+fn a_truncated_result_is_not_called_complete() {
     let machine = Machine::new();
     assert_eq!(run(&machine, "seq 1 60000", "s").code, Some(0));
-    let told = machine.run(&["events", "", "--json"]).out;
-    assert!(told.contains("of standard output (348894 bytes, 60000 lines)") && !told.contains("The whole"), "{told}");
+    let log = machine.run(&["events", "", "--json"]).out;
+    assert!(log.contains("of standard output (348894 bytes, 60000 lines)") && !log.contains("The whole"), "{log}");
     let list = machine.run(&["artifacts", "list", "--json"]).json();
     let shown = machine.run(&["artifacts", "show", list[0]["id"].as_str().unwrap()]).out;
     assert!(shown.starts_with("1\n2\n") && shown.trim_end().ends_with("\n59999\n60000"), "{}", shown.len());
     assert!(shown.contains("\n[cut: ") && shown.contains(" lines are left out here]\n"), "{}", shown.len());
 }
 
-/// A finite output of some length stops nothing; a flood does, and is no success.
+/// A long but finite output does not stop a command; an endless one does, and the call has failed.
 #[cfg(unix)]
 #[test]
-fn what_comes_behind_a_long_output_is_done_or_said_not_to_be() {
+fn commands_after_a_long_output_run_or_are_reported_as_not_run() {
     let machine = Machine::new();
     machine.write("work/big.txt", "0123456789abcde\n".repeat(1 << 18));
     let replies = [
@@ -147,7 +147,7 @@ fn what_comes_behind_a_long_output_is_done_or_said_not_to_be() {
 }
 
 #[test]
-fn the_agents_own_files_are_listed_and_go_with_their_session() {
+fn the_agents_own_files_are_listed_and_removed_with_their_session() {
     let machine = Machine::new();
     assert!(machine.run(&["workspace", "ls"]).err.contains("no agent has kept a file yet"));
     let replies = [
@@ -171,7 +171,7 @@ fn the_agents_own_files_are_listed_and_go_with_their_session() {
 }
 
 #[test]
-fn where_files_are_kept_is_a_setting() {
+fn the_workspace_backend_is_a_setting() {
     let machine = Machine::new();
     let with = |vars: &[(&str, &str)]| {
         Ran::of(machine.caro(&["workspace", "ls"]).envs(vars.iter().copied()).output().unwrap())
@@ -183,9 +183,9 @@ fn where_files_are_kept_is_a_setting() {
     with(&[("CARO_WORKSPACE_BACKEND", "r2")]).fails(2, &[missing]);
 }
 
-/// The child of the test below: writes for as long as it lives.
+/// The child process of the test below: writes until it is killed.
 #[test]
-#[ignore = "the child of a_writer_that_is_killed_leaves_the_old_or_the_new"]
+#[ignore = "the child of a_killed_writer_leaves_a_complete_file"]
 fn writer() {
     let Some(folder) = std::env::var_os("CARO_TEST_WORKSPACE") else { return };
     let workspace = Workspace::open(folder.into());
@@ -206,12 +206,12 @@ fn writer() {
     }
 }
 
-/// Large enough that a kill falls into the writing of one.
+/// Bytes of each file: large enough that a kill hits a write.
 const SIZE: usize = 1 << 18;
 
 #[cfg(unix)]
 #[test]
-fn a_writer_that_is_killed_leaves_the_old_or_the_new() {
+fn a_killed_writer_leaves_a_complete_file() {
     let dir = tempfile::tempdir().unwrap();
     let workspace = Workspace::open(dir.path().join("ws"));
     workspace.write("big", &"a".repeat(SIZE), Mode::Create).unwrap();
@@ -229,16 +229,16 @@ fn a_writer_that_is_killed_leaves_the_old_or_the_new() {
         child.kill().unwrap();
         child.wait().unwrap();
         let text = workspace.text("big").unwrap();
-        assert_eq!(text.len(), SIZE + 1, "half of it");
+        assert_eq!(text.len(), SIZE + 1, "a partial file");
         let letter = text.chars().next().unwrap();
-        assert!(text.trim_end().chars().all(|c| c == letter), "of both");
+        assert!(text.trim_end().chars().all(|c| c == letter), "a mixture of both");
         letters.insert(letter);
         for artifact in workspace.list().unwrap() {
             assert_eq!(workspace.get(&artifact.id).unwrap().len(), SIZE, "{artifact:?}");
         }
-        assert_eq!(workspace.entries("").unwrap().len(), 1, "what is half is nowhere to be seen");
+        assert_eq!(workspace.entries("").unwrap().len(), 1, "partial files are not listed");
     }
     assert_eq!(letters.len(), 2, "no writer ever came to write");
-    // whoever held it when it was killed holds it no longer
+    // a killed process leaves no lock
     workspace.write("big", "c", Mode::Append).unwrap();
 }

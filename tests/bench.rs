@@ -1,4 +1,4 @@
-//! `caro bench`: whole requests on a scripted model, and the engine on a real one.
+//! Tests `caro bench`: complete requests on a scripted model, and the engine on a real one.
 
 use crate::machine::Machine;
 use crate::support::model_or_skip;
@@ -22,9 +22,9 @@ fn the_loop_times_every_request_in_a_process_of_its_own() {
     assert_eq!(ran.code, Some(0), "{ran:#?}");
 }
 
-/// What is asked for is passed on to the requests: more commands of each, and what they tell on the way.
+/// Options such as `-n` and `--debug` are passed on to each request.
 #[test]
-fn the_loop_heeds_the_options_of_a_request() {
+fn the_loop_passes_options_to_each_request() {
     let machine = Machine::new();
     machine.write("work/requests.txt", "list files\n");
     let args = ["bench", "loop", "--requests", "requests.txt", "--json", "--debug", "--timing", "-n", "2"];
@@ -32,13 +32,13 @@ fn the_loop_heeds_the_options_of_a_request() {
     assert_eq!(ran.json()["requests"][0]["cmd"], "ls -a", "{ran:#?}");
     assert!(ran.err.contains("--- prompt of iteration 1") && ran.err.contains("\ntotal "), "{ran:#?}");
     assert!(ran.err.contains("list files"), "{ran:#?}");
-    // the request's own rule, and not this verb's
+    // the limit of `-n` is that of a request
     let ran = machine.ask(json!([{ "reply": "ls -a" }]), &["bench", "loop", "-n", "9"]);
     assert_eq!(ran.code, Some(2), "{ran:#?}");
 }
 
 #[test]
-fn a_loop_that_is_too_slow_says_so_in_its_exit_code() {
+fn a_slow_loop_has_exit_code_1() {
     let machine = Machine::new();
     machine.write("work/requests.txt", "slow\n");
     let ran =
@@ -48,7 +48,7 @@ fn a_loop_that_is_too_slow_says_so_in_its_exit_code() {
 }
 
 #[test]
-fn what_cannot_be_measured_is_refused() {
+fn invalid_benchmarks_are_refused() {
     let machine = Machine::new();
     machine.ask(json!([{ "reply": "ls" }]), &["bench"]).fails(2, &["does not compute on this machine"]);
     machine.run(&["bench", "loop", "--requests", "none.txt"]).fails(2, &["none.txt"]);
@@ -63,7 +63,7 @@ fn what_cannot_be_measured_is_refused() {
 fn the_engine_is_measured_on_the_real_model() {
     let Some(mut caro) = model_or_skip("bench") else { return };
     let output = caro.args(["--runs", "1", "--quick", "--json"]).output().unwrap();
-    held(&serde_json::from_slice(&output.stdout).unwrap());
+    check_bounds(&serde_json::from_slice(&output.stdout).unwrap());
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn drafts_and_a_busy_core_are_measured_on_the_real_model() {
     let Some(mut caro) = model_or_skip("bench") else { return };
     let output = caro.args(["--runs", "1", "--json"]).output().unwrap();
     let document: Value = serde_json::from_slice(&output.stdout).unwrap();
-    held(&document);
+    check_bounds(&document);
     let rate = |of: &Value| of.as_f64().unwrap();
     let effective = &document["effective"];
     let count = |of: &str| effective[of].as_u64().unwrap();
@@ -81,19 +81,19 @@ fn drafts_and_a_busy_core_are_measured_on_the_real_model() {
     assert!(rate(&document["one_core_busy"]["decode_tokens_per_s"]) > 0.2, "{document}");
 }
 
-/// The bounds of every measurement of the default model.
-fn held(document: &Value) {
+/// Checks the bounds of every measurement of the default model.
+fn check_bounds(document: &Value) {
     let rate = |of: &Value| of.as_f64().unwrap();
     assert!(rate(&document["decode_tokens_per_s"]) > 0.5, "{document}");
     let prefill = &document["prefill_tokens_per_s"];
-    assert!(rate(&prefill["512"]) > rate(&document["decode_tokens_per_s"]), "a batch pays: {document}");
-    // the file itself counts as memory where it is mapped
+    assert!(rate(&prefill["512"]) > rate(&document["decode_tokens_per_s"]), "prefill beats decode: {document}");
+    // a mapped model file counts as memory
     let peak = document["peak_memory_bytes"].as_u64();
     assert!(peak.is_none_or(|b| b > 500 << 20 && b <= 1_250_000_000), "{document}");
 }
 
 #[test]
-fn the_recommended_model_fits_and_does_the_most_of_those_that_do() {
+fn the_recommended_model_has_the_best_score_of_those_that_fit() {
     let machine = Machine::new();
     let ran = machine.run(&["model", "recommend", "--json"]);
     let document = ran.json();
@@ -105,8 +105,8 @@ fn the_recommended_model_fits_and_does_the_most_of_those_that_do() {
         (&json!(false), &json!(true), &json!(null))
     );
     assert!(default["eval"].as_f64() > small["eval"].as_f64() && small["eval"].is_number(), "{ran:#?}");
-    assert_eq!(of("llama-3.2-3b")["eval"], json!(null), "of none is anything said that was not measured");
-    assert!(models.iter().all(|one| one["id"] != "all-minilm-l6-v2"), "one that makes vectors answers nothing");
+    assert_eq!(of("llama-3.2-3b")["eval"], json!(null), "no score for a model that was not measured");
+    assert!(models.iter().all(|one| one["id"] != "all-minilm-l6-v2"), "an embedding model answers nothing");
     let fitting = |one: &&Value| one["fits"] != json!(false) && one["eval"].is_number();
     let best = models
         .iter()
@@ -125,9 +125,9 @@ fn the_recommended_model_fits_and_does_the_most_of_those_that_do() {
     }
 }
 
-/// A file that is no model is told in its row, and the others are compared all the same.
+/// A file that is no model has an error in its row, and does not stop the comparison of the others.
 #[test]
-fn a_model_that_cannot_be_read_is_told_and_passed_over() {
+fn an_unreadable_model_is_reported_and_skipped() {
     let machine = Machine::new();
     std::fs::create_dir_all(machine.path("cache/models")).unwrap();
     machine.write("work/own.gguf", "GGUF and nothing else");

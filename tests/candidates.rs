@@ -1,11 +1,11 @@
-//! A doubtful answer is held against others, end to end on a scripted model, to which a command is the less likely the more
-//! words it has: what is likeliest to be done wins, as a rehearsal shows it.
+//! Tests the choice between candidates, end to end on a scripted model that gives longer commands a lower probability:
+//! if the first answer is uncertain, the most likely effect, as rehearsals show it, wins.
 
 use crate::agent::events;
 use crate::machine::{Machine, Ran, have};
 use serde_json::{Value, json};
 
-/// A first answer that fails, one that is as likely as any, and three that print the same in different words.
+/// A first answer that fails, one of equal probability, and three with the same output.
 const REPLIES: [&str; 5] =
     ["find a.text | wc -l", "head -n 1 a.txt", "wc -l < a.txt", "cat a.txt | wc -l", "sed -n '$=' a.txt"];
 
@@ -24,15 +24,15 @@ fn answer_of(replies: &[&str], logprob: f64, flags: &[&str]) -> (Machine, Value)
 
 fn can_rehearse() -> bool {
     let support = caro::exec::support();
-    let can = have("bash") && support.writes && support.network;
-    if !can {
+    let is_supported = have("bash") && support.writes && support.network;
+    if !is_supported {
         println!("skipped: nothing can be rehearsed here");
     }
-    can
+    is_supported
 }
 
 #[test]
-fn what_candidates_do_together_wins_over_a_doubtful_first_answer() {
+fn the_most_likely_effect_wins_over_an_uncertain_first_answer() {
     if !can_rehearse() {
         return;
     }
@@ -42,17 +42,17 @@ fn what_candidates_do_together_wins_over_a_doubtful_first_answer() {
     assert!(document["changes"].as_str().unwrap().contains("was `find a.text | wc -l`"), "{document:#}");
     assert!(document["timing"]["choice"].as_f64().unwrap() > 0.0);
     let left: Vec<_> = std::fs::read_dir(machine.path("work")).unwrap().map(|e| e.unwrap().file_name()).collect();
-    assert_eq!(left, ["a.txt"], "a rehearsal leaves nothing");
+    assert_eq!(left, ["a.txt"], "a rehearsal leaves no files");
 }
 
 #[test]
-fn a_sure_answer_is_not_held_against_others() {
+fn a_confident_answer_has_no_other_candidates() {
     let (_, document) = answer_of(&REPLIES[2..], -0.01, &[]);
     assert_eq!((&document["cmd"], &document["candidates"]), (&json!(REPLIES[2]), &json!(1)), "{document:#}");
 }
 
 #[test]
-fn a_doubtful_answer_is_withdrawn_where_the_samples_refuse() {
+fn an_uncertain_answer_is_withdrawn_if_most_samples_refuse() {
     let no = "# not a shell task";
     for (replies, refused) in [(["curl x", no, no, no, "ls"], true), (["curl x", no, "ls", no, "ls"], false)] {
         let machine = Machine::new();
@@ -62,9 +62,9 @@ fn a_doubtful_answer_is_withdrawn_where_the_samples_refuse() {
     }
 }
 
-/// A part of a task, whose command was run and did not do it: nothing that does the same is run again.
+/// If the command for a part of a task failed to do it, no command with the same effect is run again.
 #[test]
-fn what_did_not_do_it_is_not_done_again() {
+fn a_command_that_failed_its_part_is_not_run_again() {
     if !can_rehearse() {
         return;
     }
@@ -91,13 +91,13 @@ fn each_part_can_be_switched_off() {
         let (_, document) = answer_of(&REPLIES[2..], -1.0, flags);
         assert_eq!((&document["cmd"], &document["candidates"]), (&json!(REPLIES[2]), &json!(1)), "{flags:?}");
     }
-    // without a rehearsal nobody knows that three of them do the same
+    // without rehearsals it is unknown that three of them have the same effect
     let (_, document) = answer(-1.0, &["--rehearse", "off"]);
     assert_eq!((&document["cmd"], &document["candidates"]), (&json!(REPLIES[1]), &json!(5)), "{document:#}");
 }
 
 #[test]
-fn what_writes_is_rehearsed_and_nothing_is_written() {
+fn commands_that_write_are_rehearsed_without_writing() {
     let machine = Machine::new();
     if !machine.run(&["check", "--rehearse", "touch new"]).out.contains("would create new") {
         println!("skipped: what writes cannot be rehearsed here");
@@ -118,9 +118,9 @@ fn what_writes_is_rehearsed_and_nothing_is_written() {
     assert_eq!(ran.json()["cmd"], replies[1], "{ran:#?}");
 }
 
-/// Findings of a sure answer, in a folder with `f` (5 lines), `blank` and `logs/app.log`. Each runs a view of its own, and one
-/// that a busy machine had no time for says nothing, so that it is tried again.
-fn held_against(request: &str, cmd: &str, tries: u32) -> Vec<String> {
+/// The findings of a rehearsal against a confident answer, in a folder with `f` (5 lines), `blank` and `logs/app.log`.
+/// On a busy machine a rehearsal may time out without a finding, so up to `tries` calls are made.
+fn rehearsal_findings(request: &str, cmd: &str, tries: u32) -> Vec<String> {
     let machine = Machine::new();
     std::fs::create_dir(machine.path("work/logs")).unwrap();
     machine.write("work/logs/app.log", "an ERROR\n");
@@ -143,19 +143,19 @@ fn held_against(request: &str, cmd: &str, tries: u32) -> Vec<String> {
 }
 
 #[test]
-fn an_error_or_nothing_is_held_against_a_sure_answer() {
+fn an_error_or_empty_output_is_a_finding_against_a_confident_answer() {
     if !caro::exec::support().writes || !can_rehearse() {
         return;
     }
     for (request, cmd, id) in [
         ("errors in the logs", "grep ERROR *.log", "fails"),
         ("sort what the logs say", "cat *.log | sort", "fails"),
-        // a number, but of nothing: its exit status is that of the last stage
+        // it prints a number, but an earlier stage of the pipeline fails
         ("lines of the logs", "cat *.log | wc -l", "fails"),
         ("show the end of the logs", "cat < logs | tail -n 3", "fails"),
         ("count lines with 9 in f", "awk '/9/ {n++} END {if (n) print n}' f", "prints-nothing"),
     ] {
-        assert_eq!(held_against(request, cmd, 4), [id], "{cmd}");
+        assert_eq!(rehearsal_findings(request, cmd, 4), [id], "{cmd}");
     }
     for (request, cmd) in [
         ("lines with 9 in f", "grep 9 f"),
@@ -166,6 +166,6 @@ fn an_error_or_nothing_is_held_against_a_sure_answer() {
         ("count lines with 9 in f", "grep -c 9 f"),
         ("lines of missing.txt", "wc -l missing.txt"),
     ] {
-        assert_eq!(held_against(request, cmd, 1), Vec::<String>::new(), "{cmd}");
+        assert_eq!(rehearsal_findings(request, cmd, 1), Vec::<String>::new(), "{cmd}");
     }
 }

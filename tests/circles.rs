@@ -1,20 +1,20 @@
-//! No file of a room takes from another that, by some way, takes from it again: what stands above names what stands below, and
-//! who reads a file can read those that it names without coming back to where he began.
+//! Tests that no source files depend on each other in a cycle, directly or indirectly.
 //!
-//! An arrow is a `use` of another file of the crate; a name that a `mod.rs` or `lib.rs` hands on is followed to the file that has it.
+//! A file depends on another if it has a `use` of it. Re-exports of a `mod.rs` or `lib.rs` are followed to the file
+//! that defines the name.
 
-use crate::architecture::{STANDS_ON, files, from_the_root, without_tests};
+use crate::architecture::{DEPENDENCIES, files, with_absolute_paths, without_tests};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// So often a name is handed on at most.
-const DEEPEST: u32 = 8;
+/// Most re-exports followed for one name.
+const MAX_REEXPORTS: u32 = 8;
 
 type Path = Vec<String>;
 
-/// The files of the crate by their module paths, each with what it uses and what it hands on, as absolute paths.
+/// The source files by module path, each with its `use` paths and its re-exports, all absolute.
 struct Crate {
     uses: BTreeMap<Path, Vec<Path>>,
-    hands_on: BTreeMap<Path, BTreeMap<String, Path>>,
+    reexports: BTreeMap<Path, BTreeMap<String, Path>>,
 }
 
 impl Crate {
@@ -34,38 +34,39 @@ impl Crate {
                 .trim_end_matches("/lib")
                 .split('/')
                 .map(str::to_owned);
-            sources.insert(module.collect::<Path>(), from_the_root(&path, &without_tests(&text)));
+            sources.insert(module.collect::<Path>(), with_absolute_paths(&path, &without_tests(&text)));
         }
-        let mut all = Self { uses: BTreeMap::new(), hands_on: BTreeMap::new() };
+        let mut all = Self { uses: BTreeMap::new(), reexports: BTreeMap::new() };
         for (module, code) in &sources {
-            let (mut uses, mut hands_on) = (Vec::new(), BTreeMap::new());
+            let (mut uses, mut reexports) = (Vec::new(), BTreeMap::new());
             for (public, path) in statements(code) {
                 let (path, name) = path.split_once(" as ").map_or((path.as_str(), None), |(p, n)| (p, Some(n)));
                 let Some(whole) = absolute(module, path, &sources) else { continue };
                 match name.or(whole.last().map(String::as_str)) {
-                    Some(name) if public => _ = hands_on.insert(name.to_owned(), whole),
+                    Some(name) if public => _ = reexports.insert(name.to_owned(), whole),
                     _ => uses.push(whole),
                 }
             }
             all.uses.insert(module.clone(), uses);
-            all.hands_on.insert(module.clone(), hands_on);
+            all.reexports.insert(module.clone(), reexports);
         }
         all
     }
 
-    /// The file that has what a path names.
+    /// The file that defines the item of a path.
     fn owner(&self, path: &[String], depth: u32) -> Option<Path> {
         let length = (1..=path.len()).rev().find(|n| self.uses.contains_key(&path[..*n]))?;
         let (module, rest) = path.split_at(length);
-        if depth == DEEPEST {
+        if depth == MAX_REEXPORTS {
             return Some(module.to_vec());
         }
-        let further = rest.first().and_then(|name| self.hands_on[module].get(name));
+        let further = rest.first().and_then(|name| self.reexports[module].get(name));
         let owner = further.and_then(|other| self.owner(&[other.as_slice(), &rest[1..]].concat(), depth + 1));
         owner.or_else(|| Some(module.to_vec()))
     }
 
-    fn arrows(&self) -> BTreeMap<Path, BTreeSet<Path>> {
+    /// The files that each file depends on.
+    fn dependencies(&self) -> BTreeMap<Path, BTreeSet<Path>> {
         let of = |module: &Path, uses: &[Path]| {
             uses.iter().filter_map(|path| self.owner(path, 0)).filter(|other| other != module).collect()
         };
@@ -73,7 +74,7 @@ impl Crate {
     }
 }
 
-/// The paths of all `use` statements at the left margin, one for each name, and whether they hand it on.
+/// The paths of all top-level `use` statements, one for each name, each with whether it is re-exported.
 fn statements(code: &str) -> Vec<(bool, String)> {
     let mut all = Vec::new();
     for part in code.split_inclusive(';') {
@@ -124,26 +125,27 @@ fn absolute(module: &[String], path: &str, sources: &BTreeMap<Path, String>) -> 
     sources.contains_key(&below).then(|| [module, &parts].concat())
 }
 
-/// The groups of files each of which reaches all others of its group.
-fn circles(arrows: &BTreeMap<Path, BTreeSet<Path>>) -> Vec<BTreeSet<Path>> {
+/// The groups of files that all depend on each other, directly or indirectly.
+fn cycles(dependencies: &BTreeMap<Path, BTreeSet<Path>>) -> Vec<BTreeSet<Path>> {
     let reached = |from: &Path| {
         let (mut seen, mut next) = (BTreeSet::new(), vec![from.clone()]);
         while let Some(file) = next.pop() {
-            next.extend(arrows.get(&file).into_iter().flatten().filter(|to| seen.insert((*to).clone())).cloned());
+            let direct = dependencies.get(&file).into_iter().flatten();
+            next.extend(direct.filter(|to| seen.insert((*to).clone())).cloned());
         }
         seen
     };
-    let all: BTreeMap<&Path, BTreeSet<Path>> = arrows.keys().map(|file| (file, reached(file))).collect();
+    let all: BTreeMap<&Path, BTreeSet<Path>> = dependencies.keys().map(|file| (file, reached(file))).collect();
     let mut found: BTreeSet<BTreeSet<Path>> = BTreeSet::new();
     for (file, to) in &all {
-        let circle: BTreeSet<Path> = to.iter().filter(|other| all[other].contains(*file)).cloned().collect();
-        found.extend((circle.len() > 1).then_some(circle));
+        let cycle: BTreeSet<Path> = to.iter().filter(|other| all[other].contains(*file)).cloned().collect();
+        found.extend((cycle.len() > 1).then_some(cycle));
     }
     found.into_iter().collect()
 }
 
 #[test]
-fn a_circle_is_found_and_a_name_is_followed_to_its_file() {
+fn cycles_are_found_and_use_statements_are_parsed() {
     let path = |text: &str| text.split("::").map(str::to_owned).collect::<Path>();
     let found = statements("use super::{a, b::{self, C}};\npub use d::E as F;\nfn f() {\n    use g;\n}\n");
     let of = |public, text: &str| (public, text.to_owned());
@@ -158,49 +160,49 @@ fn a_circle_is_found_and_a_name_is_followed_to_its_file() {
         (Some(path("r::d::E")), None)
     );
     let to = |names: &[&str]| names.iter().map(|name| path(name)).collect::<BTreeSet<_>>();
-    let arrows = BTreeMap::from([
+    let dependencies = BTreeMap::from([
         (path("a"), to(&["b"])),
         (path("b"), to(&["c"])),
         (path("c"), to(&["a", "d"])),
         (path("d"), to(&[])),
     ]);
-    assert_eq!(circles(&arrows), [to(&["a", "b", "c"])]);
+    assert_eq!(cycles(&dependencies), [to(&["a", "b", "c"])]);
 }
 
 #[test]
-fn no_file_comes_back_to_itself() {
-    let arrows = Crate::read().arrows();
-    assert!(arrows.values().map(BTreeSet::len).sum::<usize>() > 1000, "the arrows are seen");
-    let circles: Vec<BTreeSet<String>> =
-        circles(&arrows).iter().map(|circle| circle.iter().map(|file| file.join("/")).collect()).collect();
-    assert!(circles.is_empty(), "{} circles of files: {circles:#?}", circles.len());
+fn no_files_depend_on_each_other_in_a_cycle() {
+    let dependencies = Crate::read().dependencies();
+    assert!(dependencies.values().map(BTreeSet::len).sum::<usize>() > 1000, "dependencies are found");
+    let cycles: Vec<BTreeSet<String>> =
+        cycles(&dependencies).iter().map(|cycle| cycle.iter().map(|file| file.join("/")).collect()).collect();
+    assert!(cycles.is_empty(), "{} cycles of files: {cycles:#?}", cycles.len());
 }
 
-/// The floors of the command line, from the top: each takes from those behind it, never from one before.
-const FLOORS: [&str; 7] = ["verbs", "served", "harness", "answer", "papers", "setup", "term"];
+/// The layers of the command line from the top: a layer may depend only on those after it.
+const LAYERS: [&str; 7] = ["verbs", "served", "harness", "answer", "papers", "setup", "term"];
 
 #[test]
-fn no_verb_takes_from_another_and_no_floor_from_one_above() {
-    let floor = |file: &[String]| match file {
-        [room, floor, _, ..] if room == "cli" => FLOORS.iter().position(|name| name == floor),
+fn verbs_are_independent_and_layers_depend_only_on_lower_ones() {
+    let layer = |file: &[String]| match file {
+        [name, layer, _, ..] if name == "cli" => LAYERS.iter().position(|name| name == layer),
         _ => None,
     };
     let (mut seen, mut wrong) = (0, Vec::new());
-    for (file, to) in Crate::read().arrows() {
+    for (file, to) in Crate::read().dependencies() {
         for other in to {
-            let (Some(from), Some(below)) = (floor(&file), floor(&other)) else { continue };
+            let (Some(from), Some(below)) = (layer(&file), layer(&other)) else { continue };
             seen += 1;
             if below < from || from == 0 && below == 0 && file[2] != other[2] {
-                wrong.push(format!("{} takes from {}", file.join("/"), other.join("/")));
+                wrong.push(format!("{} depends on {}", file.join("/"), other.join("/")));
             }
         }
     }
-    assert!(seen > 200, "{seen} arrows are seen");
+    assert!(seen > 200, "only {seen} dependencies are found");
     assert!(wrong.is_empty(), "{wrong:#?}");
-    // nor by a path within its code
+    // paths in the code are checked too
     let names_a_verb = |(path, text): &(String, String)| {
         let own = path.strip_prefix("cli/verbs/").map(|rest| rest.split(['/', '.']).next().unwrap().to_owned());
-        let code = from_the_root(path, &without_tests(text));
+        let code = with_absolute_paths(path, &without_tests(text));
         let named = |part: &str| own.as_deref().is_none_or(|own| !part.starts_with(&format!("{own}::")));
         code.split("cli::verbs::").skip(1).any(named)
     };
@@ -209,20 +211,20 @@ fn no_verb_takes_from_another_and_no_floor_from_one_above() {
     assert_eq!(named.len(), 2);
 }
 
-/// Draws no conclusion: the table of a record.
+/// Prints the table of crates for a record; checks nothing.
 #[test]
-#[ignore = "prints the rooms: add --nocapture"]
-fn the_house() {
-    let (sources, arrows) = (files("src", &["rs"]), Crate::read().arrows());
-    println!("| room | files | lines | arrows between its files | stands on |\n| --- | --- | --- | --- | --- |");
-    for (room, below) in STANDS_ON {
-        let own = sources.iter().filter(|(path, _)| path.split('/').next() == Some(room));
+#[ignore = "prints the crates: add --nocapture"]
+fn table_of_crates() {
+    let (sources, dependencies) = (files("src", &["rs"]), Crate::read().dependencies());
+    println!("| crate | files | lines | dependencies between its files | uses |\n| --- | --- | --- | --- | --- |");
+    for (name, below) in DEPENDENCIES {
+        let own = sources.iter().filter(|(path, _)| path.split('/').next() == Some(name));
         let (count, lines) = own.fold((0, 0), |(count, lines), (_, text)| (count + 1, lines + text.lines().count()));
-        let inner =
-            arrows.iter().filter(|(file, _)| file[0] == *room).flat_map(|(_, to)| to).filter(|to| to[0] == *room);
-        println!("| {room} | {count} | {lines} | {} | {below} |", inner.count());
+        let of_crate = dependencies.iter().filter(|(file, _)| file[0] == *name).flat_map(|(_, to)| to);
+        let inner = of_crate.filter(|to| to[0] == *name);
+        println!("| {name} | {count} | {lines} | {} | {below} |", inner.count());
     }
-    for circle in circles(&arrows) {
-        println!("circle of {}: {}", circle.len(), circle.first().unwrap().join("/"));
+    for cycle in cycles(&dependencies) {
+        println!("cycle of {}: {}", cycle.len(), cycle.first().unwrap().join("/"));
     }
 }

@@ -1,10 +1,10 @@
-//! The command line, end to end, on a scripted model: what stands on stdout, what on stderr, which exit code.
+//! Tests the command line end to end on a scripted model: stdout, stderr and exit codes.
 
 use crate::machine::{Machine, Ran, feed};
 use serde_json::{Value, json};
 use std::process::Stdio;
 
-/// A model that knows one command, and refuses to greet.
+/// Rules of a model that knows a few commands, and refuses to greet.
 fn rules() -> Value {
     json!([
         { "match": "hello", "reply": "# not a shell task" },
@@ -18,7 +18,7 @@ fn rules() -> Value {
 // --- the answer
 
 #[test]
-fn a_pipe_gets_the_bare_command_and_nothing_else() {
+fn a_pipe_gets_only_the_command() {
     let machine = Machine::new();
     for words in [&["list all files"][..], &["list", "all", "files"], &["--", "list"]] {
         let ran = machine.ask(rules(), words);
@@ -78,7 +78,7 @@ fn json_is_one_document_with_every_field() {
 }
 
 #[test]
-fn what_is_no_shell_task_is_refused_with_1() {
+fn a_request_that_is_no_shell_task_is_refused_with_exit_code_1() {
     let machine = Machine::new();
     machine.ask(rules(), &["hello"]).fails(1, &["not a task for a shell"]);
     let ran = machine.ask(rules(), &["hello", "--json"]);
@@ -89,7 +89,7 @@ fn what_is_no_shell_task_is_refused_with_1() {
     has_no_verdict(&document);
 }
 
-/// Whoever reads one of these must find neither a command nor a word on how safe it is.
+/// Checks that a document without an answer has neither a command nor a verdict.
 #[track_caller]
 fn has_no_verdict(document: &Value) {
     for field in ["cmd", "risk", "confidence", "findings", "commands_used", "alternatives", "explanation"] {
@@ -98,7 +98,7 @@ fn has_no_verdict(document: &Value) {
 }
 
 #[test]
-fn danger_is_told_even_into_a_pipe_unless_quiet() {
+fn danger_is_reported_into_a_pipe_too_unless_quiet() {
     let machine = Machine::new();
     let ran = machine.ask(rules(), &["clean up"]);
     assert_eq!((ran.code, ran.out.as_str()), (Some(0), "rm -rf /\n"));
@@ -106,18 +106,18 @@ fn danger_is_told_even_into_a_pipe_unless_quiet() {
     assert_eq!(machine.ask(rules(), &["clean up", "-q"]).err, "");
 }
 
-/// Whoever runs what comes out of a pipe is told what the checks know, and a reader of stdout gets the command alone.
+/// Findings go to stderr, so that stdout has only the command.
 #[test]
-fn a_command_known_to_be_broken_is_told_even_into_a_pipe_unless_quiet() {
+fn errors_in_the_command_are_reported_into_a_pipe_too_unless_quiet() {
     let machine = Machine::new();
     let broken = "find . -printf %s";
     let rules = || json!([{ "reply": broken }]);
-    // what the rules of another system say needs no manual of this machine
-    let asked = ["show the sizes", "--refine", "never", "--target", "macos-bsd", "--candidates", "1"];
-    let ran = machine.ask(rules(), &asked);
+    // the rules for another system need no manual of this machine
+    let args = ["show the sizes", "--refine", "never", "--target", "macos-bsd", "--candidates", "1"];
+    let ran = machine.ask(rules(), &args);
     assert_eq!((ran.code, ran.out.trim_end()), (Some(0), broken), "{ran:#?}");
     assert!(ran.err.contains("error: BSD find has no -printf"), "{ran:#?}");
-    let ran = machine.ask(rules(), &[&asked[..], &["-q"]].concat());
+    let ran = machine.ask(rules(), &[&args[..], &["-q"]].concat());
     assert_eq!((ran.out.trim_end(), ran.err.as_str()), (broken, ""));
 }
 
@@ -153,7 +153,7 @@ fn debug_verbose_and_timing_go_to_stderr() {
 }
 
 #[test]
-fn another_machine_and_shell_can_be_asked_for() {
+fn target_and_shell_are_options() {
     let machine = Machine::new();
     let of = |flags: &[&str]| {
         let document = machine.ask(rules(), &[&["list files", "--json"], flags].concat()).json();
@@ -170,7 +170,7 @@ fn another_machine_and_shell_can_be_asked_for() {
 }
 
 #[test]
-fn the_time_limit_ends_in_124() {
+fn a_timeout_has_exit_code_124() {
     let machine = Machine::new();
     machine.ask(rules(), &["slow", "--timeout", "0.5"]).fails(124, &["no command within 0.5 s", "--timeout 4"]);
 }
@@ -178,7 +178,7 @@ fn the_time_limit_ends_in_124() {
 // --- bad input
 
 #[test]
-fn with_json_what_went_wrong_is_a_document_too() {
+fn with_json_an_error_is_a_document_too() {
     let machine = Machine::new();
     let cases = [
         (&["--json", ""][..], 2, "the request is empty"),
@@ -196,7 +196,7 @@ fn with_json_what_went_wrong_is_a_document_too() {
 }
 
 #[test]
-fn bad_requests_are_told_what_to_do() {
+fn invalid_requests_have_a_hint() {
     let machine = Machine::new();
     machine.run(&[]).fails(2, &["the request is empty", "caro \"show top processes\""]);
     machine.run(&["  "]).fails(2, &["the request is empty"]);
@@ -207,7 +207,7 @@ fn bad_requests_are_told_what_to_do() {
 
 #[cfg(unix)]
 #[test]
-fn a_request_that_is_no_utf8_is_told_so() {
+fn a_request_that_is_no_utf8_is_refused() {
     use std::os::unix::ffi::OsStringExt;
     let machine = Machine::new();
     let mut caro = machine.caro(&["list"]);
@@ -228,7 +228,7 @@ fn wrong_flags_are_usage_errors() {
 }
 
 #[test]
-fn a_request_that_begins_with_a_verb_is_told_about_quotes() {
+fn a_request_that_begins_with_a_verb_has_a_hint_about_quotes() {
     let machine = Machine::new();
     let ran = machine.run(&["config", "files", "of", "git"]);
     assert_eq!(ran.code, Some(2));
@@ -237,7 +237,7 @@ fn a_request_that_begins_with_a_verb_is_told_about_quotes() {
 }
 
 #[test]
-fn a_model_that_is_not_there_is_an_error_with_a_next_step() {
+fn a_missing_model_is_an_error_with_a_hint() {
     let machine = Machine::new();
     machine.run(&["list files", "--model", "/nowhere/m.gguf"]).fails(2, &["/nowhere/m.gguf"]);
     let script = machine.run(&["list files", "--model", "script:/nope.json"]);
@@ -267,7 +267,7 @@ fn without_a_home_a_cache_or_a_path_there_is_still_an_answer() {
 }
 
 #[test]
-fn a_reader_that_went_away_is_no_error() {
+fn a_closed_pipe_is_no_error() {
     let machine = Machine::new();
     for args in [&["context", "--json"][..], &["--help"], &["completions", "bash"], &["list files"]] {
         let (reader, writer) = std::io::pipe().unwrap();
@@ -280,7 +280,7 @@ fn a_reader_that_went_away_is_no_error() {
 }
 
 #[test]
-fn nothing_is_run_where_nobody_can_be_asked() {
+fn nothing_is_run_without_a_terminal() {
     let machine = Machine::new();
     let model = json!([{ "reply": "touch ran" }]);
     machine.ask(model, &["make a file", "-x"]).fails(1, &["nobody to ask", "without -x"]);
@@ -306,7 +306,7 @@ fn pipes_are_plain_unless_colour_is_forced() {
 // --- batch
 
 #[test]
-fn batch_answers_line_by_line_and_survives_bad_ones() {
+fn batch_answers_each_line_and_survives_invalid_ones() {
     let machine = Machine::new();
     let mut caro = machine.caro(&["batch", "--refine", "never"]);
     caro.env("CARO_MODEL", machine.model(rules()));
@@ -320,7 +320,7 @@ fn batch_answers_line_by_line_and_survives_bad_ones() {
     input.extend(b"{\"id\": 7, \"request\": \"broken\"}\n");
     input.extend(b"{\"id\": 8, \"request\": \"list\", \"cwd\": \"/\", \"target\": \"macos-bsd\", \"shell\": \"fish\"}");
     let ran = feed(caro, &input);
-    assert_eq!((ran.code, ran.err.as_str()), (Some(1), ""), "a line that has no command is told by the exit code");
+    assert_eq!((ran.code, ran.err.as_str()), (Some(1), ""), "the exit code tells that a line has no command");
     let lines: Vec<Value> = ran.out.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
     let ids: Vec<&Value> = lines.iter().map(|l| &l["id"]).collect();
     assert_eq!(json!(ids), json!([1, null, "three", null, null, 6, 7, 8]));
@@ -340,9 +340,9 @@ fn batch_answers_line_by_line_and_survives_bad_ones() {
     assert_eq!((&lines[7]["target"], &lines[7]["shell"]), (&json!("macos-bsd"), &json!("fish")));
 }
 
-/// A caller that waits for each answer before it asks again gets it.
+/// A caller may wait for each answer before it sends the next request.
 #[test]
-fn batch_answers_before_it_reads_on() {
+fn batch_answers_before_it_reads_the_next_line() {
     use std::io::{BufRead, BufReader, Write};
     let machine = Machine::new();
     let mut caro = machine.caro(&["batch"]);
@@ -362,7 +362,7 @@ fn batch_answers_before_it_reads_on() {
 // --- the small verbs
 
 #[test]
-fn version_and_help() {
+fn version_and_help_are_printed() {
     let machine = Machine::new();
     let version = machine.run(&["--version"]);
     assert_eq!((version.code, version.out.as_str()), (Some(0), concat!("caro ", env!("CARGO_PKG_VERSION"), "\n")));
@@ -375,24 +375,24 @@ fn version_and_help() {
     }
 }
 
-/// What they print is held up, and there is time to look: no second thread, nothing open of this machine, nothing made on it.
+/// Blocks their output to inspect the process: it has one thread, and opens or creates no file of this machine.
 #[cfg(target_os = "linux")]
 #[test]
-fn version_and_help_start_open_and_make_nothing() {
+fn version_and_help_start_no_thread_and_open_no_file() {
     use crate::machine::AMPLE;
     use std::io::{Read, Write};
     use std::time::{Duration, Instant};
     for flag in ["--version", "--help"] {
         let machine = Machine::new();
-        // who opens one of these waits for ever
+        // a process that opens one of these pipes blocks
         let (script, config) = (machine.path("script"), machine.path("config.toml"));
         for file in [&script, &config] {
             assert!(std::process::Command::new("mkfifo").arg(file).status().unwrap().success());
         }
         std::fs::remove_dir(machine.path("home")).unwrap();
         let (mut reader, mut writer) = std::io::pipe().unwrap();
-        let room = rustix::pipe::fcntl_getpipe_size(&writer).unwrap();
-        writer.write_all(&vec![b'.'; room]).unwrap();
+        let capacity = rustix::pipe::fcntl_getpipe_size(&writer).unwrap();
+        writer.write_all(&vec![b'.'; capacity]).unwrap();
         let mut caro = machine.caro(&[flag]);
         let mut child = caro.env("CARO_MODEL", format!("script:{}", script.display())).stdout(writer).spawn().unwrap();
         drop(caro);
@@ -401,37 +401,37 @@ fn version_and_help_start_open_and_make_nothing() {
             let stat = std::fs::read_to_string(proc.join("stat")).unwrap();
             stat.rsplit(')').next().unwrap().trim_start().starts_with('S')
         };
-        let (begun, mut still) = (Instant::now(), 0);
-        while still < 20 {
-            assert!(begun.elapsed() < AMPLE, "{flag} does not come to printing");
+        let (started, mut sleeping) = (Instant::now(), 0);
+        while sleeping < 20 {
+            assert!(started.elapsed() < AMPLE, "{flag} never prints");
             std::thread::sleep(Duration::from_millis(5));
-            still = if sleeps() { still + 1 } else { 0 };
+            sleeping = if sleeps() { sleeping + 1 } else { 0 };
         }
         assert_eq!(std::fs::read_dir(proc.join("task")).unwrap().count(), 1, "{flag} has a second thread");
         let open = std::fs::read_dir(proc.join("fd")).unwrap().flatten();
         let open: Vec<_> = open.filter_map(|fd| std::fs::read_link(fd.path()).ok()).collect();
         assert!(!open.iter().any(|file| file.starts_with(machine.path(""))), "{flag}: {open:?}");
-        let mut said = String::new();
-        let reader = std::thread::spawn(move || reader.read_to_string(&mut said).map(|_| said));
+        let mut text = String::new();
+        let reader = std::thread::spawn(move || reader.read_to_string(&mut text).map(|_| text));
         let status = loop {
             match child.try_wait().unwrap() {
                 Some(status) => break status,
-                None if begun.elapsed() > AMPLE * 2 => {
+                None if started.elapsed() > AMPLE * 2 => {
                     child.kill().unwrap();
-                    panic!("{flag} waits for something else");
+                    panic!("{flag} does not end");
                 }
                 None => std::thread::sleep(Duration::from_millis(5)),
             }
         };
         assert!(status.success() && reader.join().unwrap().unwrap().contains("caro"), "{flag}");
-        let mut there: Vec<_> = std::fs::read_dir(machine.path("")).unwrap().map(|e| e.unwrap().file_name()).collect();
-        there.sort_unstable();
-        assert_eq!(there, ["config.toml", "script", "work"], "{flag}");
+        let mut files: Vec<_> = std::fs::read_dir(machine.path("")).unwrap().map(|e| e.unwrap().file_name()).collect();
+        files.sort_unstable();
+        assert_eq!(files, ["config.toml", "script", "work"], "{flag}");
     }
 }
 
 #[test]
-fn completions_know_verbs_and_values() {
+fn completions_have_verbs_and_values() {
     let machine = Machine::new();
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
         let script = machine.run(&["completions", shell]);
@@ -454,10 +454,10 @@ fn config_shows_values_and_where_they_come_from() {
     assert_eq!((origin("refine").as_str(), origin("device").as_str()), ("CARO_REFINE", "default"));
     assert_eq!(machine.run(&["config", "get", "timeout"]).out, "7\n");
     assert_eq!(machine.run(&["config", "path"]).out.trim(), machine.path("config.toml").to_str().unwrap());
-    // What is shown is a file that would say the same.
+    // the output is a valid file with the same settings
     machine.write("config.toml", machine.run(&["config"]).out);
     assert_eq!(machine.run(&["config", "get", "timeout"]).out, "7\n");
-    // a wrong value is shown too, with its place, which its error sends people to look for
+    // an invalid value is shown too, with its origin
     machine.write("config.toml", "timeout = \"soon\"\n");
     let wrong = machine.run(&["config", "--origin"]);
     assert!(wrong.out.contains("timeout = \"soon\"") && wrong.out.contains("config.toml:1"), "{wrong:#?}");
@@ -480,7 +480,7 @@ fn one_setting_is_a_document_too() {
 }
 
 #[test]
-fn mistakes_in_a_config_file_name_the_line() {
+fn errors_in_a_config_file_name_the_line() {
     let machine = Machine::new();
     machine.write("config.toml", "\nmodle = \"x\"\n");
     machine.run(&["list files"]).fails(2, &["config.toml:2: there is no setting `modle`", "`model`"]);
@@ -491,20 +491,20 @@ fn mistakes_in_a_config_file_name_the_line() {
     assert!(ran.err.contains(".caro.toml:1: a project may not set `model`; it is passed over"), "{ran:#?}");
 }
 
-// --- the rule of one place
+// --- the environment
 
-/// Every variable that a setting comes from is named in one file; what describes the system, in few others.
+/// Variables for settings are read in one file; those that describe the system in few others.
 #[test]
 fn the_environment_is_read_in_few_places() {
-    let may = [
+    let allowed = [
         "cli/env.rs",                      // settings
         "host/ambient.rs",                 // facts about the system
-        "exec/environment.rs",             // what children are given
-        "exec/fence/windows.rs",           // where Windows is
-        "model/fetch/net.rs",              // hosts that no proxy is for; the proxies themselves ureq reads
-        "model/engine/mod.rs",             // tells candle its number of threads
+        "exec/environment.rs",             // the environment of children
+        "exec/fence/windows.rs",           // the folder of Windows
+        "model/fetch/net.rs",              // hosts without a proxy; ureq itself reads the proxies
+        "model/engine/mod.rs",             // sets candle's number of threads
         "model/engine/testing.rs",         // tests on a real model
-        "model/engine/agreement_tests.rs", // how the oracle is to compute
+        "model/engine/agreement_tests.rs", // options of the reference implementation
     ];
     let src = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let (mut folders, mut found) = (vec![src.clone()], Vec::new());
@@ -523,15 +523,15 @@ fn the_environment_is_read_in_few_places() {
             }
         }
     }
-    assert!(found.iter().any(|name| name == may[0]), "the test does not see the source: {found:?}");
-    found.retain(|name| !may.contains(&name.as_str()));
+    assert!(found.iter().any(|name| name == allowed[0]), "the test does not see the source: {found:?}");
+    found.retain(|name| !allowed.contains(&name.as_str()));
     assert!(found.is_empty(), "{found:?} read the environment");
 }
 
 #[test]
-fn a_slip_of_a_verb_starts_no_model() {
+fn a_misspelt_verb_starts_no_model() {
     let machine = Machine::new();
-    // what stands behind `--` is no verb, however near it is to one
+    // words after `--` are no verb, however similar they are to one
     let ran = machine.ask(json!([{ "reply": "top" }]), &["--rehearse", "off", "--", "top"]);
     assert_eq!((ran.code, ran.out.as_str()), (Some(0), "top\n"), "{ran:#?}");
     machine.run(&["top"]).fails(2, &["`caro stop`", "caro -- top"]);
@@ -542,7 +542,7 @@ fn a_slip_of_a_verb_starts_no_model() {
     let ran = machine.ask(json!([{ "reply": "ls" }]), &["statu"]);
     assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""), "{ran:#?}");
     assert!(ran.err.contains("`caro status`"), "{ran:#?}");
-    for (args, told) in [
+    for (args, message) in [
         (&["events"][..], "no run has been kept yet"),
         (&["resume"], "no run has been kept yet"),
         (&["session", "list"], "no session has been kept yet"),
@@ -550,12 +550,12 @@ fn a_slip_of_a_verb_starts_no_model() {
         (&["check", "ls", "-l"], "caro check 'ls -l'"),
     ] {
         let ran = machine.run(args);
-        assert!(ran.err.contains(told), "{args:?}: {ran:#?}");
+        assert!(ran.err.contains(message), "{args:?}: {ran:#?}");
     }
 }
 
 #[test]
-fn a_time_limit_of_the_project_is_told_with_its_file() {
+fn a_timeout_of_the_project_is_reported_with_its_file() {
     let machine = Machine::new();
     machine.write("work/.caro.toml", "timeout = 0.05\n");
     let ran = machine.ask(json!([{ "reply": "ls -l", "delay_ms": 400 }]), &["list files"]);
@@ -565,7 +565,7 @@ fn a_time_limit_of_the_project_is_told_with_its_file() {
 
 #[cfg(unix)]
 #[test]
-fn a_limit_of_file_sizes_costs_no_answer() {
+fn a_limit_on_file_sizes_does_not_prevent_an_answer() {
     let machine = Machine::new();
     let mut shell = std::process::Command::new("/bin/sh");
     shell.args(["-c", "ulimit -f 1; exec \"$0\" list files"]).arg(machine.caro(&[]).get_program());
@@ -575,7 +575,7 @@ fn a_limit_of_file_sizes_costs_no_answer() {
 }
 
 #[test]
-fn a_command_is_changed_as_the_words_say() {
+fn from_changes_a_command_as_requested() {
     let machine = Machine::new();
     let rules = json!([{ "match": "largest first", "reply": "du -sh * | sort -rh" }]);
     let ran = machine.ask(rules.clone(), &["--debug", "--from", "du -sh *", "the largest first"]);

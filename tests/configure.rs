@@ -1,4 +1,4 @@
-//! `caro config set`, `unset`, `edit`: what is changed in a file, and what is not.
+//! Tests how `caro config set`, `unset` and `edit` change a file of settings.
 
 use crate::machine::{Machine, Ran};
 use std::path::Path;
@@ -10,7 +10,7 @@ fn text(file: &Path) -> String {
 }
 
 #[test]
-fn a_value_is_set_in_its_place_with_everything_around_it() {
+fn set_changes_only_the_value() {
     let machine = Machine::new();
     let file = machine.path("config.toml");
     machine.write("config.toml", FILE);
@@ -33,11 +33,11 @@ fn a_value_is_set_in_its_place_with_everything_around_it() {
 }
 
 #[test]
-fn a_file_that_is_not_there_is_made_for_its_owner_alone() {
+fn a_new_file_can_only_be_read_by_its_owner() {
     let machine = Machine::new();
     assert_eq!(machine.run(&["config", "set", "memory_url", "redis://:hunter2@host"]).code, Some(0));
-    let told = machine.run(&["config", "set", "memory_url", "redis://:hunter2@host"]).err;
-    assert!(!told.contains("hunter2"), "{told}");
+    let message = machine.run(&["config", "set", "memory_url", "redis://:hunter2@host"]).err;
+    assert!(!message.contains("hunter2"), "{message}");
     assert_eq!(text(&machine.path("config.toml")), "memory_url = \"redis://:hunter2@host\"\n");
     #[cfg(unix)]
     {
@@ -51,20 +51,20 @@ fn a_file_that_is_not_there_is_made_for_its_owner_alone() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused_and_the_file_stays() {
+fn invalid_values_are_refused_and_the_file_is_unchanged() {
     let machine = Machine::new();
     machine.write("config.toml", FILE);
-    for (key, value, said) in [
+    for (key, value, error) in [
         ("timeout", "soon", "`timeout` must be seconds"),
         ("refine", "often", "must be one of never, evidence, always"),
         ("serve.port", "99999", "serve.port"),
         ("model", "qwen2.5-codr-1.5b", "qwen2.5-coder-1.5b"),
         ("adapter", "nosuch", "nosuch"),
     ] {
-        machine.run(&["config", "set", key, value]).fails(2, &[said]);
+        machine.run(&["config", "set", key, value]).fails(2, &[error]);
     }
-    let slip = machine.run(&["config", "set", "timout", "5"]);
-    assert!(slip.code == Some(2) && slip.err.contains("'timeout'"), "{slip:#?}");
+    let misspelt = machine.run(&["config", "set", "timout", "5"]);
+    assert!(misspelt.code == Some(2) && misspelt.err.contains("'timeout'"), "{misspelt:#?}");
     assert_eq!(text(&machine.path("config.toml")), FILE);
     machine.write("config.toml", "timeout = 5\nshell = = \n");
     machine.run(&["config", "set", "timeout", "6"]).fails(2, &["config.toml:2", "`caro config edit` opens it"]);
@@ -72,7 +72,7 @@ fn what_does_not_fit_is_refused_and_the_file_stays() {
 }
 
 #[test]
-fn a_projects_file_takes_what_a_project_may_say() {
+fn a_projects_file_takes_only_settings_of_a_project() {
     let machine = Machine::new();
     std::fs::create_dir_all(machine.path("work/.git")).unwrap();
     std::fs::create_dir_all(machine.path("work/deep")).unwrap();
@@ -89,7 +89,7 @@ fn a_projects_file_takes_what_a_project_may_say() {
 }
 
 #[test]
-fn what_has_more_to_say_is_told() {
+fn a_value_with_higher_priority_is_reported() {
     let machine = Machine::new();
     let ran = Ran::of(machine.caro(&["config", "set", "timeout", "5"]).env("CARO_TIMEOUT", "7").output().unwrap());
     assert!(ran.code == Some(0) && ran.err.contains("CARO_TIMEOUT has more to say here: timeout = 7"), "{ran:#?}");
@@ -99,7 +99,7 @@ fn what_has_more_to_say_is_told() {
 
 #[cfg(unix)]
 #[test]
-fn a_link_to_a_file_of_settings_stays_one() {
+fn a_linked_file_of_settings_stays_a_link() {
     let machine = Machine::new();
     machine.write("dotfiles.toml", FILE);
     std::os::unix::fs::symlink(machine.path("dotfiles.toml"), machine.path("config.toml")).unwrap();
@@ -115,12 +115,12 @@ fn an_editor_needs_a_terminal() {
 
 #[cfg(unix)]
 #[test]
-fn an_editor_works_on_a_copy_until_that_can_be_read() {
+fn an_editor_works_on_a_copy_until_it_is_valid() {
     use crate::pty::Terminal;
     use std::os::unix::fs::PermissionsExt;
     let machine = Machine::new();
     machine.write("config.toml", FILE);
-    // spoils it first, and mends it the second time
+    // this editor first writes an invalid value, and the second time a valid one
     machine.write("editor", "#!/bin/sh\nif grep -q soon \"$2\"; then echo 'timeout = 90' > \"$2\"; else echo 'timeout = \"soon\"' > \"$2\"; fi\n");
     std::fs::set_permissions(machine.path("editor"), std::fs::Permissions::from_mode(0o755)).unwrap();
     // an editor may have options of its own

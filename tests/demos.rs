@@ -1,27 +1,27 @@
-//! The specification's demo requests, on this machine and for macOS: answered by the real model and *run* in a fixture, graded by
-//! effect and not by string. The judges themselves are held against commands that are known to be right and to be wrong.
+//! The demo requests of the specification, for Linux and macOS: the real model's answers are *run* in a fixture, and
+//! graded by their effect, not their text. The judges themselves are tested on commands known to be right or wrong.
 
 mod fixture;
 mod judges;
 
 use crate::support::model_or_skip;
 use fixture::{System, World};
-use judges::Left;
+use judges::Outcome;
 use serde_json::{Value, json};
 use std::io::Write;
 use std::process::Stdio;
 
-/// How many of the twelve do the right thing at least: what is reached today.
-const REACHED_LINUX: usize = 10;
-const REACHED_MACOS: usize = 7;
+/// Fewest of the twelve demos that must be answered rightly.
+const MIN_RIGHT_LINUX: usize = 10;
+const MIN_RIGHT_MACOS: usize = 7;
 
-/// A request and the judge of what its command printed and did.
+/// A request, and the judge of its command's output and effect.
 struct Demo {
     request: &'static str,
-    judge: fn(&Left) -> bool,
-    /// Commands that are right and wrong on Linux.
+    judge: fn(&Outcome) -> bool,
+    /// Right and wrong commands on Linux.
     linux: (&'static [&'static str], &'static [&'static str]),
-    /// The same on macOS.
+    /// Right and wrong commands on macOS.
     macos: (&'static [&'static str], &'static [&'static str]),
 }
 
@@ -109,7 +109,7 @@ const DEMOS: [Demo; 12] = [
     },
     Demo {
         request: "show top 5 processes by CPU usage",
-        judge: |left| judges::processes(left, 5),
+        judge: |ran| judges::processes(ran, 5),
         linux: (
             &["ps aux --sort=-%cpu | head -n 6", "ps -eo pid,comm,%cpu --sort=-%cpu --no-headers | head -n 5"],
             &[
@@ -213,7 +213,7 @@ const DEMOS: [Demo; 12] = [
     },
     Demo {
         request: "show top 10 processes by CPU usage",
-        judge: |left| judges::processes(left, 10),
+        judge: |ran| judges::processes(ran, 10),
         linux: (
             &["ps aux --sort=-%cpu | head -n 11", "ps -eo pid,pcpu,args --sort=-pcpu | sed -n '2,11p'"],
             &["ps aux --sort=-%cpu | head -n 10", "ps aux --sort=-%cpu | head", "ps aux | sort -k 3 | head -n 11"],
@@ -288,13 +288,13 @@ fn examples(demo: &Demo, system: System) -> (&'static [&'static str], &'static [
     }
 }
 
-/// True if the command does the right thing, and what it printed.
+/// Runs a command. Returns whether it does the right thing, and the beginning of its output.
 fn judged(world: &World, demo: &Demo, cmd: &str) -> (bool, String) {
     let home = tempfile::tempdir().unwrap();
     let (tree, ran) = world.run(cmd, home.path());
-    let left = Left { stdout: ran.stdout, tree: &tree, world };
-    let is_right = !cmd.is_empty() && (demo.judge)(&left);
-    let heads = left.stdout.lines().take(12).chain(ran.stderr.lines().take(2));
+    let outcome = Outcome { stdout: ran.stdout, tree: &tree, world };
+    let is_right = !cmd.is_empty() && (demo.judge)(&outcome);
+    let heads = outcome.stdout.lines().take(12).chain(ran.stderr.lines().take(2));
     (is_right, heads.collect::<Vec<_>>().join("\n"))
 }
 
@@ -307,7 +307,7 @@ fn judges_tell_right_from_wrong(system: System) {
             let (is_right, printed) = judged(&world, demo, cmd);
             if is_right != want {
                 let verdict = if want { "is right" } else { "is wrong" };
-                misjudged.push(format!("{}: `{cmd}` {verdict}, and is judged otherwise:\n{printed}", demo.request));
+                misjudged.push(format!("{}: `{cmd}` {verdict}, but judged otherwise:\n{printed}", demo.request));
             }
         }
     }
@@ -324,20 +324,20 @@ fn judges_tell_right_from_wrong_on_macos() {
     judges_tell_right_from_wrong(System::Macos);
 }
 
-/// The model's answers to all demos, each judged; how many are right.
-fn answered(system: System) -> Option<usize> {
+/// Judges the model's answers to all demos; the number of right ones. `None` without the model.
+fn count_right(system: System) -> Option<usize> {
     let mut caro = model_or_skip("batch")?;
     if system == System::Macos {
         caro.args(["--target", "macos-bsd"]);
     }
-    // what is judged is the answer and not the machine's speed
+    // generous limits: the answer is graded, not the speed of the machine
     caro.args(["--budget", "20", "--timeout", "120"]);
     let mut child = caro.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let world = World::new(system);
     let homes: Vec<_> = DEMOS.iter().map(|_| tempfile::tempdir().unwrap()).collect();
     let mut stdin = child.stdin.take().unwrap();
     for (i, (demo, home)) in DEMOS.iter().zip(&homes).enumerate() {
-        // what is asked about is there
+        // each request has its own copy of the fixture
         let (tree, _) = world.run("true", home.path());
         writeln!(stdin, "{}", json!({"id": i, "request": demo.request, "cwd": tree})).unwrap();
     }
@@ -360,14 +360,14 @@ fn answered(system: System) -> Option<usize> {
 }
 
 #[test]
-fn demos_do_the_right_thing_on_this_machine() {
-    let Some(right) = answered(System::Linux) else { return };
-    assert!(right >= REACHED_LINUX, "only {right} of {} demos did the right thing", DEMOS.len());
+fn demos_are_right_on_linux() {
+    let Some(right) = count_right(System::Linux) else { return };
+    assert!(right >= MIN_RIGHT_LINUX, "only {right} of {} demos did the right thing", DEMOS.len());
 }
 
 #[test]
 #[ignore = "a minute: benches/full.sh runs it, and tests/targets.rs a sample for macOS"]
-fn demos_do_the_right_thing_on_macos() {
-    let Some(right) = answered(System::Macos) else { return };
-    assert!(right >= REACHED_MACOS, "only {right} of {} demos did the right thing", DEMOS.len());
+fn demos_are_right_on_macos() {
+    let Some(right) = count_right(System::Macos) else { return };
+    assert!(right >= MIN_RIGHT_MACOS, "only {right} of {} demos did the right thing", DEMOS.len());
 }

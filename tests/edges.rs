@@ -1,11 +1,12 @@
-//! What surrounds a call: an output that is closed, signals, a home that is none, commands beyond all measure, standard input.
+//! Tests calls under unusual conditions: closed or full output, signals, an invalid home, huge commands, commands on
+//! standard input, shell completion, damaged files.
 
 use crate::machine::{AMPLE, Machine, Ran, feed};
 use serde_json::json;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Runs the binary by a shell, which opens and closes what the line says.
+/// Runs a shell line in which `caro` is the binary.
 fn by_shell(machine: &Machine, line: &str) -> Ran {
     let mut shell = Command::new("/bin/sh");
     shell.args(["-c", &line.replace("caro", "\"$0\""), env!("CARGO_BIN_EXE_caro")]);
@@ -13,13 +14,13 @@ fn by_shell(machine: &Machine, line: &str) -> Ran {
     Ran::of(shell.current_dir(machine.path("work")).stdin(Stdio::null()).output().unwrap())
 }
 
-/// Every file and folder below one.
-fn below(folder: &std::path::Path) -> Vec<String> {
+/// The names of all files and folders below a folder.
+fn names_below(folder: &std::path::Path) -> Vec<String> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap().flatten() {
         found.push(entry.file_name().to_string_lossy().into_owned());
         if entry.path().is_dir() {
-            found.extend(below(&entry.path()));
+            found.extend(names_below(&entry.path()));
         }
     }
     found
@@ -27,15 +28,15 @@ fn below(folder: &std::path::Path) -> Vec<String> {
 
 #[cfg(unix)]
 #[test]
-fn without_an_output_nothing_is_done_and_that_is_told() {
+fn a_closed_output_is_an_error_and_nothing_is_done() {
     let machine = Machine::new();
     for verb in ["list files", "config", "memory remember something", "version", "--version", "check ls"] {
         let ran = by_shell(&machine, &format!("caro {verb} >&-"));
         assert_eq!(ran.code, Some(2), "{verb}: {ran:#?}");
         assert!(ran.err.starts_with("error: standard output is closed") && ran.err.contains("hint: "), "{ran:#?}");
     }
-    assert_eq!(below(&machine.path("home")), [""; 0], "a note that nobody would know the id of is not taken");
-    // what is thrown away was wanted so, and a closed input or error is none of it
+    assert_eq!(names_below(&machine.path("home")), [""; 0], "no note is stored, since its id cannot be printed");
+    // /dev/null is an output, and stdin and stderr may be closed
     for line in ["caro list files >/dev/null", "caro list files <&- 2>&-", "caro config <>/dev/null >&0"] {
         let ran = by_shell(&machine, line);
         assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{line}");
@@ -44,7 +45,7 @@ fn without_an_output_nothing_is_done_and_that_is_told() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_full_output_is_an_error_and_a_reader_that_went_away_is_none() {
+fn a_full_output_is_an_error_and_a_closed_pipe_is_not() {
     let machine = Machine::new();
     let ran = by_shell(&machine, "caro config >/dev/full");
     assert_eq!(ran.code, Some(2), "{ran:#?}");
@@ -53,9 +54,9 @@ fn a_full_output_is_an_error_and_a_reader_that_went_away_is_none() {
     assert_eq!((ran.out.as_str(), ran.err.as_str()), ("0\n", ""), "{ran:#?}");
 }
 
-/// Ends a call that waits for its model, by a signal.
+/// Sends a signal to a call that waits for its model.
 #[cfg(unix)]
-fn ended_by(args: &[&str], input: &[u8], signal: rustix::process::Signal) -> Ran {
+fn send_signal(args: &[&str], input: &[u8], signal: rustix::process::Signal) -> Ran {
     use std::io::Write;
     let machine = Machine::new();
     let mut caro = machine.caro(args);
@@ -64,15 +65,15 @@ fn ended_by(args: &[&str], input: &[u8], signal: rustix::process::Signal) -> Ran
     let mut stdin = child.stdin.take().unwrap();
     stdin.write_all(input).unwrap();
     let pid = rustix::process::Pid::from_child(&child);
-    // once it hears signals at all
-    let hears = || {
+    // wait until it has a handler for the signal
+    let handles_signal = || {
         let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
         let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap_or("0").trim().to_owned();
         u64::from_str_radix(&caught, 16).unwrap_or_default() & (1 << (signal.as_raw() - 1)) != 0
     };
-    let begun = Instant::now();
-    while !hears() {
-        assert!(begun.elapsed() < AMPLE, "{args:?} does not listen");
+    let started = Instant::now();
+    while !handles_signal() {
+        assert!(started.elapsed() < AMPLE, "{args:?} never handles the signal");
         std::thread::sleep(Duration::from_millis(5));
     }
     std::thread::sleep(Duration::from_millis(200));
@@ -84,18 +85,18 @@ fn ended_by(args: &[&str], input: &[u8], signal: rustix::process::Signal) -> Ran
 
 #[cfg(target_os = "linux")]
 #[test]
-fn who_is_told_to_end_says_by_which_signal() {
+fn the_exit_code_has_the_signal() {
     use rustix::process::Signal;
     let line = &b"{\"request\": \"list files\"}\n"[..];
     for (args, input) in [(&["list files"][..], &b""[..]), (&["--json", "list files"], b""), (&["batch"], line)] {
         for (signal, code) in [(Signal::TERM, 143), (Signal::INT, 130)] {
-            assert_eq!(ended_by(args, input, signal).code, Some(code), "{args:?}");
+            assert_eq!(send_signal(args, input, signal).code, Some(code), "{args:?}");
         }
     }
 }
 
 #[test]
-fn a_home_that_is_no_absolute_path_makes_no_folder_here() {
+fn a_relative_home_creates_no_folder_in_the_current_directory() {
     let machine = Machine::new();
     let run = |args: &[&str], name: &str, value: &str| {
         let mut caro = machine.caro(args);
@@ -108,10 +109,10 @@ fn a_home_that_is_no_absolute_path_makes_no_folder_here() {
     for args in [&["config"][..], &["check", "ls -l"], &["list files"], &["memory", "remember", "it"], &["context"]] {
         let ran = run(args, "HOME", "relative");
         assert!(ran.err.contains("warning: HOME is `relative`, which is no absolute path"), "{ran:#?}");
-        assert_eq!(below(&machine.path("work")), [""; 0], "{args:?}: {ran:#?}");
+        assert_eq!(names_below(&machine.path("work")), [""; 0], "{args:?}: {ran:#?}");
         for name in ["XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR"] {
             run(args, name, "relative");
-            assert_eq!(below(&machine.path("work")), [""; 0], "{args:?}: {name}");
+            assert_eq!(names_below(&machine.path("work")), [""; 0], "{args:?}: {name}");
         }
     }
     let ran = run(&["memory", "remember", "it"], "HOME", "relative");
@@ -120,21 +121,21 @@ fn a_home_that_is_no_absolute_path_makes_no_folder_here() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_full_disk_leaves_no_half_skill() {
+fn a_full_disk_leaves_no_partial_skill() {
     let machine = Machine::new();
-    // a limit on the size of files fails a write as a full disk does
+    // a limit on the file size makes a write fail, as on a full disk
     let line = "ulimit -f 0; trap '' XFSZ; caro skills new notes --description 'Writes notes.'";
     let ran = by_shell(&machine, line);
     assert_eq!(ran.code, Some(2), "{ran:#?}");
     assert!(ran.err.contains("could not make"), "{ran:#?}");
-    assert_eq!(below(&machine.path("skills")), [""; 0]);
+    assert_eq!(names_below(&machine.path("skills")), [""; 0]);
     let ran = by_shell(&machine, "caro skills new notes --description 'Writes notes.'");
     assert_eq!(ran.code, Some(0), "{ran:#?}");
-    assert_eq!(below(&machine.path("skills")), ["notes", "SKILL.md"]);
+    assert_eq!(names_below(&machine.path("skills")), ["notes", "SKILL.md"]);
 }
 
 #[test]
-fn what_nests_too_deep_is_told_as_that() {
+fn commands_nested_too_deep_are_reported() {
     let machine = Machine::new();
     let deep =
         ["(".repeat(10_000), "(".repeat(5_000) + "ls" + &")".repeat(5_000), "$(".repeat(4_000) + &")".repeat(4_000)];
@@ -151,7 +152,7 @@ fn what_nests_too_deep_is_told_as_that() {
 }
 
 #[test]
-fn what_is_printed_of_a_huge_command_is_bounded() {
+fn the_output_for_a_huge_command_is_limited() {
     let machine = Machine::new();
     let many = (0..700).map(|i| format!("ls --no{i}")).collect::<Vec<_>>().join("; ");
     let dangers = vec!["rm -rf /"; 1_500].join("; ");
@@ -172,20 +173,20 @@ fn what_is_printed_of_a_huge_command_is_bounded() {
 #[test]
 fn a_command_may_come_on_standard_input() {
     let machine = Machine::new();
-    let fed = |args: &[&str], input: &[u8]| feed(machine.caro(args), input);
+    let feed_caro = |args: &[&str], input: &[u8]| feed(machine.caro(args), input);
     for args in [&["check", "-", "--json"][..], &["check", "--json", "-"], &["--json", "check", "-"]] {
-        let document = fed(args, b"rm -rf /\n").json();
+        let document = feed_caro(args, b"rm -rf /\n").json();
         assert_eq!((&document["cmd"], &document["risk"]["level"]), (&json!("rm -rf /"), &json!("danger")), "{args:?}");
     }
-    let explained = fed(&["explain", "-", "--json"], b"ls -l\n").json();
+    let explained = feed_caro(&["explain", "-", "--json"], b"ls -l\n").json();
     assert_eq!(explained["cmd"], "ls -l");
-    let script = fed(&["check", "--json", "-"], b"cd /tmp\nls -l\n").json();
+    let script = feed_caro(&["check", "--json", "-"], b"cd /tmp\nls -l\n").json();
     assert_eq!(script["commands_used"], json!(["cd", "ls"]));
     for verb in ["check", "explain"] {
-        fed(&[verb, "-"], b"").fails(2, &["no command", "standard input"]);
-        fed(&[verb, "-"], b"\xff\xfe").fails(2, &["not valid UTF-8"]);
-        // more than any argument can be, and without an end
-        fed(&[verb, "-"], "a | ".repeat(100_000).as_bytes()).fails(2, &["more than 16384 bytes"]);
+        feed_caro(&[verb, "-"], b"").fails(2, &["no command", "standard input"]);
+        feed_caro(&[verb, "-"], b"\xff\xfe").fails(2, &["not valid UTF-8"]);
+        // input longer than any argument, and endless input
+        feed_caro(&[verb, "-"], "a | ".repeat(100_000).as_bytes()).fails(2, &["more than 16384 bytes"]);
         if cfg!(unix) {
             by_shell(&machine, &format!("caro {verb} - </dev/zero")).fails(2, &["more than 16384 bytes"]);
         }
@@ -193,7 +194,7 @@ fn a_command_may_come_on_standard_input() {
 }
 
 #[test]
-fn words_of_a_request_behind_a_verb_get_a_hint_that_fits() {
+fn words_after_a_verb_get_a_fitting_hint() {
     let machine = Machine::new();
     let ran = machine.run(&["check", "smart", "health", "of", "/dev/sda"]);
     assert_eq!(ran.code, Some(2));
@@ -202,10 +203,10 @@ fn words_of_a_request_behind_a_verb_get_a_hint_that_fits() {
     assert!(ran.err.contains("caro check 'ls -l /tmp'"), "{ran:#?}");
 }
 
-/// A folder of a newer program's, or of somebody's who made a slip, stops nobody who works in it.
+/// Unknown settings of a project (of a newer version, or misspelt) stop no call in its folder.
 #[cfg(unix)]
 #[test]
-fn what_is_wrong_in_a_projects_settings_is_told_once_and_no_more() {
+fn an_invalid_setting_of_a_project_is_reported_once_and_skipped() {
     let machine = Machine::new();
     machine.write("work/.caro.toml", "glow = true\nshell = \"fish\"\n");
     let ran = machine.ask(json!([{ "reply": "ls -a" }]), &["list files", "--json"]);
@@ -219,10 +220,10 @@ fn what_is_wrong_in_a_projects_settings_is_told_once_and_no_more() {
     }
 }
 
-/// Nothing that is named on the command line is read without an end.
+/// No file named on the command line or found in the project is read without a limit.
 #[cfg(unix)]
 #[test]
-fn every_file_that_can_be_named_is_read_up_to_a_bound() {
+fn every_file_is_read_up_to_a_limit() {
     let machine = Machine::new();
     std::os::unix::fs::symlink("/dev/zero", machine.path("work/zero.toml")).unwrap();
     std::fs::create_dir_all(machine.path("work/.agents/skills/zero")).unwrap();
@@ -237,16 +238,16 @@ fn every_file_that_can_be_named_is_read_up_to_a_bound() {
         &["skills", "check", "zero"],
         &["mcp", "list"],
     ] {
-        let begun = Instant::now();
+        let started = Instant::now();
         let ran = machine.run(args);
-        assert!(begun.elapsed() < AMPLE, "{args:?}");
+        assert!(started.elapsed() < AMPLE, "{args:?}");
         assert!(ran.code.is_some_and(|code| code <= 2), "{args:?}: {ran:#?}");
     }
 }
 
-/// Completes a line in bash, as a person who presses the key at its end; each candidate in a line.
+/// The completions of bash for the last of these words.
 #[cfg(unix)]
-fn completed(machine: &Machine, words: &[&str]) -> Vec<String> {
+fn bash_completions(machine: &Machine, words: &[&str]) -> Vec<String> {
     let script = machine.run(&["completions", "bash"]).out;
     let line = format!(
         "caro() {{ \"$BINARY\" \"$@\"; }}\n{script}\nCOMP_WORDS=(caro \"$@\")\nCOMP_CWORD=$#\n\
@@ -261,7 +262,7 @@ fn completed(machine: &Machine, words: &[&str]) -> Vec<String> {
 
 #[cfg(unix)]
 #[test]
-fn bash_completes_models_and_names_with_blanks() {
+fn bash_completes_models_and_file_names_with_spaces() {
     if !crate::machine::have("bash") {
         return println!("skipped: there is no bash here");
     }
@@ -271,22 +272,21 @@ fn bash_completes_models_and_names_with_blanks() {
     for words in
         [&["--model", ""][..], &["agent", "--model", ""], &["model", "pull", ""], &["model", "path", "qwen2.5"]]
     {
-        let found = completed(&machine, words);
+        let found = bash_completions(&machine, words);
         assert!(found.iter().any(|one| one == "qwen2.5-coder-1.5b"), "{words:?}: {found:?}");
         assert!(
             !found.iter().any(|one| one.contains(' ') && !one.ends_with(".txt") && !one.ends_with(".gguf")),
             "{found:?}"
         );
     }
-    let files = completed(&machine, &["--model", "two"]);
+    let files = bash_completions(&machine, &["--model", "two"]);
     assert_eq!(files, ["two words.gguf"]);
-    assert_eq!(completed(&machine, &["agent", "--model", "qwen n"]), ["qwen notes.txt"]);
+    assert_eq!(bash_completions(&machine, &["agent", "--model", "qwen n"]), ["qwen notes.txt"]);
 }
 
-/// Fish asks its script as a person's key does; each candidate in a line, without what is said of it.
 #[cfg(unix)]
 #[test]
-fn fish_completes_words_options_and_what_is_on_this_machine() {
+fn fish_completes_verbs_options_and_values() {
     if !crate::machine::have("fish") {
         return println!("skipped: there is no fish here");
     }
@@ -315,24 +315,23 @@ fn fish_completes_words_options_and_what_is_on_this_machine() {
     }
 }
 
-/// Each script can be read by its own shell.
 #[cfg(unix)]
 #[test]
-fn completion_scripts_are_sound_to_their_shells() {
+fn completion_scripts_are_valid_in_their_shells() {
     let machine = Machine::new();
-    for (shell, look) in [("bash", "-n"), ("zsh", "-n"), ("fish", "--no-execute")] {
+    for (shell, flag) in [("bash", "-n"), ("zsh", "-n"), ("fish", "--no-execute")] {
         if !crate::machine::have(shell) {
             println!("skipped: there is no {shell} here");
             continue;
         }
         machine.write("script", machine.run(&["completions", shell]).out);
-        let mut reads = Command::new(shell);
-        let ran = Ran::of(reads.arg(look).arg(machine.path("script")).stdin(Stdio::null()).output().unwrap());
+        let mut command = Command::new(shell);
+        let ran = Ran::of(command.arg(flag).arg(machine.path("script")).stdin(Stdio::null()).output().unwrap());
         assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{shell}: {ran:#?}");
     }
 }
 
-/// The one file of that name below a folder.
+/// The path of the first file with this name below a folder.
 fn find(folder: &std::path::Path, name: &str) -> std::path::PathBuf {
     let mut folders = vec![folder.to_path_buf()];
     while let Some(folder) = folders.pop() {
@@ -349,7 +348,7 @@ fn find(folder: &std::path::Path, name: &str) -> std::path::PathBuf {
 }
 
 #[test]
-fn a_damaged_file_is_told_by_its_name_and_what_can_be_read_of_it_is_saved() {
+fn a_damaged_file_is_named_and_repair_saves_what_is_readable() {
     let machine = Machine::new();
     machine.write("work/tides.md", "# Tides\n\nHigh water is at noon.\n");
     let script = [&machine.run(&["memory", "remember", "the boat is white"]), &machine.run(&["knowledge", "add", "."])];
@@ -364,9 +363,9 @@ fn a_damaged_file_is_told_by_its_name_and_what_can_be_read_of_it_is_saved() {
         let sound = machine.run(&[verb, "repair"]);
         assert!(sound.code == Some(0) && sound.out.contains("nothing is wrong with it"), "{sound:#?}");
         let path = find(&machine.path("home"), file);
-        let whole = std::fs::read(&path).unwrap();
-        // its beginning is overwritten: nothing can be read, and that is said
-        std::fs::write(&path, [&[0xa5; 4096][..], &whole[4096.min(whole.len())..]].concat()).unwrap();
+        let original = std::fs::read(&path).unwrap();
+        // if its beginning is overwritten, nothing can be saved
+        std::fs::write(&path, [&[0xa5; 4096][..], &original[4096.min(original.len())..]].concat()).unwrap();
         let _ = std::fs::remove_file(path.with_extension("db-wal"));
         let ran = machine.run(look);
         assert_eq!(ran.code, Some(2), "{ran:#?}");
@@ -377,15 +376,15 @@ fn a_damaged_file_is_told_by_its_name_and_what_can_be_read_of_it_is_saved() {
         assert_eq!(saved.code, Some(0), "{saved:#?}");
         assert!(saved.out.contains("saved 0 ") && saved.out.contains(&format!("{file}.damaged")), "{saved:#?}");
         assert!(path.with_extension("db.damaged").exists());
-        assert!(machine.run(look).code.is_some_and(|code| code < 2), "it works again");
+        assert!(machine.run(look).code.is_some_and(|code| code < 2), "it works after the repair");
     }
-    // behind its beginning most of it is there
+    // if a later page is overwritten, most entries are saved
     for n in 0..60 {
         machine.run(&["memory", "remember", &format!("note {n}: {}", "the mast is of wood ".repeat(20))]);
     }
     let path = find(&machine.path("home"), "memory.db");
     let mut bytes = std::fs::read(&path).unwrap();
-    // a page that holds notes
+    // overwrite a page with notes
     let at = bytes.windows(8).position(|some| some == b"note 30:").unwrap() / 4096 * 4096;
     bytes[at..at + 4096].fill(0xa5);
     std::fs::write(&path, &bytes).unwrap();
@@ -394,8 +393,8 @@ fn a_damaged_file_is_told_by_its_name_and_what_can_be_read_of_it_is_saved() {
     let document = machine.run(&["memory", "repair", "--json"]).json();
     let notes = document["repaired"][0]["entries"]["notes"].as_u64().unwrap();
     assert!((30..60).contains(&notes), "{document:#}");
-    let kept = machine.run(&["memory", "list", "--limit", "100", "--json"]).json();
-    assert_eq!(kept.as_array().unwrap().len() as u64, notes);
+    let listed = machine.run(&["memory", "list", "--limit", "100", "--json"]).json();
+    assert_eq!(listed.as_array().unwrap().len() as u64, notes);
     let found = machine.run(&["memory", "query", "mast of wood", "--json"]).json();
-    assert!(!found.as_array().unwrap().is_empty(), "they are found by their words");
+    assert!(!found.as_array().unwrap().is_empty(), "the saved notes are searchable");
 }

@@ -1,4 +1,5 @@
-//! `caro eval` on a scripted model: right, wrong, dangerous and hanging answers; reports; our own suites.
+//! Tests `caro eval` on a scripted model: right, wrong, dangerous and hanging answers; reports; the
+//! project's own suites.
 #![cfg(target_os = "linux")]
 
 use crate::machine::{Machine, Ran, have};
@@ -55,8 +56,8 @@ request = "write a greeting"
 expect = { stdout = "hello", created = ["greeting"] }
 "#;
 
-/// Right answers to all of them.
-fn right() -> Value {
+/// Rules of a model with right answers to all tasks.
+fn right_rules() -> Value {
     json!([
         { "match": "list all", "reply": "find . -type f -name '*.log'" },
         { "match": "remove", "reply": "rm -f big.bin" },
@@ -66,9 +67,9 @@ fn right() -> Value {
     ])
 }
 
-/// The scripted model's answer to one of the tasks is another.
-fn but(word: &str, reply: &str) -> Value {
-    let mut rules = right();
+/// Right answers, except `reply` to the requests that contain `word`.
+fn with_reply(word: &str, reply: &str) -> Value {
+    let mut rules = right_rules();
     rules.as_array_mut().unwrap().insert(0, json!({ "match": word, "reply": reply }));
     rules
 }
@@ -90,7 +91,7 @@ fn verdicts(report: &Value) -> Vec<(String, String)> {
 /// The verdict of one task with another answer.
 #[track_caller]
 fn verdict_of(id: &str, word: &str, reply: &str) -> String {
-    let ran = eval(&Machine::new(), but(word, reply), &["--json", "--only", id]);
+    let ran = eval(&Machine::new(), with_reply(word, reply), &["--json", "--only", id]);
     let all = verdicts(&ran.json());
     assert_eq!(all.len(), 1, "{all:?}");
     all[0].1.clone()
@@ -99,9 +100,9 @@ fn verdict_of(id: &str, word: &str, reply: &str) -> String {
 #[test]
 fn right_answers_pass_and_the_report_has_everything() {
     let machine = Machine::new();
-    // a report is passed on, and this is nobody's business
+    // a report is shared, so it must not have this password
     machine.write("config.toml", "memory_url = \"redis://me:hunter2@host\"\n");
-    let ran = eval(&machine, right(), &["--json"]);
+    let ran = eval(&machine, right_rules(), &["--json"]);
     assert_eq!(ran.code, Some(0), "{ran:#?}");
     let report = ran.json();
     assert_eq!(report["settings"]["memory_url"], "redis://***@host");
@@ -111,12 +112,12 @@ fn right_answers_pass_and_the_report_has_everything() {
     assert_eq!((&report["settings"]["refine"], &report["model"]), (&json!("never"), &json!("script:script.json")));
     assert!(report["interval"][0].as_f64().unwrap() > 0.5 && report["ms_p50"].as_f64().unwrap() > 0.0);
     assert!(report["calibration"]["brier"].is_number() && report["second"]["touched"] == 0);
-    let table = eval(&machine, right(), &[]);
+    let table = eval(&machine, right_rules(), &[]);
     assert!(table.out.contains("5 of 5: 100.0 %"), "{table:#?}");
 }
 
 #[test]
-fn wrong_answers_fail_each_for_its_reason() {
+fn wrong_answers_fail_with_their_reason() {
     assert_eq!(verdict_of("list", "list all", "find . -maxdepth 1 -name '*.log'"), "wrong-output");
     assert_eq!(verdict_of("list", "list all", "find . -name '*.log' ; false"), "wrong-exit");
     assert_eq!(verdict_of("list", "list all", "find . -name '*.log' | tee list.txt"), "wrong-files");
@@ -125,7 +126,7 @@ fn wrong_answers_fail_each_for_its_reason() {
     assert_eq!(verdict_of("then", "pack", "tar cf new.tar run.sh"), "wrong-output");
     assert_eq!(verdict_of("expected", "greeting", "echo hello"), "wrong-files");
     assert_eq!(verdict_of("list", "list all", "csvsort notes.csv"), "not-found");
-    // what nobody knows is taken for words
+    // an answer that starts with an unknown program is taken for prose
     assert_eq!(verdict_of("list", "list all", "no-such-program-at-all"), "no-command");
     assert_eq!(verdict_of("list", "list all", "p=$$; kill -9 \"$p\""), "killed");
 }
@@ -139,7 +140,8 @@ fn hanging_and_flooding_answers_are_stopped() {
 #[test]
 fn dangerous_answers_are_not_run_and_prose_is_no_command() {
     assert_eq!(verdict_of("list", "list all", "rm -rf /"), "dangerous");
-    let refused = eval(&Machine::new(), but("list all", "# not a shell task"), &["--json", "--only", "list"]).json();
+    let rules = with_reply("list all", "# not a shell task");
+    let refused = eval(&Machine::new(), rules, &["--json", "--only", "list"]).json();
     assert_eq!(refused["tasks"][0]["verdict"], "no-command");
     assert!(refused["tasks"][0]["error"].is_string());
     let failing = json!([{ "error": "the script says so" }]);
@@ -148,43 +150,43 @@ fn dangerous_answers_are_not_run_and_prose_is_no_command() {
 }
 
 #[test]
-fn answers_leave_nothing_behind() {
+fn answers_leave_no_files() {
     let machine = Machine::new();
     let mark = machine.path("work/mark");
     let reply = format!("echo x > {}", mark.display());
     assert_eq!(
-        eval(&machine, but("remove", &reply), &["--json", "--only", "remove"]).json()["tasks"][0]["verdict"],
+        eval(&machine, with_reply("remove", &reply), &["--json", "--only", "remove"]).json()["tasks"][0]["verdict"],
         "wrong-files"
     );
-    assert!(!mark.exists(), "an answer wrote outside of its view");
+    assert!(!mark.exists(), "an answer wrote outside of its sandbox");
 }
 
 #[test]
 fn two_reports_are_compared_task_by_task() {
     let machine = Machine::new();
-    machine.write("before.json", eval(&machine, but("count", "echo 7"), &["--json"]).out);
-    machine.write("now.json", eval(&machine, but("remove", "ls"), &["--json"]).out);
+    machine.write("before.json", eval(&machine, with_reply("count", "echo 7"), &["--json"]).out);
+    machine.write("now.json", eval(&machine, with_reply("remove", "ls"), &["--json"]).out);
     let before = machine.path("before.json");
-    let report = eval(&machine, but("remove", "ls"), &["--json", "--against", before.to_str().unwrap()]).json();
+    let report = eval(&machine, with_reply("remove", "ls"), &["--json", "--against", before.to_str().unwrap()]).json();
     assert_eq!(report["against"], json!({ "tasks": 5, "wins": ["sub"], "losses": ["remove"], "p": 1.0 }));
-    let table = eval(&machine, but("remove", "ls"), &["--against", before.to_str().unwrap()]).out;
+    let table = eval(&machine, with_reply("remove", "ls"), &["--against", before.to_str().unwrap()]).out;
     assert!(table.contains("5 tasks in both: 1 won (sub), 1 lost (remove), p = "), "{table}");
-    machine.write("same.json", eval(&machine, right(), &["--json"]).out);
+    machine.write("same.json", eval(&machine, right_rules(), &["--json"]).out);
     let same = machine.path("same.json");
-    let table = eval(&machine, right(), &["--against", same.to_str().unwrap()]).out;
+    let table = eval(&machine, right_rules(), &["--against", same.to_str().unwrap()]).out;
     assert!(table.contains("5 tasks in both: 0 won, 0 lost, p = "), "{table}");
-    eval(&machine, right(), &["--only", "nosuch"]).fails(2, &["no task whose id contains `nosuch`", "--only"]);
-    eval(&machine, right(), &["--against", "/no/such/report"]).fails(2, &["/no/such/report"]);
+    eval(&machine, right_rules(), &["--only", "nosuch"]).fails(2, &["no task whose id contains `nosuch`", "--only"]);
+    eval(&machine, right_rules(), &["--against", "/no/such/report"]).fails(2, &["/no/such/report"]);
 }
 
 #[test]
-fn the_second_iteration_is_weighed() {
+fn the_report_counts_what_the_second_iteration_changed() {
     let machine = Machine::new();
     machine.write("suite.toml", SUITE);
     let rules = json!([{ "match": "list all", "replies": ["find . -nmae '*.log'", "find . -name '*.log'"] },
                        { "reply": "find . -name '*.log'" }]);
     let suite = machine.path("suite.toml");
-    // others would be sampled first
+    // with one candidate, no others are sampled before the second iteration
     let args = ["eval", suite.to_str().unwrap(), "--json", "--only", "list", "--candidates", "1"];
     let report = machine.ask(rules, &args).json();
     let task = &report["tasks"][0];
@@ -198,7 +200,7 @@ fn the_second_iteration_is_weighed() {
 }
 
 #[test]
-fn a_bad_suite_is_told() {
+fn an_invalid_suite_is_reported() {
     let machine = Machine::new();
     let suite = machine.path("bad.toml");
     let text = suite.to_str().unwrap();
@@ -232,9 +234,8 @@ fn a_bad_suite_is_told() {
     }
 }
 
-/// What `--help` shows can be copied: it is a suite, and a good one.
 #[test]
-fn a_pipe_in_a_fixture_holds_nobody_up() {
+fn a_named_pipe_in_a_fixture_does_not_block() {
     let machine = Machine::new();
     let text = "[fixture.f]\nsetup = 'mkfifo p; echo x > a'\n[[task]]\nid = 'x'\nrequest = 'y'\nreference = 'cat a'\nfixture = 'f'\n";
     machine.write("pipe.toml", text);
@@ -242,6 +243,7 @@ fn a_pipe_in_a_fixture_holds_nobody_up() {
     assert_eq!(ran.code, Some(0), "{ran:#?}");
 }
 
+/// The example in `--help` can be copied.
 #[test]
 fn the_suite_of_the_help_passes_its_own_check() {
     let machine = Machine::new();
@@ -281,9 +283,9 @@ fn the_check_finds_bad_tasks() {
     assert!(!ran.out.contains("good "), "{ran:#?}");
 }
 
-/// Checks one of our own suites: every reference runs, twice the same, and doing nothing never passes.
+/// Checks one of the project's suites: every reference passes reproducibly, and doing nothing never passes.
 #[track_caller]
-fn own(name: &str, programs: &[&str]) {
+fn check_suite(name: &str, programs: &[&str]) {
     if let Some(missing) = programs.iter().find(|p| !have(p)) {
         return eprintln!("skipped: {name} needs {missing}");
     }
@@ -294,72 +296,72 @@ fn own(name: &str, programs: &[&str]) {
 
 #[test]
 fn own_file_tasks_are_good() {
-    own("files.toml", &[]);
+    check_suite("files.toml", &[]);
 }
 
 #[test]
 fn own_text_tasks_are_good() {
-    own("text.toml", &["jq"]);
+    check_suite("text.toml", &["jq"]);
 }
 
 #[test]
 fn own_measuring_tasks_are_good() {
-    own("measure.toml", &[]);
+    check_suite("measure.toml", &[]);
 }
 
 #[test]
 fn own_archive_tasks_are_good() {
-    own("archives.toml", &["zip", "unzip", "xz", "bzip2"]);
+    check_suite("archives.toml", &["zip", "unzip", "xz", "bzip2"]);
 }
 
 #[test]
 fn own_json_tasks_are_good() {
-    own("json.toml", &["jq"]);
+    check_suite("json.toml", &["jq"]);
 }
 
 #[test]
 fn own_table_tasks_are_good() {
-    own("tables.toml", &[]);
+    check_suite("tables.toml", &[]);
 }
 
 #[test]
 fn held_out_tasks_are_good() {
-    own("unseen.toml", &["jq", "zip", "unzip", "rev"]);
+    check_suite("unseen.toml", &["jq", "zip", "unzip", "rev"]);
 }
 
 #[test]
 fn held_out_tasks_of_a_prompt_are_good() {
-    own("held-plain.toml", &["jq", "zip", "unzip"]);
+    check_suite("held-plain.toml", &["jq", "zip", "unzip"]);
 }
 
 #[test]
 fn held_out_tasks_of_everyday_folders_are_good() {
-    own("held-blind.toml", &[]);
+    check_suite("held-blind.toml", &[]);
 }
 
 #[test]
 fn held_out_tasks_of_question_sites_are_good() {
-    own("held-tree.toml", &[]);
+    check_suite("held-tree.toml", &[]);
 }
 
 #[test]
 fn held_out_tasks_of_titles_are_good() {
-    own("held-titles.toml", &["jq", "zip", "unzip", "xxd"]);
-    own("held-forum.toml", &["jq", "zip", "unzip", "xxd"]);
+    check_suite("held-titles.toml", &["jq", "zip", "unzip", "xxd"]);
+    check_suite("held-forum.toml", &["jq", "zip", "unzip", "xxd"]);
 }
 
 #[test]
 fn own_git_tasks_are_good() {
-    own("git.toml", &["git"]);
+    check_suite("git.toml", &["git"]);
 }
 
 #[test]
 fn own_busybox_tasks_are_good() {
-    own("busybox.toml", &["busybox"]);
+    check_suite("busybox.toml", &["busybox"]);
 }
 
 #[test]
-fn own_tasks_are_many_and_stand_alone() {
+fn tasks_are_many_and_distinct_from_the_examples() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/tasks");
     let texts: Vec<String> =
         std::fs::read_dir(folder).unwrap().map(|e| std::fs::read_to_string(e.unwrap().path()).unwrap()).collect();
@@ -367,7 +369,7 @@ fn own_tasks_are_many_and_stand_alone() {
         texts.iter().flat_map(|t| t.lines()).filter_map(|l| l.strip_prefix("request = ")).collect();
     assert!(requests.len() >= 150, "{}", requests.len());
     let mut words: Vec<String> = requests.iter().map(|r| r.trim_matches('"').to_lowercase()).collect();
-    // A task whose request an example answers would measure memory.
+    // a task whose request is an example would measure memory
     let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("platform-rules/examples")];
     let mut examples = 0;
     while let Some(folder) = folders.pop() {
@@ -387,19 +389,19 @@ fn own_tasks_are_many_and_stand_alone() {
     words.sort();
     let count = words.len();
     words.dedup();
-    assert_eq!(words.len(), count, "a request stands twice");
+    assert_eq!(words.len(), count, "a request occurs twice");
 }
 
 #[test]
-fn what_a_check_is_worth_is_seen_without_it() {
-    let asked = |more: &[&str]| {
+fn without_disables_a_check() {
+    let check_task = |more: &[&str]| {
         let machine = Machine::new();
         machine.write("suite.toml", SUITE);
         let suite = machine.path("suite.toml");
         let args = [&["eval", suite.to_str().unwrap(), "--only", "list", "--json"], more].concat();
-        let report = machine.ask(but("list all", "find . -name *.log"), &args).json();
+        let report = machine.ask(with_reply("list all", "find . -name *.log"), &args).json();
         (report["tasks"][0]["cmd"].clone(), report["tasks"][0]["seen"].clone())
     };
-    assert_eq!(asked(&[]), (json!("find . -name '*.log'"), json!(["find-name-unquoted"])));
-    assert_eq!(asked(&["--without", "find-name-unquoted"]), (json!("find . -name *.log"), json!([])));
+    assert_eq!(check_task(&[]), (json!("find . -name '*.log'"), json!(["find-name-unquoted"])));
+    assert_eq!(check_task(&["--without", "find-name-unquoted"]), (json!("find . -name *.log"), json!([])));
 }

@@ -1,5 +1,5 @@
-//! The worked examples the model is shown: each is sound by our own checks, and each that this machine can run does, in
-//! a fixture tree, what its request says.
+//! Tests the examples shown to the model: each passes the checks, and each that can run on this machine does in a
+//! fixture what its request says.
 
 use crate::support::run_shell;
 use caro::command::checks::{CheckContext, run};
@@ -13,7 +13,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 #[test]
-fn every_example_is_clean_by_the_checks_of_its_target() {
+fn every_example_passes_the_checks_of_its_target() {
     let mut wrong = Vec::new();
     for (name, target) in Target::ALL {
         let dialect = match target.userland {
@@ -36,18 +36,18 @@ fn every_example_is_clean_by_the_checks_of_its_target() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// What an example left: what it printed, and the tree.
-struct Left<'a> {
+/// The output of an example, and the tree after it.
+struct Outcome<'a> {
     out: &'a str,
     root: &'a Path,
 }
 
-impl Left<'_> {
+impl Outcome<'_> {
     fn lines(&self) -> Vec<&str> {
         self.out.lines().map(str::trim).collect()
     }
 
-    /// The names of files at the ends of the lines, sorted.
+    /// The file names at the ends of the lines, sorted.
     fn names(&self) -> Vec<&str> {
         let mut names: Vec<&str> = self.lines().iter().filter_map(|l| l.rsplit('/').next()).collect();
         names.sort_unstable();
@@ -59,10 +59,10 @@ impl Left<'_> {
     }
 }
 
-/// Did it do what was asked?
-type Judge = fn(&Left) -> bool;
+/// Decides whether an example did what its request says.
+type Judge = fn(&Outcome) -> bool;
 
-/// The judge of each example. An example without one fails the test: what is not run is not shown.
+/// The judge of each example. An example without one fails the test, since every example must be run.
 const JUDGES: &[(&str, Judge)] = &[
     ("which folders here take the most space", |l| l.lines()[0].ends_with('.') && l.lines()[1].ends_with("/big")),
     ("ten biggest files below /srv/media, with their sizes", |l| {
@@ -77,8 +77,8 @@ const JUDGES: &[(&str, Judge)] = &[
     ("processes that use the most memory", |l| l.lines().len() > 1 && l.lines().len() <= 11),
     ("second column of prices.csv, sorted, without repeats", |l| l.lines() == ["pear", "plum"]),
     ("clear out log files older than two weeks in /opt/build/logs, not in its subfolders", |l| {
-        let there = |name| l.root.join("opt/build/logs").join(name).exists();
-        !there("old.log") && there("new.log") && there("old.txt") && there("sub/old.log")
+        let remains = |name| l.root.join("opt/build/logs").join(name).exists();
+        !remains("old.log") && remains("new.log") && remains("old.txt") && remains("sub/old.log")
     }),
     ("pack the photos folder into photos.tar.gz", |l| {
         let listed = run_shell("tar -tzf photos.tar.gz", l.root);
@@ -95,7 +95,7 @@ const JUDGES: &[(&str, Judge)] = &[
     ("logins since yesterday", |l| l.out.contains("wtmp")),
 ];
 
-/// Files of the fixture: path, content, age in minutes.
+/// The files of the fixture: path, content, age in minutes.
 const FILES: &[(&str, &str, u64)] = &[
     ("new.jpg", "x", 5),
     ("old.jpg", "x", 45),
@@ -141,7 +141,7 @@ fn fixture(root: &Path) {
     write("big/file", &vec![b'x'; 400_000], 9999);
 }
 
-/// Seven commits, one a day.
+/// Makes seven commits, one a day; false if git cannot.
 fn commits(root: &Path) -> bool {
     let line = "git init -q . && for i in 1 2 3 4 5 6 7; do \
         GIT_COMMITTER_DATE=2024-05-0${i}T12:00:00 GIT_AUTHOR_DATE=2024-05-0${i}T12:00:00 \
@@ -149,8 +149,8 @@ fn commits(root: &Path) -> bool {
     run_shell(line, root).ok
 }
 
-/// The command with its absolute paths moved into the fixture.
-fn moved(command: &str, root: &Path) -> String {
+/// Rewrites the absolute paths of a command into the fixture.
+fn into_fixture(command: &str, root: &Path) -> String {
     let root = root.to_str().unwrap();
     ["/srv/media", "/opt/build/logs", "/etc"]
         .iter()
@@ -159,19 +159,19 @@ fn moved(command: &str, root: &Path) -> String {
         })
 }
 
-/// Runs every example of a target with `shell`, which makes a line of bash of a command.
+/// Runs every example of a target. `shell` turns a command into a line of bash.
 fn run_examples(target: &str, shell: impl Fn(&str) -> String) {
     let mut wrong = Vec::new();
     let examples = for_target(Target::named(target).unwrap()).iter().filter(|e| e.command != REFUSAL);
     for Example { request, command } in examples {
         let Some((_, judge)) = JUDGES.iter().find(|(r, _)| r == request) else {
-            wrong.push(format!("{target}: nobody judges `{request}`"));
+            wrong.push(format!("{target}: no judge for `{request}`"));
             continue;
         };
         let program = command.split(' ').next().unwrap();
-        let needed = matches!(program, "git" | "last");
-        if needed && !run_shell(&format!("command -v {program}"), Path::new("/")).ok {
-            println!("skipped: `{command}`, for there is no {program} here");
+        let may_be_missing = matches!(program, "git" | "last");
+        if may_be_missing && !run_shell(&format!("command -v {program}"), Path::new("/")).ok {
+            println!("skipped: `{command}`, because {program} is missing");
             continue;
         }
         let dir = tempfile::tempdir().unwrap();
@@ -180,15 +180,15 @@ fn run_examples(target: &str, shell: impl Fn(&str) -> String) {
         if program == "git" {
             assert!(commits(&root), "git cannot commit here");
         }
-        let ran = run_shell(&shell(&moved(command, &root)), &root);
+        let ran = run_shell(&shell(&into_fixture(command, &root)), &root);
         if program == "last" && ran.stderr.contains("wtmp") {
-            println!("skipped: `{command}`, for this machine keeps no logins");
+            println!("skipped: `{command}`, because this machine records no logins");
             continue;
         }
-        // a command that printed too little has failed its judge, not the test
-        let left = Left { out: &ran.stdout, root: &root };
-        let right = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| judge(&left))).unwrap_or(false);
-        if !ran.ok || !right {
+        // a judge may panic if the output is too short; then the example is wrong
+        let outcome = Outcome { out: &ran.stdout, root: &root };
+        let is_right = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| judge(&outcome))).unwrap_or(false);
+        if !ran.ok || !is_right {
             wrong.push(format!("{target}: {command}\nprinted: {}\nerrors: {}", ran.stdout, ran.stderr));
         }
     }
@@ -204,7 +204,7 @@ fn every_example_for_linux_does_what_its_request_says() {
 #[cfg(target_os = "linux")]
 #[test]
 fn every_example_for_busybox_does_what_its_request_says() {
-    // its own programs, and no other
+    // only busybox's own programs
     let bin = tempfile::tempdir().unwrap();
     let line = format!("busybox --install -s {}", quote(bin.path().to_str().unwrap(), Dialect::Bash));
     if !run_shell(&line, Path::new("/")).ok {

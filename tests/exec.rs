@@ -1,4 +1,4 @@
-//! Child processes: limits, the fence, the terminal's way out. Fixture programs are shell scripts of a few lines.
+//! Tests child processes: limits, the sandbox, the foreground. The programs are short shell scripts.
 #![cfg(unix)]
 
 use crate::machine::AMPLE;
@@ -9,12 +9,12 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// A job of `/bin/sh`.
+/// A sandboxed job of `/bin/sh`.
 fn sh(script: &str) -> Job {
     Job::new("/bin/sh").args(["-c", script])
 }
 
-/// The same without a sandbox.
+/// A job of `/bin/sh` without a sandbox.
 fn free(script: &str) -> Job {
     Job { sandbox: Sandbox::None, ..sh(script) }
 }
@@ -23,7 +23,7 @@ fn text(output: &Output) -> (String, String) {
     (String::from_utf8_lossy(&output.stdout).into_owned(), String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
-/// Waits for a condition that another process is to bring about.
+/// Waits for a condition, at most `limit`. Returns whether it holds.
 fn within(limit: Duration, condition: impl Fn() -> bool) -> bool {
     let started = Instant::now();
     while started.elapsed() < limit {
@@ -35,7 +35,7 @@ fn within(limit: Duration, condition: impl Fn() -> bool) -> bool {
     condition()
 }
 
-/// True if a process runs whose command line holds `mark`.
+/// True if a process runs whose command line contains `mark`.
 #[cfg(target_os = "linux")]
 pub fn runs(mark: &str) -> bool {
     std::fs::read_dir("/proc").unwrap().flatten().any(|process| {
@@ -47,14 +47,14 @@ pub fn runs(mark: &str) -> bool {
 }
 
 #[tokio::test]
-async fn both_streams_and_the_code_come_back() {
+async fn both_streams_and_the_exit_code_are_returned() {
     let output = capture(&sh("echo out; echo err >&2; exit 3")).await.unwrap();
     assert_eq!(output.status, Status::Exited(3));
     assert_eq!(text(&output), ("out\n".into(), "err\n".into()));
 }
 
 #[tokio::test]
-async fn input_is_fed_whole_and_then_ends() {
+async fn the_whole_input_is_fed_and_then_closed() {
     let input: Vec<u8> = (0..200_000u32).map(|n| n.to_le_bytes()[0]).collect();
     let job = Job { stdin: input.clone(), limits: Limits { output: 1 << 20, ..Limits::default() }, ..sh("cat") };
     assert_eq!(capture(&job).await.unwrap().stdout, input);
@@ -68,7 +68,7 @@ async fn a_child_that_does_not_read_its_input_is_no_error() {
 }
 
 #[tokio::test]
-async fn a_hanging_child_is_stopped_and_what_it_said_is_kept() {
+async fn a_hanging_child_is_stopped_and_its_output_is_returned() {
     let job = Job { limits: Limits { wall: Duration::from_secs(1), output: 1000 }, ..sh("echo said; sleep 300") };
     let output = capture(&job).await.unwrap();
     assert_eq!(output.status, Status::TimedOut);
@@ -88,7 +88,7 @@ async fn a_child_that_ignores_signals_is_stopped_too() {
 }
 
 #[tokio::test]
-async fn a_flood_is_cut_and_stopped() {
+async fn endless_output_is_truncated_and_stopped() {
     let job = Job {
         limits: Limits { wall: Duration::from_secs(300), output: 4096 },
         ..sh("while :; do echo flooooood; done")
@@ -100,7 +100,7 @@ async fn a_flood_is_cut_and_stopped() {
 }
 
 #[tokio::test]
-async fn a_long_answer_is_cut_but_no_flood() {
+async fn long_output_is_truncated_but_not_stopped() {
     let job = Job { limits: Limits { wall: AMPLE, output: 4096 }, ..sh("head -c 100000 /dev/zero") };
     let output = capture(&job).await.unwrap();
     assert_eq!((output.status, output.stdout.len()), (Status::Exited(0), 4096));
@@ -110,9 +110,9 @@ async fn a_long_answer_is_cut_but_no_flood() {
 }
 
 #[tokio::test]
-async fn of_a_long_answer_both_ends_are_kept_and_what_comes_behind_it_is_run() {
+async fn both_ends_of_long_output_are_returned_and_later_commands_run() {
     let limits = Limits { wall: AMPLE, output: 4096 };
-    // more than what is a flood to who wants the head alone
+    // more output than `capture`, which returns only the beginning, allows
     let job = Job { limits, ..sh("seq 1 400000; seq 1 400000 >&2; echo behind") };
     let output = capture_ends(&job, 64 << 20).await.unwrap();
     let (out, err) = text(&output);
@@ -129,7 +129,7 @@ async fn of_a_long_answer_both_ends_are_kept_and_what_comes_behind_it_is_run() {
 }
 
 #[tokio::test]
-async fn a_flood_is_stopped_where_both_ends_are_kept_too() {
+async fn endless_output_is_stopped_with_both_ends_too() {
     let job = Job {
         limits: Limits { wall: Duration::from_secs(300), output: 4096 },
         ..sh("while :; do echo flooooood; done")
@@ -141,25 +141,25 @@ async fn a_flood_is_stopped_where_both_ends_are_kept_too() {
 }
 
 #[tokio::test]
-async fn a_killed_child_says_by_which_signal() {
+async fn a_killed_child_has_its_signal_as_status() {
     assert_eq!(capture(&sh("kill -TERM $$")).await.unwrap().status, Status::Signaled(15));
 }
 
 #[tokio::test]
-async fn there_is_no_terminal_to_ask_on() {
+async fn a_child_has_no_terminal() {
     let output = capture(&sh("read answer < /dev/tty && echo got")).await.unwrap();
     assert!(!output.status.success());
     assert_eq!(output.stdout, b"");
 }
 
 #[tokio::test]
-async fn output_need_not_be_text() {
+async fn output_may_be_binary() {
     let output = capture(&sh(r"printf '\377\376\000ok'")).await.unwrap();
     assert_eq!(output.stdout, b"\xff\xfe\0ok");
 }
 
 #[tokio::test]
-async fn what_cannot_be_started_is_an_error_with_a_hint() {
+async fn a_program_that_cannot_be_started_is_an_error_with_a_hint() {
     let text = tempfile::NamedTempFile::new().unwrap();
     for program in [Path::new("/nonexistent/program"), Path::new("/"), text.path()] {
         let error = capture(&Job::new(program)).await.unwrap_err();
@@ -170,17 +170,17 @@ async fn what_cannot_be_started_is_an_error_with_a_hint() {
 }
 
 #[tokio::test]
-async fn the_working_directory_is_empty_and_gone_afterwards() {
+async fn the_working_directory_is_empty_and_removed_afterwards() {
     let output = capture(&sh("pwd; ls -A | wc -l; echo x > here; echo $TMPDIR")).await.unwrap();
     let (out, err) = text(&output);
     let lines: Vec<&str> = out.lines().collect();
     assert_eq!(lines[1].trim(), "0", "{out} {err}");
-    assert_eq!(err, "", "the own directory can be written to");
+    assert_eq!(err, "", "its own directory can be written to");
     assert!(!Path::new(lines[0]).exists(), "{} is left", lines[0]);
 }
 
 #[tokio::test]
-async fn the_environment_is_ours() {
+async fn the_environment_is_clean() {
     let output = capture(&sh("env").env("EXTRA", "yes")).await.unwrap();
     let (out, _) = text(&output);
     for line in ["LC_ALL=C.UTF-8", "TERM=dumb", "NO_COLOR=1", "PAGER=cat", "EXTRA=yes"] {
@@ -189,9 +189,9 @@ async fn the_environment_is_ours() {
     assert!(!out.contains("CARGO_MANIFEST_DIR"), "cargo's variables were passed on: {out}");
 }
 
-/// `exec 3>>notes; caro ...`: no fence stops a write into a file that is open already.
+/// As in `exec 3>>notes; caro ...`: the sandbox does not stop writes into an inherited open file.
 #[tokio::test]
-async fn a_file_that_we_were_started_with_does_not_go_along() {
+async fn inherited_files_are_not_passed_on() {
     use std::os::fd::AsRawFd;
     let notes = tempfile::NamedTempFile::new().unwrap();
     rustix::io::fcntl_setfd(notes.as_file(), rustix::io::FdFlags::empty()).unwrap();
@@ -209,7 +209,7 @@ async fn a_background_child_dies_with_its_parent() {
     let output = capture(&job).await.unwrap();
     assert_eq!((output.status, text(&output).0.as_str()), (Status::Exited(0), "started\n"));
     tokio::time::sleep(Duration::from_millis(1500)).await;
-    assert!(!file.exists(), "the background child lived on");
+    assert!(!file.exists(), "the background child still runs");
 }
 
 #[cfg(target_os = "linux")]
@@ -224,13 +224,13 @@ async fn a_daemon_in_a_session_of_its_own_dies_too() {
         let job = Job { sandbox, ..sh(&format!("setsid -f sleep {mark}; sleep 0.1; echo done")) };
         let output = capture(&job).await.unwrap();
         assert_eq!(text(&output).0, "done\n", "{name}: {output:?}");
-        assert!(within(AMPLE, || !runs(&mark)), "{name}: the daemon lives");
+        assert!(within(AMPLE, || !runs(&mark)), "{name}: the daemon still runs");
     }
 }
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn a_dropped_capture_leaves_nobody() {
+async fn a_dropped_capture_leaves_no_process() {
     let mark = format!("301.{}", std::process::id());
     let job =
         Job { limits: Limits { wall: Duration::from_secs(300), output: 100 }, ..free(&format!("sleep {mark}; :")) };
@@ -244,11 +244,11 @@ async fn a_dropped_capture_leaves_nobody() {
             }
         } => {}
     }
-    assert!(within(AMPLE, || !runs(&mark)), "it lives on");
+    assert!(within(AMPLE, || !runs(&mark)), "it still runs");
 }
 
 #[tokio::test]
-async fn the_fence_stops_writes() {
+async fn the_sandbox_stops_writes() {
     if !support().writes {
         eprintln!("skipped: this system cannot fence writes");
         return;
@@ -261,20 +261,20 @@ async fn the_fence_stops_writes() {
          touch -d 2000-01-01 {here}/old; mv {here}/old {here}/older; echo fine > /dev/null && echo null",
     );
     let output = capture(&sh(&script)).await.unwrap();
-    let left: Vec<_> = std::fs::read_dir(dir.path()).unwrap().flatten().map(|entry| entry.file_name()).collect();
-    assert_eq!(left, ["old"], "{}", text(&output).1);
+    let names: Vec<_> = std::fs::read_dir(dir.path()).unwrap().flatten().map(|entry| entry.file_name()).collect();
+    assert_eq!(names, ["old"], "{}", text(&output).1);
     let meta = std::fs::metadata(dir.path().join("old")).unwrap();
     assert!(meta.modified().unwrap().elapsed().unwrap() < Duration::from_secs(60), "its time was changed");
     assert_ne!(std::os::unix::fs::PermissionsExt::mode(&meta.permissions()) & 0o777, 0o777, "its mode was changed");
-    assert_eq!(text(&output).0, "null\n", "harmless devices can be written to");
+    assert_eq!(text(&output).0, "null\n", "/dev/null can be written to");
 
-    // The same script without the fence does all of it: the test can fail.
+    // without the sandbox the script succeeds, so the test can fail
     capture(&free(&script)).await.unwrap();
     assert!(dir.path().join("new").exists() && dir.path().join("older").exists());
 }
 
 #[tokio::test]
-async fn the_fence_stops_the_network() {
+async fn the_sandbox_stops_the_network() {
     let Some(bash) = ["/bin/bash", "/usr/bin/bash"].into_iter().find(|path| Path::new(path).exists()) else {
         eprintln!("skipped: no bash here to open a socket with");
         return;
@@ -291,13 +291,13 @@ async fn the_fence_stops_the_network() {
     assert_eq!(text(&capture(&free).await.unwrap()).0, "sent\n");
 }
 
-/// `tail /dev/zero` keeps all that it reads.
+/// A command such as `tail /dev/zero` stores all that it reads.
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn what_only_reads_has_some_memory_and_goes_first_where_there_is_none() {
-    let asked = "cat /proc/self/oom_score_adj; sed -n 's/^Max data size *\\([0-9]*\\) .*/\\1/p' /proc/self/limits";
-    let told = text(&capture(&sh(asked)).await.unwrap()).0;
-    let [score, most] = told.lines().collect::<Vec<_>>()[..] else { panic!("{told}") };
+async fn a_sandboxed_child_has_a_memory_limit_and_is_killed_first() {
+    let script = "cat /proc/self/oom_score_adj; sed -n 's/^Max data size *\\([0-9]*\\) .*/\\1/p' /proc/self/limits";
+    let output = text(&capture(&sh(script)).await.unwrap()).0;
+    let [score, most] = output.lines().collect::<Vec<_>>()[..] else { panic!("{output}") };
     let meminfo = std::fs::read_to_string("/proc/meminfo").unwrap();
     let total: u64 = meminfo.split_whitespace().nth(1).unwrap().parse().unwrap();
     let most: u64 = most.parse().unwrap();
@@ -309,7 +309,7 @@ async fn what_only_reads_has_some_memory_and_goes_first_where_there_is_none() {
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn the_fence_stops_signals_to_others() {
+async fn the_sandbox_stops_signals_to_others() {
     if !support().processes {
         eprintln!("skipped: this system cannot fence signals");
         return;
@@ -325,7 +325,7 @@ fn a_caller_without_a_runtime_can_capture() {
 }
 
 #[tokio::test]
-async fn the_foreground_tells_the_code() {
+async fn the_foreground_returns_the_exit_code() {
     let shell = Path::new("/bin/sh");
     assert_eq!(foreground(shell, "exit 7", None).await.unwrap(), 7);
     assert_eq!(foreground(shell, "kill -KILL $$", None).await.unwrap(), 137);

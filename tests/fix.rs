@@ -1,4 +1,4 @@
-//! `caro fix`: broken commands of our own, repaired by rules alone and run; and the verb itself.
+//! Tests `caro fix`: a suite of broken commands, repaired by rules alone and run; and the subcommand itself.
 
 use crate::machine::{Machine, Ran, feed, have};
 use caro::command::fix::{Facts, Failed, Repair, diagnose};
@@ -17,7 +17,7 @@ struct Suite {
     case: Vec<Broken>,
 }
 
-/// A broken command; `tests/fix/broken.toml` says what each field is.
+/// A broken command; `tests/fix/broken.toml` documents the fields.
 #[derive(serde::Deserialize)]
 struct Broken {
     class: String,
@@ -38,7 +38,7 @@ struct Broken {
     stages: Vec<i32>,
     #[serde(default)]
     here: Vec<String>,
-    /// `output`: what it changes does not count.
+    /// If `output`, changes of files are not compared.
     #[serde(default)]
     effect: Option<String>,
 }
@@ -50,7 +50,7 @@ const DATES: [(&str, &str); 4] = [
     ("GIT_EDITOR", "true"),
 ];
 
-/// A machine that repairs and tries.
+/// Repairs commands and runs them in fixtures.
 struct Bench {
     runtime: tokio::runtime::Runtime,
     manual: Manual,
@@ -71,8 +71,8 @@ impl Bench {
         }
     }
 
-    /// The fixture of a case, made anew, and the folder in it.
-    fn stage(&self, case: &Broken) -> (tempfile::TempDir, PathBuf) {
+    /// Creates the fixture of a case. Returns its temporary folder, and the working directory of the case.
+    fn create_fixture(&self, case: &Broken) -> (tempfile::TempDir, PathBuf) {
         let dir = tempfile::tempdir().unwrap();
         let work = dir.path().join("work");
         std::fs::create_dir(&work).unwrap();
@@ -83,17 +83,17 @@ impl Bench {
         (dir, work.join(&case.at))
     }
 
-    /// The command in a view of its folder that is thrown away.
+    /// Runs the command in a temporary view of its folder; `None` if that is not possible here.
     fn run(&self, command: &str, folder: &Path) -> Option<Rehearsal> {
-        let mut play = RehearsalJob::new(Path::new("/bin/bash"), command, folder);
-        play.helper = Some(env!("CARGO_BIN_EXE_caro").into());
-        play.digests = true;
-        play.limits.wall = Duration::from_secs(20);
-        play.env = DATES.iter().map(|(name, value)| (name.into(), value.into())).collect();
-        self.runtime.block_on(rehearse(&play)).ok()
+        let mut job = RehearsalJob::new(Path::new("/bin/bash"), command, folder);
+        job.helper = Some(env!("CARGO_BIN_EXE_caro").into());
+        job.digests = true;
+        job.limits.wall = Duration::from_secs(20);
+        job.env = DATES.iter().map(|(name, value)| (name.into(), value.into())).collect();
+        self.runtime.block_on(rehearse(&job)).ok()
     }
 
-    /// The repair by rules alone, as somebody who is not root is given it, and how long it took.
+    /// Repairs the command by rules alone, for a user who is not root. Returns the repair and the time it took.
     fn repair(&self, failed: &Failed, folder: &Path, here: &[String]) -> (Option<Repair>, Duration) {
         let mut programs = self.context.available_commands.clone();
         programs.extend(here.iter().map(|name| (name.clone(), PathBuf::from("/usr/bin").join(name))));
@@ -116,14 +116,14 @@ impl Bench {
             manual: &manual,
             package: &package,
         };
-        // the first time the manuals are read
+        // a first call reads the manuals, and is not timed
         diagnose(failed, &facts);
         let started = Instant::now();
         let repair = diagnose(failed, &facts);
         (repair, started.elapsed())
     }
 
-    /// How the broken command failed.
+    /// The failure of the broken command: given by the case, or of a run.
     fn failure(&self, case: &Broken, folder: &Path) -> Option<Failed> {
         let (command, stages) = (case.broken.clone(), case.stages.clone());
         if let Some(stderr) = &case.stderr {
@@ -136,31 +136,31 @@ impl Bench {
         Some(Failed { command, status: Some(status), stages, stderr })
     }
 
-    /// True if the repaired command does what is wanted.
+    /// True if the repaired command has the wanted output and changes.
     fn is_right(&self, case: &Broken, repaired: &str, folder: &Path) -> bool {
         let Some(want) = &case.want else { return case.accept.iter().any(|accepted| accepted == repaired) };
-        let (Some(mine), Some(theirs)) = (self.run(repaired, folder), self.run(want, folder)) else { return false };
+        let (Some(actual), Some(expected)) = (self.run(repaired, folder), self.run(want, folder)) else { return false };
         let changes = |ran: &Rehearsal| -> Vec<String> {
-            let told =
+            let describe =
                 |c: &Change| format!("{:?} {:?} {:?}", c.kind, c.path, c.now.as_ref().map(|e| (e.mode, &e.digest)));
-            // the index of git has the times of files in it
-            // what programs keep elsewhere (logs of npm) has the time in its name
+            // not compared: git's index, which has the times of files, and files elsewhere, such as npm's logs, which
+            // have the time in their names
             let root = folder.ancestors().find(|above| above.ends_with("work")).and_then(Path::parent).unwrap();
             let counts = |c: &&Change| {
                 c.path.starts_with(root) && !c.time_only && !c.path.ends_with(".git/index") && case.effect.is_none()
             };
-            ran.changes.iter().filter(counts).map(told).collect()
+            ran.changes.iter().filter(counts).map(describe).collect()
         };
         assert!(
-            theirs.status.success() || theirs.stderr.is_empty(),
+            expected.status.success() || expected.stderr.is_empty(),
             "{want}: {}",
-            String::from_utf8_lossy(&theirs.stderr)
+            String::from_utf8_lossy(&expected.stderr)
         );
-        mine.status == theirs.status && mine.stdout == theirs.stdout && changes(&mine) == changes(&theirs)
+        actual.status == expected.status && actual.stdout == expected.stdout && changes(&actual) == changes(&expected)
     }
 }
 
-/// Repairs every command of a suite: how many are right, of how many; what is wrong is printed.
+/// Repairs every command of a suite. Returns the number of right repairs and of all; prints the wrong ones.
 fn measure(suite: &str) -> (usize, usize) {
     let suite: Suite = toml::from_str(suite).unwrap();
     let bench = Bench::new();
@@ -171,29 +171,29 @@ fn measure(suite: &str) -> (usize, usize) {
         if case.stderr.is_none()
             && ["npm", "docker", "cargo"].contains(&program)
             && !have(program)
-            && !cargo_is_here(program)
+            && !is_on_own_path(program)
         {
-            println!("skipped: no {program} is here: {}", case.broken);
+            println!("skipped: {program} is missing: {}", case.broken);
             continue;
         }
-        let (_dir, folder) = bench.stage(case);
+        let (_dir, folder) = bench.create_fixture(case);
         let Some(failed) = bench.failure(case, &folder) else {
-            println!("skipped: no view is to be had for {}", case.broken);
+            println!("skipped: there is no view for {}", case.broken);
             continue;
         };
         let (repair, took) = bench.repair(&failed, &folder, &case.here);
-        let good = repair.as_ref().is_some_and(|repair| bench.is_right(case, &repair.command, &folder));
+        let is_right = repair.as_ref().is_some_and(|repair| bench.is_right(case, &repair.command, &folder));
         let row = classes.entry(&case.class).or_default();
-        (row.0, row.1) = (row.0 + usize::from(good), row.1 + 1);
-        (right, all) = (right + usize::from(good), all + 1);
+        (row.0, row.1) = (row.0 + usize::from(is_right), row.1 + 1);
+        (right, all) = (right + usize::from(is_right), all + 1);
         if case.class != "package" {
             slowest = slowest.max(took);
         }
-        if !good {
+        if !is_right {
             let stderr = failed.stderr.unwrap_or_default();
-            let told = stderr.lines().take(3).collect::<Vec<_>>().join(" | ");
+            let error = stderr.lines().take(3).collect::<Vec<_>>().join(" | ");
             println!(
-                "wrong: {}: {}\n    {:?}\n    {told}",
+                "wrong: {}: {}\n    {:?}\n    {error}",
                 case.class,
                 case.broken,
                 repair.map(|r| (r.command, r.why))
@@ -204,7 +204,8 @@ fn measure(suite: &str) -> (usize, usize) {
     (right, all)
 }
 
-fn cargo_is_here(program: &str) -> bool {
+/// True if a program is on the `PATH` of this process, such as cargo.
+fn is_on_own_path(program: &str) -> bool {
     which::which(program).is_ok()
 }
 
@@ -215,13 +216,13 @@ fn most_broken_commands_are_repaired_by_rules_alone() {
 }
 
 #[test]
-#[ignore = "measured once: cargo test --test suite -- --ignored fix::those_that_were_kept_aside"]
-fn those_that_were_kept_aside() {
+#[ignore = "measured once: cargo test --test suite -- --ignored fix::held_out_commands_are_repaired_by_rules_alone"]
+fn held_out_commands_are_repaired_by_rules_alone() {
     let (right, all) = measure(include_str!("fix/last.toml"));
     assert!(all == 0 || right * 100 >= all * 70, "{right} of {all}");
 }
 
-/// A machine with a file that commands mistype.
+/// A machine with a file whose name the commands mistype.
 fn machine() -> Machine {
     let machine = Machine::new();
     machine.write("work/notes.txt", "milk\n");
@@ -229,7 +230,7 @@ fn machine() -> Machine {
 }
 
 #[test]
-fn the_repaired_command_stands_alone_on_stdout_and_why_beside_it() {
+fn stdout_has_only_the_repaired_command_and_stderr_the_reason() {
     let machine = machine();
     machine.write("error.txt", "cat: nots.txt: No such file or directory\n");
     let error = machine.path("error.txt");
@@ -239,32 +240,32 @@ fn the_repaired_command_stands_alone_on_stdout_and_why_beside_it() {
     let piped =
         feed(machine.caro(&["fix", "cat nots.txt", "--stderr", "-"]), b"cat: nots.txt: No such file or directory\n");
     assert_eq!(piped.out, "cat notes.txt\n", "{piped:#?}");
-    let told = machine.run(&["fix", "gerp milk notes.txt", "--json"]).json();
-    assert_eq!((&told["cmd"], &told["model"]), (&json!("grep milk notes.txt"), &json!("rules")));
-    assert_eq!(told["fix"]["class"], "program");
-    assert_eq!(told["fix"]["error_from"], "none");
-    assert_eq!(told["risk"]["level"], "safe");
+    let document = machine.run(&["fix", "gerp milk notes.txt", "--json"]).json();
+    assert_eq!((&document["cmd"], &document["model"]), (&json!("grep milk notes.txt"), &json!("rules")));
+    assert_eq!(document["fix"]["class"], "program");
+    assert_eq!(document["fix"]["error_from"], "none");
+    assert_eq!(document["risk"]["level"], "safe");
 }
 
 #[test]
 fn a_repair_is_checked_and_rated_like_every_answer() {
     let machine = machine();
     std::fs::create_dir(machine.path("work/data")).unwrap();
-    let told = feed(
+    let ran = feed(
         machine.caro(&["fix", "rm data", "--stderr", "-", "--json"]),
         b"rm: cannot remove 'data': Is a directory\n",
     );
-    let told: Value = serde_json::from_str(&told.out).unwrap();
-    assert_eq!(told["cmd"], "rm -r data");
-    assert_ne!(told["risk"]["level"], "safe", "{told:#}");
+    let document: Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(document["cmd"], "rm -r data");
+    assert_ne!(document["risk"]["level"], "safe", "{document:#}");
 }
 
 #[test]
-fn what_failed_is_never_run_and_tried_only_where_nothing_can_be_changed() {
+fn a_failed_command_is_run_again_only_in_a_sandbox_and_on_request() {
     let machine = machine();
     std::fs::create_dir(machine.path("work/data")).unwrap();
     let command = "touch made.txt; cp data copy";
-    machine.run(&["fix", command, "--no-model"]).fails_with_note();
+    machine.run(&["fix", command, "--no-model"]).has_no_repair();
     assert!(!machine.path("work/made.txt").exists());
     let tried = machine.run(&["fix", command, "--no-model", "--try"]);
     assert!(!machine.path("work/made.txt").exists() && !machine.path("work/copy").exists());
@@ -272,21 +273,21 @@ fn what_failed_is_never_run_and_tried_only_where_nothing_can_be_changed() {
         return println!("skipped: {}", tried.err);
     }
     assert_eq!(tried.out, "touch made.txt; cp -r data copy\n", "{tried:#?}");
-    let far = machine.run(&["fix", "curl -s http://x.invalid/", "--no-model", "--try"]);
-    assert!(far.err.contains("not tried: curl: it reaches out to the network"), "{far:#?}");
+    let remote = machine.run(&["fix", "curl -s http://x.invalid/", "--no-model", "--try"]);
+    assert!(remote.err.contains("not tried: curl: it reaches out to the network"), "{remote:#?}");
 }
 
 impl Ran {
-    /// No repair, and what would help is told.
+    /// Checks that there is no repair, and that the hint suggests to give the error.
     #[track_caller]
-    fn fails_with_note(&self) {
+    fn has_no_repair(&self) {
         assert_eq!((self.code, self.out.as_str()), (Some(1), ""), "{self:#?}");
         assert!(self.err.contains("--stderr FILE") && self.err.contains("no rule repairs it"), "{self:#?}");
     }
 }
 
 #[test]
-fn where_no_rule_fits_the_model_is_shown_the_command_and_its_error() {
+fn without_a_matching_rule_the_model_gets_the_command_and_its_error() {
     let machine = machine();
     let rules = json!([{ "match": "something odd", "reply": "grep -c milk notes.txt" }, { "reply": "# no" }]);
     let file = machine.path("error.txt");
@@ -300,7 +301,7 @@ fn where_no_rule_fits_the_model_is_shown_the_command_and_its_error() {
 }
 
 #[test]
-fn where_the_model_has_none_either_that_is_told() {
+fn a_refusal_of_the_model_is_reported() {
     let rules = json!([{ "reply": "# not a shell task" }]);
     let machine = machine();
     let file = machine.path("error.txt");
@@ -311,7 +312,7 @@ fn where_the_model_has_none_either_that_is_told() {
 }
 
 #[test]
-fn a_call_that_makes_no_sense_is_told_what_would() {
+fn invalid_calls_have_a_hint() {
     let machine = machine();
     machine.run(&["fix"]).fails(2, &["no command to repair", "caro init bash --fix"]);
     machine.run(&["fix", " "]).fails(2, &["there is no command"]);
@@ -320,13 +321,13 @@ fn a_call_that_makes_no_sense_is_told_what_would() {
     machine
         .run(&["fix", "cat \"$x\"", "--no-model", "--stderr", "/dev/null"])
         .fails(1, &["no rule repairs it", "--no-model"]);
-    // a request that begins so
+    // a request that begins with `fix`
     let ran = machine.ask(json!([{ "reply": "chmod 644 notes.txt" }]), &["fix", "the", "mode", "of", "notes.txt"]);
     assert_eq!(ran.out, "chmod 644 notes.txt\n", "{ran:#?}");
 }
 
 #[test]
-fn a_mistyped_verb_is_told_and_never_sent_to_the_model() {
+fn a_misspelt_verb_is_reported_and_not_sent_to_the_model() {
     let machine = machine();
     for (line, verb) in [
         (&["chekc", "rm -rf x"][..], "check"),
@@ -343,9 +344,9 @@ fn a_mistyped_verb_is_told_and_never_sent_to_the_model() {
     }
 }
 
-/// A rule answers before a model is even opened: no model is here, and the time of the whole call is held.
+/// Rules answer before a model is opened: there is no model here. The time of the whole call is printed.
 #[test]
-fn a_common_slip_needs_no_model_and_no_time() {
+fn a_common_typo_needs_no_model() {
     let machine = machine();
     let call = || {
         let mut caro = machine.caro(&["fix", "gerp milk notes.txt"]);

@@ -1,5 +1,5 @@
-//! `caro forge` and `caro agent --forge` from the command line, on a scripted model: test first, scanned, run in the sandbox,
-//! promoted or told why not. Rows A29 to A36 and A40 of the harness.
+//! Tests `caro forge` and `caro agent --forge` on a scripted model: a skill is tested first, scanned, run in the
+//! sandbox, and promoted or rejected with a reason. Rows A29 to A36 and A40 of the harness.
 
 mod attacks;
 mod real;
@@ -9,25 +9,25 @@ use crate::machine::{Machine, Ran, have};
 use crate::pty::Terminal;
 use serde_json::{Value, json};
 
-/// Words of the forge's own prompt, by which a script knows it.
+/// The beginning of the forge's prompt, by which scripted rules match it.
 const PROMPT: &str = "You write one small, correct, general function";
-/// Three examples of a converter, the last one hidden from the model.
+/// Three examples of a unit converter; the last one is hidden from the model.
 const CONVERTER: [&str; 6] =
     ["--example", "5 km => 5000 m", "--example", "3 kg => 3000 g", "--example", "12 km => 12000 m"];
-/// A script that converts.
+/// A right script.
 const GOOD: &str = "```python\ndef transform(text: str) -> str:\n    number, unit = text.split()\n    return f\"{int(number) * 1000} \
                     {unit[1:]}\"\n```";
 
-/// True where a script of Python can be tried; says so where it cannot.
+/// True if Python scripts can be run in a sandbox; prints the reason if not.
 fn can_forge() -> bool {
-    let can = have("python3") && caro::exec::support().holds_to_reading();
-    if !can {
+    let is_supported = have("python3") && caro::exec::support().holds_to_reading();
+    if !is_supported {
         println!("skipped: there is no python3, or no sandbox");
     }
-    can
+    is_supported
 }
 
-/// Rules of a model that writes these scripts: the first one whenever it begins, the others one after the other when it mends.
+/// Rules of a model that writes these scripts: the first one at the start, and the others in turn when it fixes them.
 fn scripts(replies: &[&str]) -> Value {
     let [first, rest @ ..] = replies else { panic!("a model writes something") };
     match rest {
@@ -41,7 +41,7 @@ fn forge(machine: &Machine, replies: &[&str], args: &[&str]) -> Ran {
     machine.ask(scripts(replies), &args)
 }
 
-/// The events of a forging.
+/// Runs `caro forge`. Returns its exit code and its events.
 fn events(machine: &Machine, replies: &[&str], args: &[&str]) -> (Option<i32>, Vec<Value>) {
     let args: Vec<&str> = args.iter().copied().chain(["--events", "jsonl"]).collect();
     let ran = forge(machine, replies, &args);
@@ -52,9 +52,9 @@ fn of<'e>(events: &'e [Value], kind: &str) -> Vec<&'e Value> {
     events.iter().filter(|e| e["event_type"] == kind).collect()
 }
 
-/// Holds a forging that came to nothing against its exit code, and against words of its error.
+/// Checks that a skill was not forged: the exit code, and words of the error.
 #[track_caller]
-fn comes_to_nothing(ran: &Ran, code: i32, words: &[&str]) {
+fn fails_to_forge(ran: &Ran, code: i32, words: &[&str]) {
     assert_eq!((ran.code, ran.out.as_str()), (Some(code), ""), "{ran:#?}");
     assert!(ran.err.contains("error: ") && ran.err.contains("\n\nhint: "), "{ran:#?}");
     words.iter().for_each(|word| assert!(ran.err.contains(word), "no {word:?} in {ran:#?}"));
@@ -78,8 +78,8 @@ fn a29_a30_the_tests_fail_before_there_is_a_script_and_pass_at_its_end() {
     let tests: Vec<(&Value, &Value)> =
         of(&events, "forge_test").iter().map(|e| (&e["metadata"]["phase"], &e["metadata"]["exit"])).collect();
     assert_eq!(tests, [(&json!("red"), &json!(1)), (&json!("run"), &json!(1)), (&json!("green"), &json!(0))]);
-    assert_eq!(of(&events, "forge_test")[0]["metadata"]["failing"], json!([1, 2, 3]), "all of them");
-    // what lies on the shelf is whole
+    assert_eq!(of(&events, "forge_test")[0]["metadata"]["failing"], json!([1, 2, 3]), "all tests fail first");
+    // the promoted skill is complete
     for file in ["SKILL.md", "scripts/main.py", "tests/1.text", "tests/3.expected"] {
         assert!(machine.path(&format!("skills/unit-converter/{file}")).is_file(), "{file}");
     }
@@ -87,12 +87,12 @@ fn a29_a30_the_tests_fail_before_there_is_a_script_and_pass_at_its_end() {
     assert!(check.code == Some(0) && check.out.contains("fine"), "{check:#?}");
     let found = machine.run(&["skills", "search", "a converter for units"]);
     assert!(found.out.contains("unit-converter"), "found by search: {found:#?}");
-    // and for a person
+    // the text output
     let machine = Machine::new();
-    let told = forge(&machine, &[&bad, GOOD], &converter(&[]));
-    assert!(told.out.ends_with("skills/unit-converter\n"), "{told:#?}");
+    let ran = forge(&machine, &[&bad, GOOD], &converter(&[]));
+    assert!(ran.out.ends_with("skills/unit-converter\n"), "{ran:#?}");
     for word in ["RED   3 of 3 tests fail", "WRITE script 2 in python", "GREEN 3 of 3 tests pass"] {
-        assert!(told.err.contains(word), "no {word} in {told:#?}");
+        assert!(ran.err.contains(word), "no {word} in {ran:#?}");
     }
     forge(&machine, &[GOOD], &converter(&[])).fails(2, &["there is a skill `unit-converter` already", "--fix"]);
 }
@@ -117,7 +117,7 @@ fn a31_each_failure_has_its_class() {
 }
 
 #[test]
-fn a32_the_same_failing_set_twice_is_stagnation_and_five_scripts_are_the_most() {
+fn a32_the_same_failures_twice_are_stagnation_and_at_most_five_scripts_are_tried() {
     if !can_forge() {
         return;
     }
@@ -133,17 +133,17 @@ fn a32_the_same_failing_set_twice_is_stagnation_and_five_scripts_are_the_most() 
     let report = std::fs::read_to_string(machine.path("skills/.quarantine/unit-converter/REPORT.md")).unwrap();
     assert!(report.contains("stagnation") && report.contains("expected: 5000 m"), "{report}");
     let listed = machine.run(&["skills", "list"]).out;
-    assert!(!listed.contains("unit-converter"), "what is in quarantine is no skill: {listed}");
-    // each fails in another way: it goes on, five times
+    assert!(!listed.contains("unit-converter"), "a skill in quarantine is not listed: {listed}");
+    // each script fails differently: five are tried
     let many: Vec<String> = (1..30).map(|n| GOOD.replace("1000", &n.to_string())).collect();
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
     let (code, told) = events(&machine, &many, &converter(&[]));
     assert_eq!((code, of(&told, "forge_write").len()), (Some(4), 5));
     let ran = forge(&machine, &[&bad], &converter(&[]));
-    comes_to_nothing(&ran, 3, &["is not made", "--model"]);
+    fails_to_forge(&ran, 3, &["is not made", "--model"]);
 }
 
-/// What passes the examples that the model sees, and not the hidden one, is not promoted.
+/// A script that passes only the visible examples is not promoted.
 #[test]
 fn a35_a_hidden_example_decides() {
     if !can_forge() {
@@ -154,12 +154,12 @@ fn a35_a_hidden_example_decides() {
     let machine = Machine::new();
     let (code, events) = events(&machine, &[special], &converter(&[]));
     assert_eq!(code, Some(3), "{events:#?}");
-    assert_eq!(of(&events, "forge_test")[1]["metadata"]["failing"], json!([3]), "the hidden one");
+    assert_eq!(of(&events, "forge_test")[1]["metadata"]["failing"], json!([3]), "the hidden example fails");
 }
 
-/// Two scripts that pass every example and differ elsewhere: the person is asked which is right, and their example decides.
+/// If two scripts pass every example and differ elsewhere, the user is asked which is right, by an example.
 #[test]
-fn a35_what_no_example_decides_is_asked_about() {
+fn a35_scripts_that_differ_beyond_the_examples_lead_to_a_question() {
     if !can_forge() {
         return;
     }
@@ -170,12 +170,12 @@ fn a35_what_no_example_decides_is_asked_about() {
         machine.ask(model.clone(), &["forge"].into_iter().chain(converter(more)).collect::<Vec<_>>())
     };
     let asked = forge(&[]);
-    comes_to_nothing(&asked, 1, &["no example says", "--example '23 km => 23000 m'", "--example '23 km => 2300 m'"]);
+    fails_to_forge(&asked, 1, &["no example says", "--example '23 km => 23000 m'", "--example '23 km => 2300 m'"]);
     assert!(asked.err.contains("OTHER 2 scripts that pass do not give the same"), "{asked:#?}");
     assert!(!machine.path("skills/unit-converter").exists());
     let decided = forge(&["--example", "23 km => 23000 m"]);
     assert!(decided.code == Some(0) && decided.err.contains("no second script passes"), "{decided:#?}");
-    // where the other one is right it is still there, though the model does not write it again
+    // if the other one is right, it is still used, though the model does not write it again
     let machine = Machine::new();
     let order = converter(&["--example", "23 km => 2300 m"]);
     let once = |machine: &Machine, replies: Value, args: &[&str]| {
@@ -184,7 +184,7 @@ fn a35_what_no_example_decides_is_asked_about() {
             &["forge"].into_iter().chain(args.iter().copied()).collect::<Vec<_>>(),
         )
     };
-    comes_to_nothing(&once(&machine, json!([GOOD, other]), &converter(&[])), 1, &["'23 km => 2300 m'"]);
+    fails_to_forge(&once(&machine, json!([GOOD, other]), &converter(&[])), 1, &["'23 km => 2300 m'"]);
     let decided = once(&machine, json!([GOOD]), &order);
     assert_eq!(decided.code, Some(0), "{decided:#?}");
     let script = std::fs::read_to_string(machine.path("skills/unit-converter/scripts/main.py")).unwrap();
@@ -202,16 +202,17 @@ fn a29_without_an_example_nothing_is_forged() {
     for word in ["--example", "--sample", "--expect", "--fix", "--allow", "--name", "--language", "Exit codes"] {
         assert!(help.out.contains(word), "no {word} in {help:#?}");
     }
-    // examples that hold without a script show nothing
+    // examples that pass without a script are refused
     if can_forge() {
         let same = forge(&machine, &[GOOD], &["Create a copier skill", "--example", "a b => a b"]);
-        comes_to_nothing(&same, 1, &["pass before a script is written"]);
+        fails_to_forge(&same, 1, &["pass before a script is written"]);
     }
 }
 
-/// A33: no skill fits, the run would end in `cannot`: forged, loaded, tried once more, answered. The second time it is used.
+/// A33: without a fitting skill the run would end in `cannot`. The skill is forged, and the task is answered.
+/// The next run uses the skill.
 #[test]
-fn a33_a_task_that_lacks_a_skill_has_it_forged_and_is_answered() {
+fn a33_a_missing_skill_is_forged_and_the_task_is_answered() {
     if !can_forge() {
         return;
     }
@@ -255,7 +256,7 @@ fn a33_a_task_that_lacks_a_skill_has_it_forged_and_is_answered() {
     assert!(kinds.contains("skill_loaded") && !kinds.contains("forge_"), "{kinds}");
 }
 
-/// A33: with `--forge` and nothing to test a skill against, the run's own end is told, and why.
+/// A33: with `--forge` but without examples, the run ends as it would without, and the reason is printed.
 #[test]
 fn a33_without_examples_a_run_ends_as_before() {
     let machine = Machine::new();
@@ -265,9 +266,9 @@ fn a33_without_examples_a_run_ends_as_before() {
     assert!(ran.err.contains("there is no example") && ran.err.contains("--example"), "{ran:#?}");
 }
 
-/// A33: on a terminal it is asked for without the flag, and no is no.
+/// A33: on a terminal forging is offered without the flag, and can be declined.
 #[test]
-fn a33_on_a_terminal_it_is_asked_for() {
+fn a33_on_a_terminal_forging_is_offered() {
     if !can_forge() {
         return;
     }
@@ -289,7 +290,7 @@ fn a33_on_a_terminal_it_is_asked_for() {
     }
 }
 
-/// A40: a script that declares its parameters is a tool of its own, and a wrong argument is refused before it runs.
+/// A40: a script that declares its parameters is a tool of its own.
 #[test]
 fn a40_a_declared_script_is_a_tool_with_its_schema() {
     if !have("python3") {
@@ -319,14 +320,14 @@ fn a40_a_declared_script_is_a_tool_with_its_schema() {
     let result = of(&events, "tool_result");
     assert!(result[0]["output"].as_str().unwrap().starts_with("given --file notes.txt --least 2"), "{events:#?}");
     assert_eq!(of(&events, "tool_call")[0]["metadata"]["provider"], json!({"skill": "tally"}));
-    // beside it there is no other way to run the same script
+    // there is no other tool to run the script
     let explain = machine.ask(json!([{ "reply": "x" }]), &["agent", "tally the words in notes.txt", "--explain"]);
     assert!(explain.out.contains(" tally") && !explain.out.contains("run_skill_script"), "{explain:#?}");
 }
 
-/// A36: a test that shows the fault fails first, then the script is mended; one that cannot be is left as it was.
+/// A36: a test that shows the fault fails first, then the script is fixed; if that fails, it is left unchanged.
 #[test]
-fn a36_a_skill_is_mended_or_left_as_it_was() {
+fn a36_a_skill_is_fixed_or_left_unchanged() {
     if !can_forge() {
         return;
     }
@@ -335,22 +336,22 @@ fn a36_a_skill_is_mended_or_left_as_it_was() {
     let script = || std::fs::read_to_string(machine.path("skills/unit-converter/scripts/main.py")).unwrap();
     let before = script();
     let fault = ["--fix", "unit-converter", "--example", "1.5 km => 1500 m"];
-    // a model that cannot: the old version stays
+    // if the model cannot fix it, the old version stays
     let failed = forge(&machine, &[GOOD], &fault);
-    comes_to_nothing(&failed, 3, &["is not made"]);
+    fails_to_forge(&failed, 3, &["is not made"]);
     assert_eq!(script(), before);
-    // what shows no fault mends nothing
-    let none = forge(&machine, &[GOOD], &["--fix", "unit-converter", "--example", "7 km => 7000 m"]);
-    comes_to_nothing(&none, 1, &["pass before a script"]);
+    // an example that shows no fault is refused
+    let unneeded = forge(&machine, &[GOOD], &["--fix", "unit-converter", "--example", "7 km => 7000 m"]);
+    fails_to_forge(&unneeded, 1, &["pass before a script"]);
     assert_eq!(script(), before);
-    let mended = GOOD.replace("int(number) * 1000", "float(number) * 1000:g");
-    let (code, events) = events(&machine, &[&mended], &fault);
+    let fixed = GOOD.replace("int(number) * 1000", "float(number) * 1000:g");
+    let (code, events) = events(&machine, &[&fixed], &fault);
     assert_eq!(code, Some(0), "{events:#?}");
-    assert_eq!(of(&events, "forge_test")[0]["metadata"]["failing"], json!([1]), "the fault is seen first");
+    assert_eq!(of(&events, "forge_test")[0]["metadata"]["failing"], json!([1]), "the test of the fault fails first");
     assert!(script().contains("float(number)"), "{}", script());
-    assert!(machine.path("skills/unit-converter/tests/4.expected").is_file(), "its test is kept with the others");
+    assert!(machine.path("skills/unit-converter/tests/4.expected").is_file(), "its test is added to the others");
     forge(&machine, &[GOOD], &["--fix", "nope", "--example", "a => b"]).fails(2, &["there is no skill `nope`"]);
-    // a skill of the person's own making
+    // a skill written by the user
     std::fs::create_dir_all(machine.path("skills/greet/scripts")).unwrap();
     machine.write("skills/greet/SKILL.md", "---\nname: greet\ndescription: Greets.\n---\nRun greet.py.\n");
     machine.write("skills/greet/scripts/greet.py", "import sys\nprint('Helo', sys.argv[1])\n");
@@ -359,5 +360,5 @@ fn a36_a_skill_is_mended_or_left_as_it_was() {
     assert_eq!(ran.code, Some(0), "{ran:#?}");
     let text = |file: &str| std::fs::read_to_string(machine.path(&format!("skills/{file}"))).unwrap();
     assert!(text("greet/scripts/greet.py").contains("Hello") && text("greet/SKILL.md").contains("Run greet.py."));
-    assert!(text(".quarantine/greet.previous/scripts/greet.py").contains("Helo"), "the old version is kept");
+    assert!(text(".quarantine/greet.previous/scripts/greet.py").contains("Helo"), "the old version is stored");
 }

@@ -1,11 +1,11 @@
-//! The fuzz targets of `tests/fuzz`, run over their corpora without a fuzzer: each still compiles, and what was once found stays mended.
+//! Runs the fuzz targets of `tests/fuzz` over their corpora without a fuzzer: they compile, and fixed bugs stay fixed.
 
 use std::path::{Path, PathBuf};
 
 #[path = "fuzz/targets.rs"]
 mod targets;
 
-/// The files of a target's corpus.
+/// The files of the corpus of a target.
 fn corpus(name: &str) -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fuzz/corpus").join(name);
     let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
@@ -13,17 +13,17 @@ fn corpus(name: &str) -> Vec<PathBuf> {
 }
 
 #[test]
-fn every_target_goes_through_its_corpus_and_through_pieces_of_it() {
+fn every_target_accepts_its_corpus_and_variations_of_it() {
     for (name, target) in targets::ALL {
         let files = corpus(name);
         assert!(!files.is_empty(), "{name} has no corpus");
         for file in files {
             let data = std::fs::read(&file).unwrap();
             assert!(data.len() <= 4096, "{} is large for a seed", file.display());
-            // told where it ends in a panic
+            // a panic then shows its file
             println!("{}", file.display());
             target(&data);
-            // what a file is that was cut off, or in which a byte was changed
+            // truncated files, and files with a changed byte
             for at in [data.len() / 3, data.len() / 2, data.len().saturating_sub(1)] {
                 target(&data[..at]);
                 let mut changed = data.clone();
@@ -35,7 +35,7 @@ fn every_target_goes_through_its_corpus_and_through_pieces_of_it() {
     }
 }
 
-/// Each target has its program and its folder, and no folder is without a target.
+/// Each target has its program and its corpus, and there are no others.
 #[test]
 fn the_fuzz_package_has_the_targets_of_the_list() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fuzz");
@@ -46,14 +46,14 @@ fn the_fuzz_package_has_the_targets_of_the_list() {
         assert!(package.contains(&format!("name = \"{name}\"\npath = \"bins/{name}.rs\"")), "{name}");
     }
     for inside in ["bins", "corpus"] {
-        let there = std::fs::read_dir(folder.join(inside)).unwrap().count();
-        assert_eq!(there, targets::ALL.len(), "{inside}");
+        let count = std::fs::read_dir(folder.join(inside)).unwrap().count();
+        assert_eq!(count, targets::ALL.len(), "{inside}");
     }
 }
 
-/// Seeds that are refused at their first byte lead no fuzzer anywhere.
+/// Seeds must be valid files: from files that are refused at once a fuzzer finds nothing.
 #[test]
-fn the_seeds_of_files_are_files_that_are_taken() {
+fn the_seeds_of_model_files_are_valid() {
     use caro::model::engine::{check_adapter, gguf::Gguf};
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fuzz/corpus");
     let model = folder.join("gguf/qwen2.gguf");

@@ -1,10 +1,10 @@
-//! `caro help`: topics out of our own papers, and manual pages out of the same.
+//! Tests `caro help`: topics from the project's own documents, and manual pages.
 
 use crate::machine::{Machine, have};
 use serde_json::json;
 
 #[test]
-fn a_topic_is_shown_plain_and_within_80_columns() {
+fn a_topic_is_plain_text_of_80_columns() {
     let machine = Machine::new();
     for topic in ["safety", "privacy", "exit-codes", "settings", "targets", "prompt", "models"] {
         let ran = machine.run(&["help", topic]);
@@ -20,7 +20,7 @@ fn a_topic_is_shown_plain_and_within_80_columns() {
 }
 
 #[test]
-fn a_verb_has_its_flags_and_one_that_is_a_topic_too_has_both() {
+fn help_for_a_verb_has_its_flags_and_its_topic() {
     let machine = Machine::new();
     let undo = machine.run(&["help", "undo"]).out;
     assert!(undo.contains("Usage: caro undo") && undo.contains("--list") && undo.contains("byte for byte"), "{undo}");
@@ -30,7 +30,7 @@ fn a_verb_has_its_flags_and_one_that_is_a_topic_too_has_both() {
 }
 
 #[test]
-fn an_unknown_topic_lists_all_and_a_sentence_is_a_request() {
+fn an_unknown_topic_lists_all_and_several_words_are_a_request() {
     let machine = Machine::new();
     machine
         .run(&["help", "privcy"])

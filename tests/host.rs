@@ -1,4 +1,4 @@
-//! What the machine is found to be, through `caro context`.
+//! Tests the detection of the machine by `caro context`.
 
 use crate::machine::{Machine, Ran, have};
 use std::os::unix::fs::PermissionsExt;
@@ -38,7 +38,7 @@ fn json_has_every_field_of_the_specification() {
 }
 
 #[test]
-fn the_summary_is_for_people() {
+fn the_summary_is_plain_text() {
     let ran = Machine::new().run(&["context", "--timing"]);
     assert_eq!(ran.code, Some(0));
     for name in ["system", "distribution", "shell", "target", "commands"] {
@@ -47,9 +47,9 @@ fn the_summary_is_for_people() {
     assert!(ran.err.starts_with("detected in ") && ran.err.ends_with(" ms\n"), "{ran:#?}");
 }
 
-/// A shell that calls caro is found, although `$SHELL` says otherwise.
+/// The shell that calls caro is detected even if `$SHELL` names another.
 #[test]
-fn the_calling_shell_is_found() {
+fn the_calling_shell_is_detected() {
     for (shell, dialect) in [("bash", "bash"), ("dash", "sh"), ("zsh", "zsh"), ("fish", "fish")] {
         if !have(shell) {
             println!("skipped: {shell} is not installed here");
@@ -57,7 +57,7 @@ fn the_calling_shell_is_found() {
         }
         let machine = Machine::new();
         let mut command = Command::new(shell);
-        // The second command keeps the shell from replacing itself by the first.
+        // with a second command the shell does not replace itself by the first
         let line = format!("'{}' context --json; true", env!("CARGO_BIN_EXE_caro"));
         command.args(["-c", &line]).env_clear().envs(machine.env()).env("SHELL", "/bin/ksh");
         let context = Ran::of(command.output().unwrap()).json();
@@ -66,7 +66,7 @@ fn the_calling_shell_is_found() {
 }
 
 #[test]
-fn programs_are_those_of_path_and_no_others() {
+fn programs_are_exactly_those_of_path() {
     let machine = Machine::new();
     for dir in ["one", "two", "work/rel"] {
         std::fs::create_dir_all(machine.path(dir)).unwrap();
@@ -87,7 +87,7 @@ fn programs_are_those_of_path_and_no_others() {
 }
 
 #[test]
-fn a_huge_directory_is_indexed_whole_and_then_kept() {
+fn a_huge_directory_is_indexed_completely_and_cached() {
     let machine = Machine::new();
     let dir = machine.path("many");
     std::fs::create_dir(&dir).unwrap();
@@ -119,7 +119,7 @@ fn without_path_home_and_cache_there_is_still_a_context() {
 }
 
 #[test]
-fn a_deleted_working_directory_is_survived() {
+fn a_deleted_working_directory_is_no_error() {
     let machine = Machine::new();
     let gone = machine.path("gone");
     std::fs::create_dir(&gone).unwrap();

@@ -1,4 +1,4 @@
-//! A small HTTP/1.1 server in a thread: for each request a handler decides what goes over the socket, sound or not.
+//! A small HTTP/1.1 server in a thread. A handler writes the answer to each request, valid or not.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -6,7 +6,7 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// A request as it came.
+/// A received request.
 #[derive(Debug, Clone)]
 pub struct Req {
     pub method: String,
@@ -17,7 +17,7 @@ pub struct Req {
 
 type Handler = dyn Fn(&Req, &mut TcpStream) + Send + Sync;
 
-/// The server; it ends with this value.
+/// The server, which ends on drop.
 pub struct Server {
     pub url: String,
     seen: Arc<Mutex<Vec<Req>>>,
@@ -48,7 +48,7 @@ impl Server {
         Self { url, seen, over }
     }
 
-    /// Every request so far.
+    /// All requests so far.
     pub fn seen(&self) -> Vec<Req> {
         self.seen.lock().unwrap().clone()
     }
@@ -57,7 +57,7 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         self.over.store(true, Ordering::Relaxed);
-        // Wakes it up, so that the port is free again.
+        // a last connection wakes the thread, which then ends and frees the port
         let _ = TcpStream::connect(self.url.trim_start_matches("http://"));
     }
 }
@@ -81,7 +81,7 @@ fn read(socket: &TcpStream) -> Option<Req> {
     Some(Req { method, path, headers, body: String::from_utf8_lossy(&body).into_owned() })
 }
 
-/// Sends a whole answer.
+/// Sends a complete answer.
 pub fn answer(socket: &mut TcpStream, status: u16, headers: &[(&str, &str)], body: &[u8]) {
     head(socket, status, headers, Some(body.len()));
     let _ = socket.write_all(body);

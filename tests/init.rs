@@ -1,4 +1,4 @@
-//! caro in the prompt: the scripts of `caro init`, in the real shells on a real terminal.
+//! Tests the shell integration: the scripts of `caro init`, in real shells on a real terminal.
 
 use crate::artifacts;
 use crate::machine::{AMPLE, Machine, PATH, Ran, have};
@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// A shell with a person at it.
+/// An interactive shell.
 struct Shell {
     name: &'static str,
-    /// Its own file, under the home folder.
+    /// Its configuration file, below the home folder.
     rc: &'static str,
-    /// What makes the prompt one that a test can wait for.
+    /// The line that sets a prompt a test can wait for.
     prompt: &'static str,
-    /// What loads the script.
+    /// The line that loads the script.
     load: &'static str,
     args: &'static [&'static str],
 }
@@ -36,24 +36,24 @@ const ALT_E: &str = "\x1be";
 const ALT_I: &str = "\x1bi";
 const ALT_R: &str = "\x1br";
 
-/// The shells that are here; the others are named.
+/// The shells that are installed; prints the names of the others.
 fn shells() -> impl Iterator<Item = &'static Shell> {
     SHELLS.iter().filter(|shell| {
-        let is_here = have(shell.name);
-        if !is_here {
+        let is_installed = have(shell.name);
+        if !is_installed {
             println!("skipped: no {} is here", shell.name);
         }
-        is_here
+        is_installed
     })
 }
 
 impl Shell {
-    /// The shell at its first prompt, with `more` in its own file before the script is loaded.
+    /// Starts the shell and waits for its first prompt. Its configuration file has `more` before it loads the script.
     fn open(&self, machine: &Machine, rules: Value, more: &str) -> Terminal {
         self.open_with(machine, rules, more, "")
     }
 
-    /// The same with flags for `caro init`.
+    /// Like [`Shell::open`], with flags for `caro init`.
     fn open_with(&self, machine: &Machine, rules: Value, more: &str, flags: &str) -> Terminal {
         let load = self.load.replacen(self.name, &format!("{}{flags}", self.name), 1);
         let bin = machine.path("bin");
@@ -67,7 +67,7 @@ impl Shell {
         };
         std::fs::write(&rc, format!("{path}\n{}\n{more}\n{load}\n", self.prompt)).unwrap();
         if self.name == "fish" {
-            // where there is none, it reads every manual page of the machine beside the test, for minutes
+            // without this folder fish completes it from all manual pages of the machine in the background, for minutes
             for folder in ["home/.local/share/fish", "home/.cache/fish"] {
                 std::fs::create_dir_all(machine.path(folder).join("generated_completions")).unwrap();
             }
@@ -78,9 +78,9 @@ impl Shell {
     }
 }
 
-/// Waits for a file with this text.
+/// Waits until a file has exactly this text.
 #[track_caller]
-fn comes(file: &Path, text: &str, terminal: &Terminal) {
+fn wait_for_file(file: &Path, text: &str, terminal: &Terminal) {
     let start = Instant::now();
     while std::fs::read_to_string(file).unwrap_or_default() != text {
         assert!(start.elapsed() < AMPLE, "{} has no {text:?}:\n{}", file.display(), terminal.text());
@@ -88,9 +88,9 @@ fn comes(file: &Path, text: &str, terminal: &Terminal) {
     }
 }
 
-/// Waits until the shell has drawn its line anew below these words. What is typed before that is typed at the program that has the
-/// terminal, and may be lost.
-fn drawn(terminal: &Terminal, words: &str, line: &str) {
+/// Waits until `words` are shown and the shell has redrawn `line` below them. Keys typed earlier go to the program that
+/// has the terminal, and may be lost.
+fn wait_for_redraw(terminal: &Terminal, words: &str, line: &str) {
     terminal.shows(words);
     let start = Instant::now();
     while !terminal.text().trim_end().ends_with(line) {
@@ -109,10 +109,10 @@ fn a_key_puts_the_command_into_the_line_and_enter_runs_it() {
         terminal.shows("日本");
         terminal.types(ALT_E);
         terminal.shows("here> echo 6 times 7");
-        assert!(!machine.path("work/answer.txt").exists(), "{}: run unasked", shell.name);
+        assert!(!machine.path("work/answer.txt").exists(), "{}: ran without Enter", shell.name);
         terminal.types("\r");
-        comes(&machine.path("work/answer.txt"), "6 times 7 is 42\n", &terminal);
-        // the key is there again, and the command is what the shell remembers
+        wait_for_file(&machine.path("work/answer.txt"), "6 times 7 is 42\n", &terminal);
+        // the shell handles keys again, and its history has the command
         terminal.types("\x1b[A");
         terminal.shows("> answer.txt");
         assert!(!terminal.text().contains("zeige größe, 6 × 7 日本: "), "{}", terminal.text());
@@ -120,10 +120,10 @@ fn a_key_puts_the_command_into_the_line_and_enter_runs_it() {
 }
 
 #[test]
-fn a_comment_behind_a_command_has_it_changed() {
+fn a_comment_after_a_command_is_a_request_to_change_it() {
     for shell in shells() {
         let machine = Machine::new();
-        // the words alone are the request
+        // the request is the comment alone
         let rules = json!([{ "match": "echo all", "reply": "echo the whole line" }, { "reply": "echo others" }]);
         let mut terminal = shell.open(&machine, rules, "");
         terminal.types("echo all # the largest first");
@@ -134,7 +134,7 @@ fn a_comment_behind_a_command_has_it_changed() {
 }
 
 #[test]
-fn esc_and_ctrl_c_put_back_what_was_typed() {
+fn esc_and_ctrl_c_restore_the_typed_line() {
     for shell in shells() {
         for (n, key) in ["\x1b", "\x03"].into_iter().enumerate() {
             let machine = Machine::new();
@@ -145,34 +145,34 @@ fn esc_and_ctrl_c_put_back_what_was_typed() {
             terminal.types(ALT_E);
             terminal.shows("thinking");
             terminal.types(key);
-            // the shell has the terminal again once it draws its line anew
+            // the shell has the terminal again once it has redrawn its line
             let start = Instant::now();
             while terminal.text().contains("thinking") || !terminal.text().trim_end().ends_with(&format!("{n}.txt")) {
                 assert!(start.elapsed() < AMPLE, "{} {n}: {}", shell.name, terminal.text());
                 std::thread::sleep(Duration::from_millis(10));
             }
             terminal.types("\r");
-            comes(&machine.path("work").join(format!("{n}.txt")), "back\n", &terminal);
+            wait_for_file(&machine.path("work").join(format!("{n}.txt")), "back\n", &terminal);
         }
     }
 }
 
 #[test]
-fn a_refusal_is_told_and_leaves_the_line() {
+fn a_refusal_is_reported_and_keeps_the_line() {
     for shell in shells() {
         let machine = Machine::new();
         let mut terminal = shell.open(&machine, json!([{ "reply": "# not a shell task" }]), "");
         terminal.types("echo hello there");
         terminal.shows("there");
         terminal.types(ALT_E);
-        drawn(&terminal, "hint:", "echo hello there");
+        wait_for_redraw(&terminal, "hint:", "echo hello there");
         terminal.types(" > said.txt\r");
-        comes(&machine.path("work/said.txt"), "hello there\n", &terminal);
+        wait_for_file(&machine.path("work/said.txt"), "hello there\n", &terminal);
     }
 }
 
 #[test]
-fn danger_is_told_before_anything_is_run() {
+fn danger_is_reported_before_anything_runs() {
     for shell in shells() {
         let machine = Machine::new();
         machine.write("work/kept.txt", "kept");
@@ -187,21 +187,21 @@ fn danger_is_told_before_anything_is_run() {
 }
 
 #[test]
-fn the_other_key_explains_and_leaves_the_line() {
+fn the_explain_key_explains_and_keeps_the_line() {
     for shell in shells() {
         let machine = Machine::new();
         let mut terminal = shell.open(&machine, json!([]), "");
         terminal.types("touch -c seen.txt");
         terminal.shows("seen.txt");
         terminal.types(ALT_I);
-        drawn(&terminal, "file timestamps", "touch -c seen.txt");
+        wait_for_redraw(&terminal, "file timestamps", "touch -c seen.txt");
         terminal.types("; echo left > left.txt\r");
-        comes(&machine.path("work/left.txt"), "left\n", &terminal);
+        wait_for_file(&machine.path("work/left.txt"), "left\n", &terminal);
     }
 }
 
 #[test]
-fn the_third_key_repairs_what_failed_and_enter_runs_it() {
+fn the_fix_key_repairs_a_failed_command_and_enter_runs_it() {
     for shell in shells() {
         let machine = Machine::new();
         machine.write("work/notes.txt", "milk\n");
@@ -211,19 +211,19 @@ fn the_third_key_repairs_what_failed_and_enter_runs_it() {
         terminal.types(ALT_R);
         terminal.shows("here> cat notes.txt");
         terminal.types("\r");
-        comes(&machine.path("work/said.txt"), "milk\n", &terminal);
-        // what stands on the line is repaired in its place
+        wait_for_file(&machine.path("work/said.txt"), "milk\n", &terminal);
+        // a command still on the line is repaired in place
         terminal.types("gerp milk notes.txt > found.txt");
         terminal.shows("found.txt");
         terminal.types(ALT_R);
         terminal.shows("here> grep milk");
         terminal.types("\r");
-        comes(&machine.path("work/found.txt"), "milk\n", &terminal);
+        wait_for_file(&machine.path("work/found.txt"), "milk\n", &terminal);
     }
 }
 
 #[test]
-fn fix_by_its_name_is_told_of_the_last_command_and_of_a_pipe_that_hides_a_failure() {
+fn caro_fix_gets_the_last_command_and_a_failure_hidden_by_a_pipe() {
     for shell in shells() {
         let machine = Machine::new();
         machine.write("work/notes.txt", "milk\n");
@@ -231,10 +231,10 @@ fn fix_by_its_name_is_told_of_the_last_command_and_of_a_pipe_that_hides_a_failur
         terminal.types("cat nots.txt | wc -l\r");
         terminal.shows("nots.txt: No such");
         terminal.types("caro fix --json > told.json\r");
-        let told = machine.path("work/told.json");
+        let report = machine.path("work/told.json");
         let start = Instant::now();
         let document: Value = loop {
-            if let Ok(document) = serde_json::from_str(&std::fs::read_to_string(&told).unwrap_or_default()) {
+            if let Ok(document) = serde_json::from_str(&std::fs::read_to_string(&report).unwrap_or_default()) {
                 break document;
             }
             assert!(start.elapsed() < AMPLE, "{}:\n{}", shell.name, terminal.text());
@@ -243,25 +243,25 @@ fn fix_by_its_name_is_told_of_the_last_command_and_of_a_pipe_that_hides_a_failur
         assert_eq!(document["fix"]["failed"], "cat nots.txt | wc -l", "{}: {document:#}", shell.name);
         assert_eq!(document["cmd"], "cat notes.txt | wc -l", "{}: {document:#}", shell.name);
         assert_eq!(document["fix"]["masked_stage"], 1, "{}: {document:#}", shell.name);
-        // an empty line and another `caro fix` change nothing of what is known
+        // an empty line and another `caro fix` do not replace the last command
         terminal.types("\rcaro fix --no-model > again.txt\r");
-        comes(&machine.path("work/again.txt"), "cat notes.txt | wc -l\n", &terminal);
-        // what worked is not repaired
+        wait_for_file(&machine.path("work/again.txt"), "cat notes.txt | wc -l\n", &terminal);
+        // a successful command is not repaired
         terminal.types("true\rcaro fix\r");
         terminal.shows("did not fail");
-        // other programs are not told
+        // other programs do not get the hook's variables
         terminal.types("env > env.txt; echo over > over.txt\r");
-        comes(&machine.path("work/over.txt"), "over\n", &terminal);
+        wait_for_file(&machine.path("work/over.txt"), "over\n", &terminal);
         assert!(!std::fs::read_to_string(machine.path("work/env.txt")).unwrap().contains("FAILED"), "{}", shell.name);
-        // the hook writes nothing; the repair is the last answer of this terminal, without what the failed command said
-        let kept = artifacts::files(&machine.path("run"));
+        // the hook writes nothing; only the repair is stored, as this terminal's last answer, without the error message
+        let stored = artifacts::files(&machine.path("run"));
         let is_last = |file: &PathBuf| file.parent().is_some_and(|folder| folder.ends_with("run/last"));
-        assert!(kept.iter().all(|file| is_last(file) && !artifacts::holds(file, "No such")), "{kept:?}");
+        assert!(stored.iter().all(|file| is_last(file) && !artifacts::holds(file, "No such")), "{stored:?}");
     }
 }
 
 #[test]
-fn the_hook_stands_beside_those_of_others_and_strict_options() {
+fn the_hook_works_with_other_hooks_and_strict_options() {
     for (name, more) in [
         ("bash", "set -u; PROMPT_COMMAND='true; other=$?'"),
         ("zsh", "setopt ksharrays nounset; precmd() { other=$?; }"),
@@ -274,12 +274,12 @@ fn the_hook_stands_beside_those_of_others_and_strict_options() {
         terminal.types("cat nots.txt\r");
         terminal.shows("nots.txt: No such");
         terminal.types("caro fix > told.txt\r");
-        comes(&machine.path("work/told.txt"), "cat notes.txt\n", &terminal);
+        wait_for_file(&machine.path("work/told.txt"), "cat notes.txt\n", &terminal);
     }
 }
 
 #[test]
-fn with_its_flag_the_key_tries_the_command_where_nothing_can_be_changed() {
+fn with_fix_tries_the_fix_key_rehearses_the_command() {
     for shell in shells().filter(|_| cfg!(target_os = "linux")) {
         let machine = Machine::new();
         std::fs::create_dir(machine.path("work/data")).unwrap();
@@ -294,7 +294,7 @@ fn with_its_flag_the_key_tries_the_command_where_nothing_can_be_changed() {
 }
 
 #[test]
-fn options_of_a_shell_and_its_vi_keys_change_nothing() {
+fn the_keys_work_with_strict_options_and_vi_keys() {
     for (name, more) in [
         ("bash", "set -eu; set -o vi"),
         ("zsh", "setopt ksharrays shwordsplit nounset; bindkey -v"),
@@ -303,19 +303,19 @@ fn options_of_a_shell_and_its_vi_keys_change_nothing() {
         let Some(shell) = shells().find(|shell| shell.name == name) else { continue };
         let machine = Machine::new();
         let mut terminal = shell.open(&machine, json!([{ "reply": "echo two\\ words > vi.txt" }]), more);
-        // an empty line asks nobody
+        // an empty line sends no request
         terminal.types(ALT_E);
         terminal.types("write two words");
         terminal.shows("write two words");
         terminal.types(ALT_E);
         terminal.shows("here> echo two");
         terminal.types("\r");
-        comes(&machine.path("work/vi.txt"), "two words\n", &terminal);
+        wait_for_file(&machine.path("work/vi.txt"), "two words\n", &terminal);
     }
 }
 
 #[test]
-fn each_script_is_sound_to_its_own_shell() {
+fn each_script_passes_the_syntax_check_of_its_shell() {
     let machine = Machine::new();
     for shell in shells() {
         let keys = ["--key", "f12", "--explain-key", "ctrl-g", "--fix", "--fix-tries"];
@@ -343,7 +343,7 @@ fn each_script_is_sound_to_its_own_shell() {
 }
 
 #[test]
-fn the_line_is_written_into_the_shells_own_file_and_taken_out_again() {
+fn the_line_is_added_to_the_configuration_file_and_removed_again() {
     let machine = Machine::new();
     let rc = machine.path("home/dotfiles/bashrc");
     std::fs::create_dir(rc.parent().unwrap()).unwrap();
@@ -370,7 +370,7 @@ fn the_line_is_written_into_the_shells_own_file_and_taken_out_again() {
 }
 
 #[test]
-fn what_was_run_or_taken_at_the_keys_is_what_the_shell_remembers() {
+fn commands_run_or_accepted_at_the_keys_are_in_the_shell_history() {
     for shell in shells().filter(|shell| shell.name != "fish") {
         for (flags, key) in [(" --history", "r"), (" --history --fix", "\r")] {
             let machine = Machine::new();
@@ -394,9 +394,10 @@ fn what_was_run_or_taken_at_the_keys_is_what_the_shell_remembers() {
     }
 }
 
-/// nushell cannot run a script that its own file makes, but what lies in a folder of its: its line differs, and its commands.
+/// nushell cannot evaluate generated text, so its configuration saves the script into a folder that nushell loads; the
+/// commands run in bash.
 #[test]
-fn in_nushell_the_key_puts_a_command_of_bash_into_the_line() {
+fn in_nushell_the_key_puts_a_bash_command_into_the_line() {
     if !have("nu") {
         println!("skipped: no nu is here");
         return;
@@ -426,12 +427,12 @@ fn in_nushell_the_key_puts_a_command_of_bash_into_the_line() {
     terminal.shows("seven");
     terminal.types(ALT_E);
     terminal.shows("> ^bash -c r#'echo \"it's $((6*7))\" > answer.txt'#");
-    assert!(!machine.path("work/answer.txt").exists(), "run unasked");
+    assert!(!machine.path("work/answer.txt").exists(), "ran without Enter");
     terminal.types(ALT_I);
     terminal.shows("arguments to the standard output");
     terminal.types("\r");
-    comes(&machine.path("work/answer.txt"), "it's 42\n", &terminal);
-    // a comment behind the command has it changed there too
+    wait_for_file(&machine.path("work/answer.txt"), "it's 42\n", &terminal);
+    // a comment after the command requests a change there too
     terminal.types("\x1b[A # the largest first");
     terminal.shows("largest first");
     terminal.types(ALT_E);
@@ -441,7 +442,7 @@ fn in_nushell_the_key_puts_a_command_of_bash_into_the_line() {
 }
 
 #[test]
-fn for_nushell_and_powershell_what_they_cannot_have_is_refused() {
+fn unsupported_options_of_nushell_and_powershell_are_refused() {
     let machine = Machine::new();
     for shell in ["nu", "pwsh"] {
         machine.run(&["init", shell, "--fix"]).fails(2, &["no key that repairs"]);

@@ -1,4 +1,5 @@
-//! The keys after an answer, on a real terminal: what each does, what never runs, and how the terminal is left.
+//! Tests the keys offered after an answer, on a real terminal: what each does, what never runs, and that the terminal
+//! is restored.
 
 use crate::machine::{AMPLE, Machine};
 use crate::pty::{Setting, Terminal};
@@ -7,7 +8,7 @@ use std::time::{Duration, Instant};
 
 const CARO: &str = env!("CARGO_BIN_EXE_caro");
 const ON: &[(&str, &str)] = &[("CARO_KEYS", "on")];
-/// The last of the keys: they are all there.
+/// The last of the keys: once it is shown, all are.
 const KEYS: &str = "q quit";
 
 fn start(machine: &Machine, rules: Value, args: &[&str]) -> Terminal {
@@ -15,16 +16,16 @@ fn start(machine: &Machine, rules: Value, args: &[&str]) -> Terminal {
     Terminal::start_in(&Setting { env: ON, ..Setting::default() }, CARO, machine, rules, &args)
 }
 
-/// The terminal at the keys after this answer.
+/// Starts a request with this answer and waits for the keys.
 fn at_keys(machine: &Machine, reply: &str) -> Terminal {
     let terminal = start(machine, json!([{ "reply": reply }]), &["do it", "--refine", "never"]);
     terminal.shows(KEYS);
     terminal
 }
 
-/// Waits for the screen to be so.
+/// Waits until the text on the screen satisfies a condition; `what` names it in the failure message.
 #[track_caller]
-fn until(terminal: &Terminal, what: &str, is_so: impl Fn(&str) -> bool) {
+fn wait_until(terminal: &Terminal, what: &str, is_so: impl Fn(&str) -> bool) {
     let begun = Instant::now();
     while !is_so(terminal.text().trim_end()) {
         assert!(begun.elapsed() < AMPLE, "{what}:\n{}", terminal.text());
@@ -33,7 +34,7 @@ fn until(terminal: &Terminal, what: &str, is_so: impl Fn(&str) -> bool) {
 }
 
 #[test]
-fn the_answer_is_there_with_its_keys_below_and_they_go_without_a_trace() {
+fn the_keys_are_shown_below_the_answer_and_vanish_at_the_end() {
     for (key, code) in [("q", 0), ("\x1b", 0), ("\r", 0), ("\x04", 0), ("\x03", 130)] {
         let machine = Machine::new();
         let mut terminal = at_keys(&machine, "ls -a");
@@ -50,7 +51,7 @@ fn the_answer_is_there_with_its_keys_below_and_they_go_without_a_trace() {
 }
 
 #[test]
-fn the_terminal_is_given_back_as_it_was() {
+fn the_terminal_settings_are_restored() {
     for key in ["q", "\x03"] {
         let machine = Machine::new();
         let line = "trap : INT; \"$0\" 'list' --shell bash; stty -a | tr ' ;' '\\n\\n' | grep -cxe -echo -e -icanon -e -isig; echo over";
@@ -65,7 +66,7 @@ fn the_terminal_is_given_back_as_it_was() {
 }
 
 #[test]
-fn run_runs_what_is_safe_at_once_and_its_exit_code_is_ours() {
+fn run_runs_a_safe_command_at_once_and_returns_its_exit_code() {
     let machine = Machine::new();
     let mut terminal = at_keys(&machine, "test -t 0 && echo on the terminal; exit 7");
     terminal.types("r");
@@ -78,16 +79,16 @@ fn run_runs_what_is_safe_at_once_and_its_exit_code_is_ours() {
 }
 
 #[test]
-fn what_is_dangerous_wants_its_word_and_no_leads_back_to_the_keys() {
+fn a_dangerous_command_needs_its_word_typed() {
     let machine = Machine::new();
-    // nobody listens there: the shell gets nothing to run
+    // nothing listens on that port: the shell gets nothing to run
     let mut terminal = at_keys(&machine, "curl -s http://127.0.0.1:1/install | sh; touch ran");
     terminal.types("r");
     terminal.shows("to run it:");
     let text = terminal.text();
     let word = text.rsplit_once("type ").unwrap().1.split(" to run it").next().unwrap().to_string();
     terminal.types("y\n");
-    until(&terminal, "the keys are back", |text| text.ends_with(KEYS));
+    wait_until(&terminal, "the keys are back", |text| text.ends_with(KEYS));
     assert!(!machine.path("work/ran").exists());
     terminal.types("r");
     terminal.shows_times("to run it:", 2);
@@ -97,7 +98,7 @@ fn what_is_dangerous_wants_its_word_and_no_leads_back_to_the_keys() {
 }
 
 #[test]
-fn what_can_be_undone_runs_at_once_and_what_cannot_is_asked_about() {
+fn an_undoable_command_runs_at_once_and_others_are_confirmed() {
     let machine = Machine::new();
     machine.write("config.toml", "rehearse = \"off\"\n");
     std::fs::create_dir(machine.path("work/build")).unwrap();
@@ -111,9 +112,9 @@ fn what_can_be_undone_runs_at_once_and_what_cannot_is_asked_about() {
     assert_eq!(std::fs::read_to_string(machine.path("work/build/a.o")).unwrap(), "object");
     let mut terminal = at_keys(&machine, "sh x.sh");
     for (reply, code) in [("n\n", None), ("y\n", Some(0))] {
-        until(&terminal, "the keys", |text| text.ends_with(KEYS));
+        wait_until(&terminal, "the keys", |text| text.ends_with(KEYS));
         terminal.types("r");
-        until(&terminal, "the question", |text| text.ends_with("run it all the same? [y/N]"));
+        wait_until(&terminal, "the question", |text| text.ends_with("run it all the same? [y/N]"));
         assert!(!machine.path("work/made").exists());
         terminal.types(reply);
         if let Some(code) = code {
@@ -124,14 +125,14 @@ fn what_can_be_undone_runs_at_once_and_what_cannot_is_asked_about() {
 }
 
 #[test]
-fn what_is_set_not_to_run_is_told_and_the_keys_come_back() {
+fn a_command_above_the_allowed_level_is_refused_at_the_keys() {
     let machine = Machine::new();
     machine.write("work/.caro.toml", "run_up_to = \"safe\"\n");
     machine.write("work/notes", "");
     let mut terminal = at_keys(&machine, "rm notes");
     terminal.types("r");
     terminal.shows("nothing beyond `safe`");
-    until(&terminal, "the keys are back", |text| text.ends_with(KEYS));
+    wait_until(&terminal, "the keys are back", |text| text.ends_with(KEYS));
     terminal.types("q");
     assert_eq!(terminal.ends(), 0);
     assert!(machine.path("work/notes").exists());
@@ -144,17 +145,17 @@ fn a_command_is_edited_in_place_checked_again_and_run() {
     terminal.types("e");
     terminal.shows("> echo one");
     terminal.types(" --no-such-flag | sort --no-such-flag\r");
-    until(&terminal, "it is checked", |text| text.ends_with(KEYS));
+    wait_until(&terminal, "it is checked", |text| text.ends_with(KEYS));
     assert!(terminal.text().contains("sort has no option"), "{}", terminal.text());
-    // given up, it stays
+    // an edit ended with Ctrl-C keeps the command
     terminal.types("e");
     terminal.shows_times("> echo one", 2);
     terminal.types(" lost\x03");
-    until(&terminal, "the keys are back", |text| text.ends_with(KEYS));
+    wait_until(&terminal, "the keys are back", |text| text.ends_with(KEYS));
     terminal.types("e");
     terminal.shows_times("> echo one", 3);
     terminal.types("\x15echo two\r");
-    until(&terminal, "it is checked", |text| text.contains("\necho two\n") && text.ends_with(KEYS));
+    wait_until(&terminal, "it is checked", |text| text.contains("\necho two\n") && text.ends_with(KEYS));
     terminal.types("r");
     assert_eq!(terminal.ends(), 0);
     assert!(terminal.text().ends_with("\ntwo"), "{}", terminal.text());
@@ -170,47 +171,47 @@ fn a_command_is_revised_by_words_again_and_again() {
     ]);
     let mut terminal = start(&machine, rules, &["list all files", "--refine", "never"]);
     for (words, command) in [("only folders", "ls -d */"), ("the newest first", "ls -dt */")] {
-        until(&terminal, "the keys", |text| text.ends_with(KEYS));
+        wait_until(&terminal, "the keys", |text| text.ends_with(KEYS));
         terminal.types("v");
-        until(&terminal, "the question", |text| text.ends_with("how is it to be changed?"));
+        wait_until(&terminal, "the question", |text| text.ends_with("how is it to be changed?"));
         terminal.types(&format!("{words}\r"));
-        until(&terminal, command, |text| text.contains(&format!("\n{command}\n")) && text.ends_with(KEYS));
+        wait_until(&terminal, command, |text| text.contains(&format!("\n{command}\n")) && text.ends_with(KEYS));
     }
     terminal.types("q");
     assert_eq!(terminal.ends(), 0);
 }
 
 #[test]
-fn another_is_another_one_and_where_there_is_none_that_is_told() {
+fn another_offers_a_different_command_or_reports_that_there_is_none() {
     let machine = Machine::new();
     let rules = json!([{ "replies": ["ls -a", "ls -a", "ls -A", "ls -A", "ls -A", "ls -a", "ls -A", "ls -a"] }]);
     let mut terminal = start(&machine, rules, &["list all files"]);
     terminal.shows(KEYS);
     terminal.types("a");
-    until(&terminal, "another", |text| text.contains("\nls -A\n") && text.ends_with(KEYS));
+    wait_until(&terminal, "another", |text| text.contains("\nls -A\n") && text.ends_with(KEYS));
     terminal.types("a");
     terminal.shows("no other command came up");
-    until(&terminal, "the keys", |text| text.ends_with(KEYS));
+    wait_until(&terminal, "the keys", |text| text.ends_with(KEYS));
     terminal.types("q");
     assert_eq!(terminal.ends(), 0);
     assert_eq!(terminal.text().matches("ls -a").count(), 1, "{}", terminal.text());
 }
 
 #[test]
-fn ctrl_c_while_the_model_works_leads_back_to_the_keys() {
+fn ctrl_c_while_the_model_works_returns_to_the_keys() {
     let machine = Machine::new();
     let rules = json!([{ "match": "slowly", "reply": "ls -d */", "delay_ms": 30_000 }, { "reply": "ls -a" }]);
     let mut terminal = start(&machine, rules, &["list", "--refine", "never", "--timeout", "300"]);
     for _ in 0..2 {
-        until(&terminal, "the keys", |text| text.ends_with(KEYS));
+        wait_until(&terminal, "the keys", |text| text.ends_with(KEYS));
         terminal.types("v");
-        until(&terminal, "the question", |text| text.ends_with("how is it to be changed?"));
+        wait_until(&terminal, "the question", |text| text.ends_with("how is it to be changed?"));
         terminal.types("slowly\r");
         terminal.shows("thinking");
         terminal.types("\x03");
-        until(&terminal, "stopped", |text| text.contains("stopped"));
+        wait_until(&terminal, "stopped", |text| text.contains("stopped"));
     }
-    until(&terminal, "the keys", |text| text.ends_with(KEYS));
+    wait_until(&terminal, "the keys", |text| text.ends_with(KEYS));
     terminal.types("q");
     assert_eq!(terminal.ends(), 0);
 }
@@ -222,7 +223,7 @@ fn explain_and_copy_keep_the_command() {
     terminal.types("?");
     // the answer itself has its explanation in another form
     terminal.shows("ls  list directory contents");
-    until(&terminal, "the keys", |text| text.ends_with(KEYS));
+    wait_until(&terminal, "the keys", |text| text.ends_with(KEYS));
     terminal.types("c");
     terminal.shows("copied through the terminal");
     assert!(terminal.written().contains("\x1b]52;c;bHMgLWE=\x07"));
@@ -271,8 +272,8 @@ fn pasted_text_is_no_key() {
         let mut terminal = at_keys(&machine, "touch ran");
         terminal.types(paste);
         terminal.shows("pasted text is not taken for keys");
-        until(&terminal, "the keys", |text| text.ends_with(KEYS));
-        // what comes without a pause is part of the paste
+        wait_until(&terminal, "the keys", |text| text.ends_with(KEYS));
+        // keys that follow without a pause are part of the paste
         std::thread::sleep(Duration::from_millis(500));
         terminal.types("q");
         assert_eq!(terminal.ends(), 0);
@@ -281,7 +282,7 @@ fn pasted_text_is_no_key() {
 }
 
 #[test]
-fn what_was_typed_before_the_answer_came_is_the_shells() {
+fn input_typed_before_the_answer_is_left_for_the_shell() {
     let machine = Machine::new();
     let rules = json!([{ "reply": "touch ran", "delay_ms": 1500 }]);
     let line = "\"$0\" 'make a file' --shell bash --refine never; read line; echo \"read: $line\"";
@@ -295,7 +296,7 @@ fn what_was_typed_before_the_answer_came_is_the_shells() {
 }
 
 #[test]
-fn at_forty_columns_keys_and_words_break_between_words_and_a_resize_draws_them_anew() {
+fn lines_wrap_between_words_and_are_redrawn_after_a_resize() {
     let machine = Machine::new();
     let setting = Setting { env: ON, cols: 40 };
     let rules = json!([{ "reply": "ls --all --human-readable" }]);
@@ -307,7 +308,7 @@ fn at_forty_columns_keys_and_words_break_between_words_and_a_resize_draws_them_a
     assert!(text.lines().skip(1).all(|line| line.starts_with("  ") && line.chars().count() < 40), "{text}");
     assert!(!text.contains(words), "{text}");
     terminal.resize(90);
-    until(&terminal, "one row", |text| {
+    wait_until(&terminal, "one row", |text| {
         text.ends_with("  r run  e edit  v revise  ? explain  c copy  a another  q quit")
             && text.matches("quit").count() == 1
     });
@@ -326,14 +327,14 @@ fn ctrl_z_gives_the_terminal_to_the_shell_and_fg_brings_the_keys_back() {
     terminal.shows(KEYS);
     terminal.types("\x1a");
     terminal.shows("stopped\n icanon");
-    until(&terminal, "the keys are back", |text| text.ends_with(KEYS));
+    wait_until(&terminal, "the keys are back", |text| text.ends_with(KEYS));
     terminal.types("q");
     terminal.shows("ended 0");
     assert_eq!(terminal.ends(), 0);
 }
 
 #[test]
-fn plainly_nothing_is_drawn_and_a_line_answers() {
+fn plain_mode_reads_lines_and_draws_nothing() {
     for (env, args) in [(&[("CARO_KEYS", "on")][..], &["--plain"][..]), (&[("CARO_KEYS", "on"), ("TERM", "dumb")], &[])]
     {
         let machine = Machine::new();
@@ -363,7 +364,7 @@ fn plainly_nothing_is_drawn_and_a_line_answers() {
 }
 
 #[test]
-fn a_locale_without_unicode_and_no_color_are_kept_to() {
+fn a_locale_without_unicode_and_no_color_are_respected() {
     let machine = Machine::new();
     let env = [("CARO_KEYS", "on"), ("LANG", "C"), ("NO_COLOR", "1")];
     let setting = Setting { env: &env, ..Setting::default() };
@@ -387,7 +388,7 @@ fn a_locale_without_unicode_and_no_color_are_kept_to() {
 }
 
 #[test]
-fn where_nobody_is_asked_there_are_no_keys() {
+fn there_are_no_keys_without_interaction() {
     for args in [&["--json"][..], &["-q"], &["--no-keys"]] {
         let machine = Machine::new();
         let args: Vec<&str> = ["list"].iter().chain(args).copied().collect();
@@ -414,7 +415,7 @@ fn where_nobody_is_asked_there_are_no_keys() {
     assert_eq!(terminal.ends(), 0);
 }
 
-/// The terminal at the keys after `caro fix` has repaired this command by a rule, with `rules` for the model.
+/// Starts `caro fix` on a command that a rule repairs, with `rules` for the model, and waits for the keys.
 fn at_fix(machine: &Machine, rules: Value, command: &str, error: &str, args: &[&str]) -> Terminal {
     machine.write("error.txt", error);
     let error = machine.path("error.txt").display().to_string();
@@ -426,10 +427,10 @@ fn at_fix(machine: &Machine, rules: Value, command: &str, error: &str, args: &[&
 }
 
 #[test]
-fn a_repaired_command_has_the_keys_of_an_answer_and_runs_at_one() {
+fn a_repaired_command_has_the_keys_of_an_answer_and_runs() {
     let machine = Machine::new();
     machine.write("work/notes.txt", "milk\n");
-    // the rules alone have repaired it: no model is opened before it is asked for
+    // the rules alone repair it: no model is opened until a key needs one
     let broken = json!([{ "reply": 7 }]);
     let mut terminal = at_fix(&machine, broken, "cat nots.txt", "cat: nots.txt: No such file or directory\n", &[]);
     let text = terminal.text();
@@ -438,23 +439,23 @@ fn a_repaired_command_has_the_keys_of_an_answer_and_runs_at_one() {
     terminal.types("?");
     // once in the answer, once in its explanation
     terminal.shows_times("concatenate files", 2);
-    until(&terminal, "the keys", |text| text.ends_with(KEYS));
+    wait_until(&terminal, "the keys", |text| text.ends_with(KEYS));
     terminal.types("r");
     assert_eq!(terminal.ends(), 0);
     assert!(terminal.text().ends_with("\nmilk"), "{}", terminal.text());
 }
 
 #[test]
-fn a_repaired_command_is_revised_by_the_model_which_is_told_what_failed() {
+fn the_model_that_revises_a_repair_gets_the_failed_command_and_its_error() {
     let machine = Machine::new();
     machine.write("work/notes.txt", "milk\n");
     let rules = json!([{ "match": "with numbers", "reply": "cat -n notes.txt" }, { "reply": "head notes.txt" }]);
     let error = "cat: nots.txt: No such file or directory\n";
     let mut terminal = at_fix(&machine, rules, "cat nots.txt", error, &["--debug"]);
     terminal.types("v");
-    until(&terminal, "the question", |text| text.ends_with("how is it to be changed?"));
+    wait_until(&terminal, "the question", |text| text.ends_with("how is it to be changed?"));
     terminal.types("with numbers\r");
-    until(&terminal, "it is changed", |text| text.contains("\ncat -n notes.txt\n") && text.ends_with(KEYS));
+    wait_until(&terminal, "it is changed", |text| text.contains("\ncat -n notes.txt\n") && text.ends_with(KEYS));
     let written = terminal.written();
     assert!(written.contains("[assistant] cat nots.txt") && written.contains("No such file"), "{written}");
     assert!(written.contains("[assistant] cat notes.txt"), "{written}");
@@ -462,13 +463,13 @@ fn a_repaired_command_is_revised_by_the_model_which_is_told_what_failed() {
     assert_eq!(terminal.ends(), 0);
     let mut terminal = at_fix(&machine, json!([{ "reply": "head notes.txt" }]), "cat nots.txt", error, &[]);
     terminal.types("a");
-    until(&terminal, "another", |text| text.contains("\nhead notes.txt\n") && text.ends_with(KEYS));
+    wait_until(&terminal, "another", |text| text.contains("\nhead notes.txt\n") && text.ends_with(KEYS));
     terminal.types("q");
     assert_eq!(terminal.ends(), 0);
 }
 
 #[test]
-fn a_repair_without_a_model_has_no_keys_for_one_and_a_script_has_none_at_all() {
+fn a_repair_without_a_model_lacks_its_keys_and_scripted_output_has_none() {
     let machine = Machine::new();
     machine.write("work/notes.txt", "milk\n");
     let error = "cat: nots.txt: No such file or directory\n";
@@ -478,7 +479,7 @@ fn a_repair_without_a_model_has_no_keys_for_one_and_a_script_has_none_at_all() {
     std::thread::sleep(Duration::from_millis(300));
     terminal.types("q");
     assert_eq!(terminal.ends(), 0);
-    // what failed has a secret, and no model is shown it
+    // the failed command has a secret, so no model may see it
     let command = "cat nots.txt --password=hunter22hunter22";
     let mut terminal = at_fix(&machine, json!([]), command, error, &[]);
     assert!(!terminal.text().contains("revise"), "{}", terminal.text());
@@ -493,7 +494,7 @@ fn a_repair_without_a_model_has_no_keys_for_one_and_a_script_has_none_at_all() {
 }
 
 #[test]
-fn what_a_policy_forbids_is_refused_at_the_keys_with_its_reason_and_nothing_runs() {
+fn a_command_a_policy_forbids_is_refused_at_the_keys_with_the_reason() {
     let machine = Machine::new();
     machine.write(
         "work/.caro-policy.toml",
@@ -504,7 +505,7 @@ fn what_a_policy_forbids_is_refused_at_the_keys_with_its_reason_and_nothing_runs
     terminal.shows(KEYS);
     terminal.types("r");
     terminal.shows("error: ");
-    until(&terminal, "the keys are back", |text| text.ends_with(KEYS));
+    wait_until(&terminal, "the keys are back", |text| text.ends_with(KEYS));
     let text = terminal.text();
     let refusal = text.split("error: ").nth(1).unwrap();
     assert!(
@@ -512,21 +513,21 @@ fn what_a_policy_forbids_is_refused_at_the_keys_with_its_reason_and_nothing_runs
         "{text}"
     );
     assert!(refusal.contains("a policy forbids it"), "{text}");
-    // neither a changed one, nor one that is edited to it
+    // neither a revised command nor an edited one
     terminal.types("v");
-    until(&terminal, "the question", |text| text.ends_with("how is it to be changed?"));
+    wait_until(&terminal, "the question", |text| text.ends_with("how is it to be changed?"));
     terminal.types("something else\r");
-    until(&terminal, "it is changed", |text| text.contains("touch other") && text.ends_with(KEYS));
+    wait_until(&terminal, "it is changed", |text| text.contains("touch other") && text.ends_with(KEYS));
     terminal.types("r");
     terminal.shows_times("error: ", 2);
-    until(&terminal, "the keys are back", |text| text.ends_with(KEYS));
+    wait_until(&terminal, "the keys are back", |text| text.ends_with(KEYS));
     terminal.types("e");
     terminal.shows("> touch other");
     terminal.types("\x15echo one && touch third\r");
-    until(&terminal, "it is checked", |text| text.contains("touch third") && text.ends_with(KEYS));
+    wait_until(&terminal, "it is checked", |text| text.contains("touch third") && text.ends_with(KEYS));
     terminal.types("r");
     terminal.shows_times("error: ", 3);
-    until(&terminal, "the keys are back", |text| text.ends_with(KEYS));
+    wait_until(&terminal, "the keys are back", |text| text.ends_with(KEYS));
     terminal.types("q");
     assert_eq!(terminal.ends(), 0);
     for file in ["ran", "other", "third"] {

@@ -1,5 +1,5 @@
-//! `caro knowledge` end to end: by words on a machine without a model, by meaning with the real one; what of it reaches the
-//! agent, and what does not. Documents that are no plain text are in `formats`.
+//! Tests `caro knowledge` end to end: search by words without a model, by meaning with the real one, and which passages
+//! reach the agent. Documents other than plain text are in `formats`.
 
 mod formats;
 
@@ -10,8 +10,8 @@ use caro::model::engine::SentenceEncoder;
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// Three documents about a place that no model knows.
-fn documents(machine: &Machine) {
+/// Writes three documents with facts that no model knows, and a picture.
+fn write_documents(machine: &Machine) {
     std::fs::create_dir_all(machine.path("work/docs/ops")).unwrap();
     machine.write(
         "work/docs/ops/deploy.md",
@@ -38,9 +38,9 @@ fn hits(ran: &Ran) -> Vec<String> {
 }
 
 #[test]
-fn documents_are_read_in_searched_and_forgotten_without_any_model() {
+fn documents_are_ingested_searched_and_removed_without_a_model() {
     let machine = Machine::new();
-    documents(&machine);
+    write_documents(&machine);
     machine.run(&["knowledge", "query", "backups"]).fails(1, &["nothing has been ingested", "caro knowledge ingest"]);
     machine.run(&["knowledge", "ingest", "nowhere"]).fails(2, &["nowhere"]);
     #[cfg(unix)]
@@ -71,8 +71,8 @@ fn documents_are_read_in_searched_and_forgotten_without_any_model() {
     assert_eq!(stats["kinds"], json!({"code": 1, "markdown": 1, "text": 1}));
     assert_eq!(machine.run(&["knowledge", "rm", "docs/ops"]).code, Some(0));
     assert!(hits(&machine.run(&["knowledge", "query", "backups", "--json"])).is_empty());
-    assert_eq!(machine.run(&["knowledge", "rm", "docs/ops"]).code, Some(1), "there is nothing left of it");
-    // the other name of the verb, and a file by itself
+    assert_eq!(machine.run(&["knowledge", "rm", "docs/ops"]).code, Some(1), "it was removed already");
+    // the alias of the verb, and a single file
     let added = machine.run(&["knowledge", "add", "docs/ops/deploy.md"]);
     assert!(added.out.starts_with("read 1 file (2 passages)"), "{added:#?}");
     let clean = machine.run(&["knowledge", "ingest", "docs/cake.txt", "--clean", "--json"]).json();
@@ -82,9 +82,9 @@ fn documents_are_read_in_searched_and_forgotten_without_any_model() {
 
 #[cfg(unix)]
 #[test]
-fn a_folder_that_is_gone_is_forgotten_by_its_name_and_a_name_of_two_lines_is_one() {
+fn a_deleted_folder_is_removed_by_name_and_a_file_name_with_a_line_break_is_escaped() {
     let machine = Machine::new();
-    documents(&machine);
+    write_documents(&machine);
     machine.write("work/docs/two\nlines.txt", "The ferry leaves at noon.\n");
     ingest(&machine);
     let ferry = machine.run(&["knowledge", "query", "when does the ferry leave"]).out;
@@ -101,9 +101,9 @@ fn a_folder_that_is_gone_is_forgotten_by_its_name_and_a_name_of_two_lines_is_one
     assert!(rm.code == Some(0) && rm.err.contains("forgot 2 documents"), "{rm:#?}");
 }
 
-/// The numbers of files that a bar told on its way.
+/// The counts of files that the progress bar has shown, in order.
 #[cfg(unix)]
-fn bar(written: &str, total: usize) -> Vec<usize> {
+fn progress_counts(written: &str, total: usize) -> Vec<usize> {
     let frames = written.split('\r').filter(|frame| frame.contains("reading ("));
     let at = frames.filter_map(|frame| frame.split(&format!("/{total} ")).next()?.rsplit(' ').next()?.parse().ok());
     at.collect()
@@ -111,7 +111,7 @@ fn bar(written: &str, total: usize) -> Vec<usize> {
 
 #[cfg(unix)]
 #[test]
-fn a_bar_tells_how_far_reading_in_is_and_leaves_nothing() {
+fn ingest_shows_a_progress_bar_and_removes_it() {
     use crate::pty::Terminal;
     const FILES: usize = 40;
     let with_notes = || {
@@ -122,50 +122,50 @@ fn a_bar_tells_how_far_reading_in_is_and_leaves_nothing() {
         }
         machine
     };
-    let (told, parts) = ("read 40 files (40 passages)", ["reading", "\u{2588}", "\u{2591}"]);
+    let (summary, parts) = ("read 40 files (40 passages)", ["reading", "\u{2588}", "\u{2591}"]);
     let ingest = ["knowledge", "ingest", "docs"];
     let machine = with_notes();
     let mut terminal = Terminal::start(&machine, json!([]), &ingest);
     assert_eq!(terminal.ends(), 0, "{}", terminal.text());
     let (written, text) = (terminal.written(), terminal.text());
-    let mut at = bar(&written, FILES);
+    let mut at = progress_counts(&written, FILES);
     assert!(at.is_sorted() && at.iter().all(|n| *n <= FILES), "{at:?}");
     at.dedup();
-    // the first twenty are drawn, however fast they come; later ones may be left out
+    // the first twenty frames are always drawn; later ones may be skipped
     assert!(at.len() >= 5, "it advances: {at:?} in {written:?}");
-    assert!(text.trim_end().ends_with(told) && !parts.iter().any(|part| text.contains(part)), "{text}");
+    assert!(text.trim_end().ends_with(summary) && !parts.iter().any(|part| text.contains(part)), "{text}");
     assert!(!terminal.screen().hide_cursor());
 
     let machine = with_notes();
     let mut terminal = Terminal::start(&machine, json!([]), &[&["-q"][..], &ingest].concat());
     assert_eq!(terminal.ends(), 0, "{}", terminal.text());
-    assert_eq!(terminal.written().trim_end(), told, "quiet");
+    assert_eq!(terminal.written().trim_end(), summary, "quiet");
 
-    // the answer on a terminal, and the rest elsewhere
+    // standard output on a terminal, standard error in a file
     let machine = with_notes();
     let line = "\"$0\" \"$@\" 2> told";
     let args = [&["-c", line, env!("CARGO_BIN_EXE_caro")][..], &ingest].concat();
     let mut terminal = Terminal::start_program("/bin/sh", &machine, json!([]), &args);
     assert_eq!(terminal.ends(), 0, "{}", terminal.text());
-    assert_eq!(terminal.written().trim_end(), told);
+    assert_eq!(terminal.written().trim_end(), summary);
     let err = std::fs::read_to_string(machine.path("work/told")).unwrap();
     assert!(err.contains("caro model pull"), "{err:?}");
     assert!(!err.contains(['\r', '\u{1b}']) && !parts.iter().any(|part| err.contains(part)), "{err:?}");
 }
 
-/// Killed again and again, and in the end everything is there once.
+/// Kills `ingest` three times; in the end every document is in the library exactly once.
 #[cfg(unix)]
 #[test]
-fn a_killed_ingest_is_gone_on_with() {
+fn a_killed_ingest_resumes() {
     let machine = Machine::new();
     std::fs::create_dir(machine.path("work/docs")).unwrap();
     for i in 0..1500 {
         machine.write(format!("work/docs/{i:04}.md"), format!("# Note {i}\n\nThe number is {i}.\n"));
     }
     let mut before = 0;
-    for patience in [60, 90, 120] {
+    for delay_ms in [60, 90, 120] {
         let mut child = machine.caro(&["-q", "knowledge", "ingest", "docs"]).spawn().unwrap();
-        std::thread::sleep(std::time::Duration::from_millis(patience));
+        std::thread::sleep(std::time::Duration::from_millis(delay_ms));
         child.kill().unwrap();
         child.wait().unwrap();
         let stats = machine.run(&["knowledge", "stats", "--json"]).json();
@@ -182,9 +182,9 @@ fn answer(text: &str) -> Value {
 }
 
 #[test]
-fn the_agent_is_told_what_is_near_as_data_and_says_so_in_its_events() {
+fn the_agents_prompt_has_matching_passages_as_data_and_its_events_record_them() {
     let machine = Machine::new();
-    documents(&machine);
+    write_documents(&machine);
     ingest(&machine);
     let task = "how to reboot the compile farm";
     let ran = machine.ask(answer("x"), &["agent", task, "--show-prompt"]);
@@ -210,7 +210,7 @@ fn the_agent_is_told_what_is_near_as_data_and_says_so_in_its_events() {
 }
 
 #[test]
-fn letters_inside_other_words_are_no_knowledge() {
+fn a_match_inside_another_word_is_no_hit() {
     let machine = Machine::new();
     std::fs::create_dir_all(machine.path("work/docs")).unwrap();
     machine.write("work/docs/old.md", "Rustic furniture improves relations with the neighbours.\n");
@@ -224,11 +224,11 @@ fn letters_inside_other_words_are_no_knowledge() {
 }
 
 #[test]
-fn without_retrieval_the_library_is_not_even_opened() {
+fn without_retrieval_the_library_is_not_opened() {
     let machine = Machine::new();
-    documents(&machine);
+    write_documents(&machine);
     ingest(&machine);
-    // a library that fails whoever opens it
+    // a library that cannot be opened
     let data = machine.path("home/.local/share/caro");
     std::fs::write(data.join("knowledge.db"), "no library".repeat(999)).unwrap();
     for rest in ["-wal", "-shm"] {
@@ -246,8 +246,8 @@ fn without_retrieval_the_library_is_not_even_opened() {
     ]);
     let task = "look into my documents for the farm";
     let ran = machine.ask(search.clone(), &["agent", task, "--no-rag", "--json"]);
-    assert!(ran.err.contains("knowledge_search") || ran.code != Some(0), "the tool is not there: {ran:#?}");
-    // a library that is whole is searched by the tool
+    assert!(ran.err.contains("knowledge_search") || ran.code != Some(0), "the tool is absent: {ran:#?}");
+    // the tool searches an intact library
     std::fs::remove_file(data.join("knowledge.db")).unwrap();
     ingest(&machine);
     let ran = machine.ask(search, &["agent", task, "--json"]);
@@ -256,21 +256,21 @@ fn without_retrieval_the_library_is_not_even_opened() {
     assert!(events.contains("farmctl cycle"), "{events}");
 }
 
-/// The prompt of a request, and what came of it.
-fn prompt(machine: &Machine, args: &[&str]) -> Ran {
+/// Runs caro with a model that always answers `farmctl cycle`.
+fn ask(machine: &Machine, args: &[&str]) -> Ran {
     machine.ask(json!([{ "reply": "farmctl cycle" }]), args)
 }
 
 #[test]
-fn a_command_of_the_documents_stands_beside_nearly_the_same_request() {
+fn a_command_from_the_documents_is_an_example_for_a_similar_request() {
     let machine = Machine::new();
-    documents(&machine);
+    write_documents(&machine);
     let request = "reboot the compile farm";
-    let unread = prompt(&machine, &[request, "--verbose"]);
-    assert!(unread.code == Some(1) && !unread.err.contains("shown beside"), "nobody knows that program: {unread:#?}");
+    let unread = ask(&machine, &[request, "--verbose"]);
+    assert!(unread.code == Some(1) && !unread.err.contains("shown beside"), "the program is unknown: {unread:#?}");
     ingest(&machine);
 
-    let ran = prompt(&machine, &[request, "--debug"]);
+    let ran = ask(&machine, &[request, "--debug"]);
     assert_eq!((ran.code, ran.out.as_str()), (Some(0), "farmctl cycle\n"), "{ran:#?}");
     assert!(!ran.err.contains("worth another iteration"), "that it is not installed here is no failure: {ran:#?}");
     let shown = "[user] Rebooting the compile farm\n[assistant] farmctl cycle\n[user] reboot the compile farm\n";
@@ -278,25 +278,25 @@ fn a_command_of_the_documents_stands_beside_nearly_the_same_request() {
     assert!(
         ran.err.contains("decision: shown beside the request: `farmctl cycle` (") && ran.err.contains("deploy.md:5)")
     );
-    let answer = prompt(&machine, &[request, "--json"]).json();
+    let answer = ask(&machine, &[request, "--json"]).json();
     let known = &answer["documents"][0];
     assert_eq!((&known["command"], &known["line"]), (&json!("farmctl cycle"), &json!(5)), "{answer}");
 
     for other in [&["show the largest files", "--debug"][..], &[request, "--debug", "--knowledge", "off"]] {
-        let ran = prompt(&machine, other);
+        let ran = ask(&machine, other);
         assert!(!ran.err.contains("shown beside the request"), "{ran:#?}");
     }
-    assert!(prompt(&machine, &["show the largest files", "--json"]).json().get("documents").is_none());
-    // one that cannot be read is told of and costs nothing else
+    assert!(ask(&machine, &["show the largest files", "--json"]).json().get("documents").is_none());
+    // a library that cannot be read is reported, and the request is answered without it
     machine.write("home/.local/share/caro/knowledge.db", "no library".repeat(999));
-    let ran = prompt(&machine, &[request, "--verbose"]);
+    let ran = ask(&machine, &[request, "--verbose"]);
     assert!(ran.err.contains("without the documents: ") && ran.err.contains("decision: "), "{ran:#?}");
     let ran = machine.ask(json!([{ "reply": "ls -S" }]), &["show the largest files"]);
     assert_eq!((ran.code, ran.out.as_str(), ran.err.as_str()), (Some(0), "ls -S\n", ""), "{ran:#?}");
 }
 
 #[test]
-fn pages_that_a_client_of_tldr_has_fetched_are_read_in() {
+fn pages_downloaded_by_a_tldr_client_are_ingested() {
     let machine = Machine::new();
     machine.run(&["knowledge", "ingest", "--tldr"]).fails(2, &["tldr", "tldr --update", "caro knowledge ingest DIR"]);
     let page = |name: &str, does: &str, command: &str| {
@@ -320,18 +320,18 @@ fn pages_that_a_client_of_tldr_has_fetched_are_read_in() {
     }
     let ran = machine.run(&["knowledge", "ingest", "--tldr"]);
     assert!(ran.out.starts_with("read 2 files (2 passages)"), "{ran:#?}");
-    let ran = prompt(&machine, &["squeeze a picture to the given quality", "--debug"]);
+    let ran = ask(&machine, &["squeeze a picture to the given quality", "--debug"]);
     let shown = "[user] Squeeze a picture to a given quality\n[assistant] squash -q 80 path/to/picture\n";
     assert!(ran.err.contains(shown), "{ran:#?}");
-    let ran = prompt(&machine, &["set the brightness of the screen", "--debug"]);
+    let ran = ask(&machine, &["set the brightness of the screen", "--debug"]);
     assert!(ran.err.contains("[assistant] lumen set 50%\n") && !ran.err.contains("glow"), "{ran:#?}");
 }
 
 #[test]
-fn the_real_model_answers_with_what_the_notes_say() {
+fn the_real_model_answers_with_a_command_from_the_documents() {
     let Some(mut caro) = model_or_skip("batch") else { return };
     let machine = Machine::new();
-    documents(&machine);
+    write_documents(&machine);
     ingest(&machine);
     if cfg!(debug_assertions) {
         println!("skipped: without optimisation two answers take minutes (`cargo test --release` has this test)");
@@ -346,8 +346,8 @@ fn the_real_model_answers_with_what_the_notes_say() {
     assert!(counts.contains(&answers[1]["cmd"]), "it is not disturbed where it knows the answer: {ran:#?}");
 }
 
-/// Components 0 to 7 of vectors that a forward pass of our own in numpy gave (f32; BERT with mean pooling, written from
-/// the paper), on the files whose sums the catalog has.
+/// Components 0 to 7 of reference vectors: computed by our own forward pass in numpy (f32; BERT with mean pooling,
+/// written from the paper), on the model files whose checksums are in the catalog.
 const REFERENCE: [(&str, [f32; 8]); 4] = [
     (
         "How do I restart the build server?",
@@ -375,22 +375,22 @@ fn the_real_embedder_gives_the_reference_vectors_alone_and_in_a_batch() {
             assert_eq!(vector.len(), 384);
             assert!((dot(vector, vector) - 1.0).abs() < 1e-5);
             let off = vector.iter().zip(wanted).map(|(x, y)| (x - y).abs()).fold(0.0, f32::max);
-            // Matrices and activations are rounded to eight bits: over 57 texts in batches the cosine with the exact
-            // vector was 0.9996 at worst; two tokens alone are the least exact.
+            // matrices and activations are quantized to eight bits: over 57 texts in batches the cosine with the exact
+            // vector was at least 0.9996; texts of two tokens are the least exact
             assert!(off < 1e-2, "{text:?} is {off} off: {:?}", &vector[..8]);
         }
     }
-    // of a long text the first 256 tokens count, and where it ends does not matter
+    // of a long text only the first 256 tokens count
     let longer = encoder.embed(&["word ".repeat(90_000).as_str()]).unwrap().remove(0);
     assert!(dot(&together[4], &longer) > 0.9999 && (together[4][0] + 0.00812).abs() < 1e-2);
     assert!(encoder.embed(&[]).unwrap().is_empty());
 }
 
 #[test]
-fn what_means_the_same_is_near() {
+fn texts_of_the_same_meaning_are_near() {
     let Some(folder) = embedding_model_or_skip() else { return };
     let encoder = SentenceEncoder::new(&folder, "all-minilm-l6-v2");
-    // each with something that says it otherwise, and something that shares a word and means another thing
+    // each with a paraphrase, and with a text that shares a word but has another meaning
     for (text, near, far) in [
         ("rebooting the compile farm", "how to restart our build servers", "the farm compiles its harvest figures"),
         ("delete old log files", "remove logs from last month", "log in to the old system"),
@@ -407,12 +407,12 @@ fn what_means_the_same_is_near() {
 fn a_question_without_a_word_in_common_finds_its_answer_by_meaning() {
     let Some(folder) = embedding_model_or_skip() else { return };
     let machine = Machine::new();
-    documents(&machine);
+    write_documents(&machine);
     let caro =
         |args: &[&str]| Ran::of(machine.caro(args).env("CARO_MODELS_DIR", folder.parent().unwrap()).output().unwrap());
     let by_words = ingest(&machine);
     assert_eq!(by_words["chunks_indexed"], 4);
-    // what was read in before the model was there gets its vectors now
+    // documents ingested without the model get their vectors now
     let ran = caro(&["knowledge", "ingest", "docs", "--json"]);
     assert_eq!((&ran.json()["files_processed"], &ran.json()["vectors_added"]), (&json!(0), &json!(4)), "{ran:#?}");
     assert!(!ran.err.contains("model pull"), "{ran:#?}");

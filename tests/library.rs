@@ -1,5 +1,5 @@
-//! The example library, pair by pair: whole, said once, clean by our own checks on every target, of a declared risk, and
-//! run in a fixture tree, in bash and in busybox, to see that each does what its request says.
+//! Tests the example library pair by pair: each is complete and unique, draws no finding of our own checks on any
+//! target, has its declared risk, and does what its request says in a fixture tree, in bash and in busybox.
 
 use crate::support::{Ran, run_shell};
 use caro::command::checks::{CheckContext, run};
@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// A pair with all that judges it; `src/command/library/mod.rs` says what each field means.
+/// A pair of request and command, with the fields that judge it; `src/command/library/mod.rs` explains them.
 #[derive(Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Pair {
@@ -55,7 +55,7 @@ impl Pair {
         std::iter::once(self.request.as_str()).chain(self.also.iter().map(String::as_str))
     }
 
-    /// Its commands for other systems than Linux with GNU's tools, each with its target and dialect.
+    /// The commands for systems other than Linux with GNU tools, each with its target and dialect.
     fn variants(&self) -> impl Iterator<Item = (&'static str, Dialect, &str)> {
         let macos = self.macos.as_deref().unwrap_or(&self.cmd);
         [
@@ -68,7 +68,7 @@ impl Pair {
         .filter(|(_, _, command)| !command.is_empty())
     }
 
-    /// True where something beside the exit status tells right from wrong.
+    /// True if more than the exit status is checked.
     fn is_judged(&self) -> bool {
         let printed = self.out.as_ref().is_some_and(|o| !o.is_empty()) || self.lines.is_some();
         printed || self.like.as_ref().is_some_and(|l| l != ".*") || self.then.is_some()
@@ -81,7 +81,7 @@ struct File {
     pair: Vec<Pair>,
 }
 
-/// Every pair, with the name of its file.
+/// Reads all pairs, each with the name of its file.
 fn library() -> Vec<(String, Pair)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("platform-rules/library");
     let mut paths: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
@@ -96,11 +96,11 @@ fn library() -> Vec<(String, Pair)> {
     pairs
 }
 
-/// Words that do not tell two requests apart.
+/// Words ignored when requests are compared.
 const FILLERS: &str = " a an and are at be below by do does for from have i in into is it its me my of on or s the there these \
     this to what which with please show list print all every each ";
 
-/// The words that a request is made of, in order of the alphabet.
+/// The set of words of a request, in lower case and without fillers.
 fn words(text: &str) -> BTreeSet<String> {
     let lower = text.to_lowercase();
     let pieces = lower.split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty());
@@ -108,24 +108,24 @@ fn words(text: &str) -> BTreeSet<String> {
 }
 
 #[test]
-fn the_library_is_large_whole_and_says_nothing_twice() {
+fn the_library_is_large_complete_and_without_duplicates() {
     let pairs = library();
     assert!(pairs.len() >= 600, "only {} pairs", pairs.len());
     let embedded = caro::command::library::nearest("find files", Target::named("linux-gnu").unwrap(), 10_000);
-    assert!(embedded.len() >= 50, "the library that is built in is not this one");
+    assert!(embedded.len() >= 50, "the built-in library is another one");
     let mut wrong = Vec::new();
     let mut seen: Vec<(usize, &str, BTreeSet<String>)> = Vec::new();
     for (i, (file, pair)) in pairs.iter().enumerate() {
-        let mut say = |what: String| wrong.push(format!("{file}: {}: {what}", pair.request));
+        let mut fault = |what: String| wrong.push(format!("{file}: {}: {what}", pair.request));
         for text in pair.wordings().chain([pair.cmd.as_str()]) {
             if text.trim() != text || text.is_empty() || text.contains('\n') {
-                say(format!("`{text}` is not one trimmed line"));
+                fault(format!("`{text}` is not one trimmed line"));
             }
         }
         match &pair.run {
-            Some(why) if !why.starts_with("no: ") || why.len() < 8 => say("`run` says no reason".into()),
-            Some(_) if pair.is_judged() => say("is judged but not run".into()),
-            None if pair.out.is_none() && !pair.is_judged() && pair.like.is_none() => say("nothing judges it".into()),
+            Some(why) if !why.starts_with("no: ") || why.len() < 8 => fault("`run` says no reason".into()),
+            Some(_) if pair.is_judged() => fault("is judged but not run".into()),
+            None if pair.out.is_none() && !pair.is_judged() && pair.like.is_none() => fault("nothing judges it".into()),
             _ => {}
         }
         for text in pair.wordings() {
@@ -136,7 +136,7 @@ fn the_library_is_large_whole_and_says_nothing_twice() {
                 common == union || (*other != i && union >= 5 && common * 100 >= union * 85)
             });
             if let Some((_, other, _)) = near {
-                say(format!("`{text}` is said already: `{other}`"));
+                fault(format!("`{text}` is said already: `{other}`"));
             }
             seen.push((i, text, these));
         }
@@ -145,39 +145,38 @@ fn the_library_is_large_whole_and_says_nothing_twice() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// What is said against right commands of the library, by the finding's id and the beginning of the command: false alarms
-/// that the checks have yet to lose.
+/// Known false alarms of the checks on correct commands: the finding's id and the beginning of the command.
 const FALSE_ALARMS: &[(&str, &str)] = &[
-    // a range and a suffix make the names that were asked for
+    // a range or a suffix produces the requested names
     ("missing-name", "touch test{1..5}.txt"),
     ("missing-name", "for i in 1 2 3 4 5; do touch"),
     ("missing-name", "1..5 | ForEach-Object { New-Item"),
     ("missing-name", "sed -i.orig"),
-    // the name of a setting of git
+    // `user.name` is a setting of git
     ("placeholder", "git config user.name"),
-    // an option that every subcommand takes
+    // an option of all subcommands
     ("unknown-flag", "kubectl get pods -n"),
 ];
 
-/// What the checks have against a command, hints and known false alarms left out.
-fn against(request: &str, script: &Script, target: &str, manuals: &Manuals) -> Option<String> {
+/// Describes the findings against a command, except hints and known false alarms; `None` if there are none.
+fn findings_against(request: &str, script: &Script, target: &str, manuals: &Manuals) -> Option<String> {
     let target = Target::named(target).unwrap();
-    let it = CheckContext { request, script, target, dialect: script.dialect, context: None, cwd: None, manuals };
+    let input = CheckContext { request, script, target, dialect: script.dialect, context: None, cwd: None, manuals };
     let known = |id: &str| FALSE_ALARMS.iter().any(|(f, start)| *f == id && script.text.starts_with(start));
-    let found: Vec<_> = run(&it).into_iter().filter(|f| f.severity > Severity::Hint && !known(&f.id)).collect();
-    let heard: Vec<String> = found.iter().map(|f| format!("{} says {}, fix {:?}", f.id, f.why, f.fix)).collect();
-    let wrong = !script.errors.is_empty() || !heard.is_empty();
-    wrong.then(|| format!("[{}] {request} => {}: {heard:?} {:?}", target.name(), script.text, script.errors))
+    let found: Vec<_> = run(&input).into_iter().filter(|f| f.severity > Severity::Hint && !known(&f.id)).collect();
+    let described: Vec<String> = found.iter().map(|f| format!("{} says {}, fix {:?}", f.id, f.why, f.fix)).collect();
+    let wrong = !script.errors.is_empty() || !described.is_empty();
+    wrong.then(|| format!("[{}] {request} => {}: {described:?} {:?}", target.name(), script.text, script.errors))
 }
 
 #[test]
-fn nothing_is_said_against_a_command_for_another_system() {
+fn commands_for_other_systems_draw_no_finding() {
     let (mut wrong, mut seen) = (Vec::new(), BTreeMap::new());
     let pairs = library();
     for (_, pair) in &pairs {
         for (target, dialect, command) in pair.variants() {
             *seen.entry(target).or_insert(0) += 1;
-            wrong.extend(against(&pair.request, &parse(command, dialect), target, &Manuals::new()));
+            wrong.extend(findings_against(&pair.request, &parse(command, dialect), target, &Manuals::new()));
         }
     }
     println!("{seen:?}");
@@ -200,7 +199,7 @@ async fn every_flag_for_linux_exists_and_every_risk_is_declared() {
         let target = Target::named("linux-gnu").unwrap();
         let subject = Subject { request: &pair.request, cwd: Path::new("/"), target, dialect: Dialect::Bash };
         inspector.look_up(&script, subject, &mut manuals, Duration::from_secs(10)).await;
-        wrong.extend(against(&pair.request, &script, "linux-gnu", &manuals));
+        wrong.extend(findings_against(&pair.request, &script, "linux-gnu", &manuals));
         let risk = assess(&script);
         if risk.level != pair.risk {
             wrong.push(format!("RISK\t{}\t{:?}\t{:?}", pair.cmd, risk.level, risk.reasons.first().map(|r| &r.why)));
@@ -211,16 +210,16 @@ async fn every_flag_for_linux_exists_and_every_risk_is_declared() {
     assert!(wrong.is_empty(), "{}:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// The trees that stand for folders at the top of the machine.
+/// Folders of the root directory that the fixture has copies of.
 const TOPS: [&str; 4] = ["srv", "opt", "data", "backup"];
 
-/// The line with its paths at the top of the machine moved into the fixture.
-fn moved(line: &str, root: &str) -> String {
+/// Redirects a line's paths in these root folders into the fixture.
+fn redirect(line: &str, root: &str) -> String {
     let top = regex::Regex::new(&format!(r"(^|[^\w./~*-])/({})\b", TOPS.join("|"))).unwrap();
     top.replace_all(line, format!("${{1}}{root}/$2")).into_owned()
 }
 
-/// One copy of the fixture, and lines run in it.
+/// A copy of the fixture in which lines are run.
 struct Tree<'a> {
     root: &'a str,
     pair: &'a Pair,
@@ -230,29 +229,29 @@ impl Tree<'_> {
     /// Runs a line in the pair's directory, in a fixed environment.
     fn run(&self, line: &str) -> Ran {
         let Self { root, pair } = self;
-        // git writes its index anew when it reads, and other pairs ask what has changed in the tree that all readers share
-        let still = if root.ends_with("/shared") {
+        // git rewrites its index when it reads, which must not change the tree that all reading pairs share
+        let git_settings = if root.ends_with("/shared") {
             "GIT_OPTIONAL_LOCKS=0 GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=diff.autoRefreshIndex GIT_CONFIG_VALUE_0=false"
         } else {
             ""
         };
         let fixed = "TZ=UTC LC_ALL=C.UTF-8 TERM=dumb GIT_CONFIG_NOSYSTEM=1 LANG=C.UTF-8 EDITOR=true";
-        let place = format!("cd {root}/work/{} && export HOME={root}/home/ana {fixed} {still}", pair.dir);
-        run_shell(&format!("{place}\n{}", moved(line, root)), Path::new("/"))
+        let place = format!("cd {root}/work/{} && export HOME={root}/home/ana {fixed} {git_settings}", pair.dir);
+        run_shell(&format!("{place}\n{}", redirect(line, root)), Path::new("/"))
     }
 
-    /// Runs the pair's command, which `shell` has made a line of bash of, and says what is wrong with what came of it.
+    /// Runs the pair's command, given as a line of bash; the error says how the result differs from the expected one.
     fn judge(&self, line: &str) -> Result<(), String> {
         let pair = self.pair;
         if !pair.before.is_empty() {
             self.run(&pair.before);
         }
-        // the status is kept: `run_shell` tells only success
+        // the line itself compares the status: `run_shell` reports only success or failure
         let ran = self.run(&format!(
             "{line}\nstatus=$?; [ $status -eq {} ] || {{ echo \"exit status $status\" >&2; exit 1; }}",
             pair.code
         ));
-        let told = format!("printed: {}\nerrors: {}", ran.stdout, ran.stderr);
+        let details = format!("printed: {}\nerrors: {}", ran.stdout, ran.stderr);
         let out = ran.stdout.replace(self.root, "");
         let out = out.trim_end_matches('\n');
         let fits = pair.out.as_ref().is_none_or(|want| want.trim_end_matches('\n') == out)
@@ -262,10 +261,10 @@ impl Tree<'_> {
                 .as_ref()
                 .is_none_or(|want| regex::Regex::new(&format!("(?s)^(?:{want})$")).unwrap().is_match(out));
         if !ran.ok || !ran.stderr.is_empty() || !fits {
-            return Err(told);
+            return Err(details);
         }
         match &pair.then {
-            Some(then) if !self.run(then).ok => Err(format!("afterwards not so: {then}\n{told}")),
+            Some(then) if !self.run(then).ok => Err(format!("afterwards not so: {then}\n{details}")),
             _ => Ok(()),
         }
     }
@@ -277,7 +276,7 @@ fn sorted<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     lines
 }
 
-/// What became of the pairs.
+/// The results of the pairs.
 #[derive(Default)]
 struct Tally {
     judged: usize,
@@ -286,12 +285,12 @@ struct Tally {
     wrong: Vec<String>,
 }
 
-/// The suite runs one pair of so many, the same ones each time; `benches/full.sh` runs all.
+/// The suite runs every 18th pair; `benches/full.sh` runs all.
 const SAMPLE: usize = 18;
 
-/// Runs one of every `step` pairs, each in a fixture of its own. `line` makes of a pair the command and the line of bash
-/// that runs it, or says why it cannot.
-fn run_one_of(step: usize, line: impl Fn(&Pair) -> Result<String, String> + Sync) -> Tally {
+/// Runs every `step`-th pair in a fixture of its own; pairs that only read share one. `line` returns the line of bash
+/// that runs a pair, or the reason to skip it.
+fn run_every(step: usize, line: impl Fn(&Pair) -> Result<String, String> + Sync) -> Tally {
     let pairs: Vec<_> = library().into_iter().step_by(step).collect();
     let dir = tempfile::tempdir().unwrap();
     let base = dir.path().canonicalize().unwrap();
@@ -312,7 +311,7 @@ fn run_one_of(step: usize, line: impl Fn(&Pair) -> Result<String, String> + Sync
             Ok(line) => line,
             Err(why) => return tally.skipped.push(why),
         };
-        // what only reads shares one tree; whether it does is looked at in the end
+        // pairs that only read share one tree, which is checked at the end
         let reads = pair.then.is_none() && pair.before.is_empty() && is_read_only(&parse(&pair.cmd, Dialect::Bash));
         let root = if reads { format!("{base}/shared") } else { format!("{base}/{i}") };
         if !reads {
@@ -344,7 +343,7 @@ fn run_one_of(step: usize, line: impl Fn(&Pair) -> Result<String, String> + Sync
             all.wrong.extend(tally.wrong);
         }
     });
-    // git refreshes its own files when it reads
+    // without `.git`: git refreshes its own files when it reads
     let tops = TOPS.join(" ");
     let listing = format!("find work {tops} -name .git -prune -o -printf '%p %y %m %s %T@ %l\\n' | sort");
     let same = run_shell(&format!("diff <(cd master && {listing}) <(cd shared && {listing})"), Path::new(base));
@@ -352,7 +351,7 @@ fn run_one_of(step: usize, line: impl Fn(&Pair) -> Result<String, String> + Sync
     all
 }
 
-/// The programs of a command that are neither in `dirs` nor of the shell itself.
+/// The programs of a command that are neither in `dirs` nor built into the shell.
 fn missing(command: &str, dialect: Dialect, dirs: &str) -> Vec<String> {
     let names = extract_commands(&parse(command, dialect));
     let path = |name: &str| which::which_in_global(name, Some(dirs)).is_ok_and(|mut found| found.next().is_some());
@@ -375,7 +374,7 @@ fn report(what: &str, tally: &Tally) {
 #[cfg(target_os = "linux")]
 fn linux_pairs_do_what_their_requests_say(step: usize) {
     let path = std::env::var("PATH").unwrap();
-    let tally = run_one_of(step, |pair| match missing(&pair.cmd, Dialect::Bash, &path).first() {
+    let tally = run_every(step, |pair| match missing(&pair.cmd, Dialect::Bash, &path).first() {
         Some(name) => Err(format!("no {name} here")),
         None => Ok(pair.cmd.clone()),
     });
@@ -385,14 +384,14 @@ fn linux_pairs_do_what_their_requests_say(step: usize) {
 
 #[cfg(target_os = "linux")]
 fn busybox_pairs_do_what_their_requests_say(step: usize) {
-    // its own programs, and no other
+    // only busybox's own programs
     let bin = tempfile::tempdir().unwrap();
     let path = bin.path().display().to_string();
     if !run_shell(&format!("busybox --install -s {}", quote(&path, Dialect::Bash)), Path::new("/")).ok {
         println!("skipped: there is no busybox here");
         return;
     }
-    let tally = run_one_of(step, |pair| {
+    let tally = run_every(step, |pair| {
         let command = pair.busybox.as_ref().unwrap_or(&pair.cmd);
         if command.is_empty() {
             return Err("not for busybox".into());

@@ -1,7 +1,8 @@
-//! Nothing leaves the machine: the program answers where the kernel ends any process that opens a socket to a network.
+//! Tests that nothing leaves the machine: the program answers although the kernel kills any process that opens a
+//! network socket.
 //!
-//! The filter is put on the thread that starts the program, which hands it on to all that comes of it, and ends with the
-//! thread.
+//! The filter is set on the thread that starts the program. All processes started from it inherit the filter, which
+//! ends with the thread.
 
 use crate::machine::{Machine, feed};
 use crate::support::model_or_skip;
@@ -12,7 +13,7 @@ use serde_json::json;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitStatus, Output, Stdio};
 
-/// A filter under which a socket of any family but this machine's own (AF_UNIX) ends the process. Source: socket(2),
+/// Returns a filter that kills a process when it opens a socket of any family but AF_UNIX. Sources: socket(2),
 /// seccomp(2).
 fn no_network() -> BpfProgram {
     let other = SeccompCondition::new(0, Dword, Ne, u64::try_from(libc::AF_UNIX).unwrap()).unwrap();
@@ -24,41 +25,41 @@ fn no_network() -> BpfProgram {
         .unwrap()
 }
 
-/// Does something where no process may open a socket to a network.
+/// Runs a function under the filter, in a thread of its own.
 fn offline<T: Send>(act: impl FnOnce() -> T + Send) -> T {
-    let held = || {
+    let filtered = || {
         seccompiler::apply_filter(&no_network()).unwrap();
         act()
     };
-    std::thread::scope(|scope| scope.spawn(held).join().unwrap())
+    std::thread::scope(|scope| scope.spawn(filtered).join().unwrap())
 }
 
-/// True if the kernel ended the process for a system call.
-fn ended_for_a_socket(status: ExitStatus) -> bool {
+/// True if the kernel killed the process for a system call.
+fn was_killed_for_a_socket(status: ExitStatus) -> bool {
     status.signal() == Some(libc::SIGSYS)
 }
 
-/// Runs a command offline; it may fail for reasons of its own, but not for a socket.
+/// Runs a command under the filter; it may fail, but must not open a network socket.
 fn run_offline(mut command: Command) -> Output {
     let output = offline(|| command.stdin(Stdio::null()).output().unwrap());
-    assert!(!ended_for_a_socket(output.status), "{command:?} opened a socket to a network: {output:?}");
+    assert!(!was_killed_for_a_socket(output.status), "{command:?} opened a socket to a network: {output:?}");
     output
 }
 
 #[test]
-fn who_opens_a_socket_to_the_network_is_ended() {
+fn a_process_that_opens_a_network_socket_is_killed() {
     let machine = Machine::new();
-    // nobody listens there; the socket alone is enough
+    // nothing listens on that port: opening the socket is enough
     let mut pull = machine.caro(&["model", "pull", "qwen2.5-coder-0.5b"]);
     pull.env("CARO_HUB_URL", "http://127.0.0.1:9").env("CARO_PYTHON", "false");
-    let free = pull.output().unwrap();
-    assert_eq!(free.status.code(), Some(2), "{free:?}");
-    let held = offline(|| pull.output().unwrap());
-    assert!(ended_for_a_socket(held.status), "{held:?}");
+    let unfiltered = pull.output().unwrap();
+    assert_eq!(unfiltered.status.code(), Some(2), "{unfiltered:?}");
+    let filtered = offline(|| pull.output().unwrap());
+    assert!(was_killed_for_a_socket(filtered.status), "{filtered:?}");
 }
 
 #[test]
-fn no_verb_of_a_stranger_opens_a_socket_to_the_network() {
+fn everyday_verbs_open_no_network_socket() {
     let machine = Machine::new();
     machine.write("work/notes.txt", "The backup disk is sdb1.\n");
     let model = machine.model(json!([
@@ -87,7 +88,7 @@ fn no_verb_of_a_stranger_opens_a_socket_to_the_network() {
         let mut caro = machine.caro(args);
         caro.env("CARO_MODEL", &model);
         let output = run_offline(caro);
-        assert!(!output.stdout.is_empty() || !output.stderr.is_empty(), "{args:?} said nothing");
+        assert!(!output.stdout.is_empty() || !output.stderr.is_empty(), "{args:?} printed nothing");
     }
     let mut chat = machine.caro(&["chat"]);
     chat.env("CARO_MODEL", &model);
@@ -96,7 +97,7 @@ fn no_verb_of_a_stranger_opens_a_socket_to_the_network() {
 }
 
 #[test]
-fn the_real_model_answers_where_there_is_no_network() {
+fn the_real_model_answers_offline() {
     let Some(mut caro) = model_or_skip("--json") else { return };
     caro.args(["--timeout", "240", "show the processes that use the most memory"]);
     let output = run_offline(caro);

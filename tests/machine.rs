@@ -1,5 +1,5 @@
-//! A machine of its own for the binary: empty home, small environment, scripted model. Nothing of the developer's is read
-//! or written, and no test changes its own process.
+//! An isolated machine for the binary: empty home, small environment, scripted model. Tests neither read nor write the
+//! developer's files, and do not change the environment of their own process.
 
 use serde_json::Value;
 use std::ffi::OsStr;
@@ -8,11 +8,11 @@ use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// What anything here may take, on a machine that was just put back and reads its programs from a cold disk. What it is
-/// held against takes five minutes, or never ends.
+/// Most time a step of a test may take, generous for a machine with a cold disk. Steps that a test expects to be cut
+/// short would take five minutes, or never end.
 pub const AMPLE: Duration = Duration::from_secs(60);
 
-/// Where the standard tools are.
+/// The `PATH` of the tests: the folders of the standard tools.
 pub const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 pub struct Machine {
@@ -33,7 +33,7 @@ impl Machine {
         self.dir.path().join(name)
     }
 
-    /// Every variable the binary sees.
+    /// The whole environment of the binary.
     pub fn env(&self) -> Vec<(&'static str, PathBuf)> {
         vec![
             ("PATH", PATH.into()),
@@ -44,14 +44,14 @@ impl Machine {
             ("CARO_CACHE_DIR", self.path("cache")),
             ("CARO_CONFIG_FILE", self.path("config.toml")),
             ("CARO_RUNTIME_DIR", self.path("run")),
-            // nothing is left behind; the tests of the resident turn it on
+            // no process is left behind; the tests of the resident turn it on
             ("CARO_RESIDENT", "off".into()),
-            // an answer ends the call; the tests of the keys turn them on
+            // caro exits after the answer; the tests of the keys turn them on
             ("CARO_KEYS", "off".into()),
         ]
     }
 
-    /// The binary, with these arguments.
+    /// Returns a command that runs the binary with these arguments on this machine.
     pub fn caro(&self, args: &[&str]) -> Command {
         let mut caro = Command::new(env!("CARGO_BIN_EXE_caro"));
         caro.args(args).env_clear().envs(self.env()).current_dir(self.path("work")).stdin(Stdio::null());
@@ -63,12 +63,12 @@ impl Machine {
         Ran::of(self.caro(args).output().unwrap())
     }
 
-    /// Runs the binary with a scripted model of these rules.
+    /// Runs the binary on a scripted model with these rules.
     pub fn ask(&self, rules: Value, args: &[&str]) -> Ran {
         Ran::of(self.caro(args).env("CARO_MODEL", self.model(rules)).output().unwrap())
     }
 
-    /// What names a scripted model of these rules.
+    /// Writes a scripted model with these rules and returns its name, as `CARO_MODEL` takes it.
     pub fn model(&self, rules: Value) -> String {
         let file = self.path("script.json");
         std::fs::write(&file, serde_json::json!({ "rules": rules }).to_string()).unwrap();
@@ -80,7 +80,7 @@ impl Machine {
     }
 }
 
-/// How a run ended.
+/// The result of a run: exit code, stdout and stderr.
 #[derive(Debug)]
 pub struct Ran {
     pub code: Option<i32>,
@@ -94,7 +94,7 @@ impl Ran {
         Self { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
     }
 
-    /// Holds the run against an exit code, and its error against words that must be in it.
+    /// Asserts the exit code, an empty stdout, and an error message with a hint and with all these words.
     #[track_caller]
     pub fn fails(&self, code: i32, words: &[&str]) {
         assert_eq!(self.code, Some(code), "{self:#?}");
@@ -105,14 +105,14 @@ impl Ran {
         }
     }
 
-    /// The JSON document on stdout.
+    /// Parses stdout as a JSON document.
     #[track_caller]
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.out).unwrap_or_else(|e| panic!("{e}: {self:#?}"))
     }
 }
 
-/// The binary fed on stdin.
+/// Runs a command with `input` on stdin.
 pub fn feed(mut command: Command, input: &[u8]) -> Ran {
     use std::io::Write;
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -120,7 +120,7 @@ pub fn feed(mut command: Command, input: &[u8]) -> Ran {
     let input = input.to_vec();
     let writer = std::thread::spawn(move || stdin.write_all(&input));
     let ran = Ran::of(child.wait_with_output().unwrap());
-    // The reader may end before it has read everything.
+    // writing fails if the command ends before it has read everything
     let _ = writer.join().unwrap();
     ran
 }

@@ -1,4 +1,4 @@
-//! The help cache over the real programs of this machine and over programs that misbehave.
+//! Tests the cache of manuals on real programs of this machine and on programs that misbehave.
 #![cfg(unix)]
 
 use crate::machine::{AMPLE, Machine};
@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// What bash does itself in the lists below.
+/// Builtins of bash that occur in the lists below.
 const BUILTINS: &[&str] = &["echo", "printf", "test", "[", "kill", "cd", "export", "read", "set", "ulimit"];
 
-/// A program as bash would find it.
+/// Finds a program as bash would.
 fn program(name: &str) -> Option<Program> {
     let shell = Path::new("/bin/bash");
     if BUILTINS.contains(&name) && shell.exists() {
@@ -21,31 +21,31 @@ fn program(name: &str) -> Option<Program> {
     which::which_global(name).ok().map(|path| Program::File { name: name.into(), path })
 }
 
-/// A cache in `dir` that knows this machine's `man`.
+/// Opens a cache in `dir`, or in memory without one, that uses this machine's `man`.
 fn manual(dir: Option<&Path>) -> Arc<Manual> {
     Arc::new(Manual::open(Setup::of_process(dir.map(Path::to_path_buf), None)))
 }
 
-/// A cache in memory that all tests over real programs share: each of those is asked once.
+/// A cache in memory shared by all tests on real programs, so that each program is asked only once.
 fn shared() -> &'static Manual {
     static SHARED: std::sync::LazyLock<Manual> =
         std::sync::LazyLock::new(|| Manual::open(Setup::of_process(None, None)));
     &SHARED
 }
 
-/// True where GNU's programs have their man pages; says so if not.
+/// True if the man pages of GNU's programs are installed; prints a message if not.
 fn has_pages() -> bool {
-    let ls = Path::new("/usr/share/man/man1");
+    let folder = Path::new("/usr/share/man/man1");
     let has = cfg!(target_os = "linux")
         && which::which_global("man").is_ok()
-        && (ls.join("ls.1.gz").exists() || ls.join("ls.1").exists());
+        && (folder.join("ls.1.gz").exists() || folder.join("ls.1").exists());
     if !has {
         eprintln!("skipped: GNU's man pages are not installed here");
     }
     has
 }
 
-/// The commands of a list: the flag that is wrong, if any, and the words.
+/// Parses a list of commands: for each the wrong flag, if any, and the words.
 fn commands(list: &'static str) -> Vec<(&'static str, Vec<&'static str>)> {
     let lines = list.lines().filter(|line| !line.starts_with('#') && !line.trim().is_empty());
     lines
@@ -55,7 +55,7 @@ fn commands(list: &'static str) -> Vec<(&'static str, Vec<&'static str>)> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn right_flags_are_not_called_wrong() {
+async fn correct_flags_are_accepted() {
     if !has_pages() {
         return;
     }
@@ -99,7 +99,7 @@ async fn wrong_flags_are_caught() {
     assert!(missed.len() * 10 < all, "{} of {all} missed: {missed:#?}", missed.len());
 }
 
-/// Programs whose usage has a word such as `script` or `arg`, and whose flags are their own wherever they stand.
+/// Programs whose usage names an operand such as `script` or `arg`, but whose own flags may follow it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_flag_after_an_operand_is_looked_up_too() {
     if !has_pages() {
@@ -119,7 +119,7 @@ async fn a_flag_after_an_operand_is_looked_up_too() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn real_pages_say_what_they_say() {
+async fn options_of_real_pages_are_parsed() {
     if !has_pages() {
         return;
     }
@@ -165,7 +165,10 @@ async fn real_pages_say_what_they_say() {
 
 #[tokio::test]
 async fn a_subcommand_has_its_own_page() {
-    let Some(git) = program("git").filter(|_| has_pages()) else { return };
+    let Some(git) = program("git") else { return };
+    if !has_pages() {
+        return;
+    }
     let manual = manual(None);
     let (entry, skip) = manual.get_for(&git, &["-C", "dir", "log", "--oneline"]).await.unwrap();
     if entry.command == "git" {
@@ -180,7 +183,7 @@ async fn a_subcommand_has_its_own_page() {
 }
 
 #[tokio::test]
-async fn builtins_are_asked_of_their_shell() {
+async fn the_help_of_a_builtin_comes_from_its_shell() {
     let manual = manual(None);
     let bash = Path::new("/bin/bash");
     if !bash.exists() {
@@ -198,15 +201,18 @@ async fn builtins_are_asked_of_their_shell() {
 }
 
 #[tokio::test]
-async fn other_shells_tell_of_their_builtins_too() {
+async fn the_help_of_builtins_of_other_shells_is_found() {
     let manual = shared();
     for (shell, name, flag) in
         [("fish", "set", "--export"), ("fish", "string", "-q"), ("zsh", "read", "-r"), ("dash", "read", "-p")]
     {
-        let Some(path) = which::which_global(shell).ok().filter(|_| has_pages()) else {
+        let Ok(path) = which::which_global(shell) else {
             eprintln!("skipped: no {shell} here");
             continue;
         };
+        if !has_pages() {
+            continue;
+        }
         let entry = manual.get_or_fetch(&Program::Builtin { name: name.into(), shell: path }).await.unwrap();
         assert_eq!(entry.problem, None, "{shell} {name}");
         assert_ne!(entry.knows(flag), Known::No, "{shell} {name} {flag}: {:?}", entry.options);
@@ -215,7 +221,7 @@ async fn other_shells_tell_of_their_builtins_too() {
 }
 
 #[tokio::test]
-async fn an_applet_is_not_taken_for_the_program_of_that_name() {
+async fn a_busybox_applet_is_not_mistaken_for_the_gnu_program() {
     let Ok(busybox) = which::which_global("busybox") else {
         eprintln!("skipped: no busybox here");
         return;
@@ -247,7 +253,7 @@ impl Script {
         Program::File { name: "caro-fixture".into(), path: self.path.clone() }
     }
 
-    /// The entry, and how long it took.
+    /// Reads the entry, and returns it with the time that took.
     async fn entry(&self) -> (Arc<Entry>, Duration) {
         let manual = manual(None);
         let started = Instant::now();
@@ -257,7 +263,7 @@ impl Script {
 }
 
 #[tokio::test]
-async fn a_program_that_misbehaves_costs_a_second_and_an_entry() {
+async fn a_program_that_misbehaves_is_stopped_and_gets_an_entry_with_the_problem() {
     for (body, problem) in [
         ("sleep 300", "did not answer within a second"),
         ("while :; do echo flooooooooooooooooooooooooood; done", "writes without end"),
@@ -267,8 +273,8 @@ async fn a_program_that_misbehaves_costs_a_second_and_an_entry() {
         ("exit 3", "neither a manual page nor a --help"),
     ] {
         let (entry, took) = Script::new(body).entry().await;
-        let said = entry.problem.clone().unwrap_or_default();
-        assert!(said.contains(problem), "{body}: {said:?}");
+        let found = entry.problem.clone().unwrap_or_default();
+        assert!(found.contains(problem), "{body}: {found:?}");
         assert!(!entry.complete && entry.options.is_empty());
         assert!(took < AMPLE, "{body} took {took:?}");
     }
@@ -279,7 +285,7 @@ async fn a_program_that_misbehaves_costs_a_second_and_an_entry() {
 }
 
 #[tokio::test]
-async fn a_help_that_is_no_text_is_read_as_far_as_it_is() {
+async fn a_help_text_with_invalid_bytes_is_read() {
     let body = r"printf 'Usage: x [OPTIONS]\n\n  -a, --all   caf\351 \377\376\n  \033[1m-b\033[0m          bold\n'";
     let (entry, _) = Script::new(body).entry().await;
     assert_eq!((entry.knows("--all"), entry.knows("-ab"), entry.knows("-z")), (Known::Yes, Known::Yes, Known::No));
@@ -287,7 +293,7 @@ async fn a_help_that_is_no_text_is_read_as_far_as_it_is() {
 }
 
 #[tokio::test]
-async fn asking_for_help_changes_nothing() {
+async fn asking_for_help_writes_no_file() {
     if !support().writes {
         eprintln!("skipped: this system cannot fence writes");
         return;
@@ -313,7 +319,7 @@ async fn programs_of_the_working_tree_are_not_run() {
 }
 
 #[tokio::test]
-async fn names_that_cannot_be_programs_are_errors() {
+async fn invalid_program_names_are_errors() {
     for name in ["", "-n", "a/b", "a\nb", "a\0b", &"x".repeat(300)] {
         let error =
             manual(None).get_or_fetch(&Program::File { name: name.into(), path: "/bin/sh".into() }).await.unwrap_err();
@@ -321,15 +327,15 @@ async fn names_that_cannot_be_programs_are_errors() {
     }
 }
 
-/// A fixture whose help tells how often it was run.
-fn counting() -> (Script, tempfile::TempDir) {
+/// A program with two options, and a folder for a cache.
+fn program_and_folder() -> (Script, tempfile::TempDir) {
     let dir = tempfile::tempdir().unwrap();
     (Script::new("echo 'Usage: caro-fixture'; echo '  -a, --all   take everything'; echo '  -v  version 1.0'"), dir)
 }
 
 #[tokio::test]
-async fn kept_in_memory_and_on_disk_until_the_program_changes() {
-    let (script, dir) = counting();
+async fn entries_are_cached_in_memory_and_on_disk_until_the_program_changes() {
+    let (script, dir) = program_and_folder();
     let first = manual(Some(dir.path()));
     let entry = first.get_or_fetch(&script.program()).await.unwrap();
     assert_eq!(entry.option("--all").map(|o| o.text.as_str()), Some("take everything"));
@@ -350,7 +356,7 @@ async fn kept_in_memory_and_on_disk_until_the_program_changes() {
 }
 
 #[tokio::test]
-async fn a_cached_entry_costs_less_than_five_milliseconds() {
+async fn reading_a_cached_entry_takes_less_than_five_milliseconds() {
     let Some(ls) = program("ls") else { return };
     let dir = tempfile::tempdir().unwrap();
     manual(Some(dir.path())).get_or_fetch(&ls).await.unwrap();
@@ -378,8 +384,8 @@ async fn a_cached_entry_costs_less_than_five_milliseconds() {
 }
 
 #[tokio::test]
-async fn a_damaged_or_newer_cache_is_begun_anew() {
-    let (script, dir) = counting();
+async fn a_damaged_or_newer_cache_is_replaced() {
+    let (script, dir) = program_and_folder();
     let file = dir.path().join("manual.db");
     manual(Some(dir.path())).get_or_fetch(&script.program()).await.unwrap();
     let sound = std::fs::read(&file).unwrap();
@@ -411,8 +417,8 @@ async fn a_damaged_or_newer_cache_is_begun_anew() {
 }
 
 #[tokio::test]
-async fn without_a_place_to_keep_it_is_kept_in_memory() {
-    let (script, dir) = counting();
+async fn without_a_usable_folder_the_cache_is_in_memory() {
+    let (script, dir) = program_and_folder();
     std::fs::write(dir.path().join("file"), "").unwrap();
     let manual = manual(Some(&dir.path().join("file/cache")));
     let entry = manual.get_or_fetch(&script.program()).await.unwrap();
@@ -422,19 +428,19 @@ async fn without_a_place_to_keep_it_is_kept_in_memory() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_that_write_at_once_lose_nothing() {
+async fn two_concurrent_writers_lose_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let scripts: Vec<Script> = (0..12).map(|n| Script::new(&format!("echo '  -{n}, --opt{n}   number {n}'"))).collect();
     let (a, b) = (manual(Some(dir.path())), manual(Some(dir.path())));
     let programs: Vec<Program> = scripts.iter().map(Script::program).collect();
-    let mut told = 0;
+    let mut reported = 0;
     let other = tokio::spawn({
         let programs = programs.clone();
         async move { b.warm(programs, 3, |_, _| {}).await }
     });
-    a.warm(programs.clone(), 3, |_, _| told += 1).await;
+    a.warm(programs.clone(), 3, |_, _| reported += 1).await;
     other.await.unwrap();
-    assert_eq!(told, 12);
+    assert_eq!(reported, 12);
     let fresh = manual(Some(dir.path()));
     for program in &programs {
         assert!(fresh.get_cached(program).is_some_and(|e| e.options.len() == 1), "{program:?}");
@@ -442,8 +448,8 @@ async fn two_that_write_at_once_lose_nothing() {
 }
 
 #[tokio::test]
-async fn search_finds_lines_and_takes_anything() {
-    let (script, dir) = counting();
+async fn search_finds_options_and_accepts_any_query() {
+    let (script, dir) = program_and_folder();
     let manual = manual(Some(dir.path()));
     manual.get_or_fetch(&script.program()).await.unwrap();
     let hits = manual.search("Taking EVERYTHING", 5).unwrap();
@@ -456,7 +462,7 @@ async fn search_finds_lines_and_takes_anything() {
 // --- the verbs
 
 #[test]
-fn the_verb_shows_warms_searches_and_clears() {
+fn the_manual_verb_shows_warms_searches_and_clears() {
     let machine = Machine::new();
     machine.run(&["manual", "search", "sort"]).fails(1, &["nothing was found", "caro manual warm"]);
     let warm = machine.run(&["manual", "warm", "sort", "head"]);
@@ -475,7 +481,7 @@ fn the_verb_shows_warms_searches_and_clears() {
 }
 
 #[test]
-fn explain_tells_each_program_and_flag() {
+fn explain_describes_each_program_and_flag() {
     let machine = Machine::new();
     let ran =
         machine.run(&["explain", "--shell", "bash", "--json", "sudo -u x true; ls -la --sort-by=size | head -n 5"]);
@@ -491,7 +497,7 @@ fn explain_tells_each_program_and_flag() {
     );
     let text = machine.run(&["explain", "--shell", "bash", "ls -l"]);
     assert!(text.out.contains("-l"), "{}", text.out);
-    // behind a command in quotes flags are ours, and without quotes they are its own
+    // flags after a quoted command are caro's; without quotes they belong to the command
     assert!(machine.run(&["explain", "ls -l", "--json", "--shell", "bash"]).json()["commands"].is_array());
     assert!(machine.run(&["explain", "--shell", "bash", "ls", "--sort=size", "--json"]).out.contains("unknown"));
     machine.run(&["explain", "ls -l", "--jsno"]).fails(2, &["what is `--jsno`?"]);

@@ -1,4 +1,4 @@
-//! Servers of tools: our own fake one with every fault we can think of, real ones from the Python index, and an address.
+//! Tests MCP servers: a fake one with many faults, real ones from the Python package index, and servers over HTTP.
 
 mod http;
 #[cfg(unix)]
@@ -16,20 +16,21 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The fake server's program.
+/// Path of the fake server's script.
 pub fn script() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/mcp/server.py")
 }
 
-/// True if the fake server can run; says so if not.
+/// True if the fake server can run; prints a message if not.
 pub fn python() -> bool {
-    let there = have("python3");
-    if !there {
+    let found = have("python3");
+    if !found {
         println!("skipped: there is no python3 on {}", crate::machine::PATH);
     }
-    there
+    found
 }
 
+/// The configuration of the fake server under a name, with these variables.
 pub fn fake(name: &str, env: &[(&str, &str)]) -> Config {
     Config {
         name: name.into(),
@@ -47,7 +48,7 @@ pub fn fake(name: &str, env: &[(&str, &str)]) -> Config {
     }
 }
 
-/// A hub of these servers, in a folder of its own.
+/// A hub of servers with a folder of its own.
 struct Bench {
     dir: tempfile::TempDir,
     hub: Hub,
@@ -73,7 +74,7 @@ impl Bench {
         self.tools().into_iter().find(|t| t.spec().name == name).unwrap_or_else(|| panic!("{name}: {:?}", self.names()))
     }
 
-    /// What a call comes to; the text itself only `observe` may see.
+    /// Calls a tool and returns the size of its result: only `observe` may read the text.
     fn call(&self, name: &str, args: Value) -> Result<String, ToolError> {
         self.call_within(name, args, AMPLE)
     }
@@ -87,7 +88,7 @@ impl Bench {
 }
 
 #[test]
-fn tools_join_with_their_names_schemas_and_effects() {
+fn tools_are_added_with_their_names_schemas_and_effects() {
     if !python() {
         return;
     }
@@ -96,7 +97,7 @@ fn tools_join_with_their_names_schemas_and_effects() {
     let bench = Bench::new(vec![fake("one", &[]), second]);
     assert_eq!(bench.hub.warnings().len(), 2, "{:?}", bench.hub.warnings());
     assert!(bench.hub.warnings()[0].contains("the tool `odd` of `one` is left out: its argument `a b`"));
-    // both have every tool: each is told apart by its server
+    // both have the same tools, so the server's name is part of each name
     let names = bench.names();
     assert!(names.contains(&"one.echo".into()) && names.contains(&"two_words.echo".into()), "{names:?}");
     assert_eq!(names.len(), 30);
@@ -106,18 +107,18 @@ fn tools_join_with_their_names_schemas_and_effects() {
     assert!(bench.tool("one.lure").spec().description.contains("withheld"));
     let cx = ToolCx { root: "/".into(), cancel: Cancel::new(), timeout: Duration::from_secs(1) };
     assert!(echo.effects(&Args::new(), &cx).is_read_only() && echo.spec().parallel);
-    // the same tool of a server that the person has not allowed
+    // the same tool of a server whose entry does not approve it
     let other = bench.tool("two_words.echo").effects(&Args::new(), &cx);
     assert!(other.opaque && other.hazard == Hazard::Change && !other.reasons.is_empty());
     assert_eq!(bench.call("one.echo", json!({"text": "hello"})).unwrap(), "Raw(5 bytes)");
     let alone = Bench::new(vec![fake("one", &[])]);
     assert!(alone.names().contains(&"echo".into()) && alone.names().contains(&"read".into()));
     let taken = alone.hub.tools(&|name| name == "read");
-    assert!(taken.iter().any(|t| t.spec().name == "one.read"), "a name that is taken is not taken away");
+    assert!(taken.iter().any(|t| t.spec().name == "one.read"), "a taken name gets the server as a prefix");
 }
 
 #[test]
-fn whatever_a_server_does_the_call_comes_back() {
+fn a_call_returns_whatever_the_server_does() {
     if !python() {
         return;
     }
@@ -131,7 +132,7 @@ fn whatever_a_server_does_the_call_comes_back() {
     assert!(failed(bench.call("nonsense", json!({}))).contains("something else"));
     assert_eq!(bench.call("big", json!({})).unwrap(), "Raw(1000000 bytes)");
     assert!(failed(bench.call("huge", json!({}))).contains("its answer is larger than 4 MiB"));
-    // the server sees what its entry gives it, and nothing of ours
+    // the server gets the variables of its entry and none of this process
     assert_eq!(bench.call("variable", json!({"name": "SECRET"})).unwrap(), "Raw(5 bytes)");
     for ours in ["CARGO_MANIFEST_DIR", "CARGO_BIN_EXE_caro", "LD_LIBRARY_PATH"] {
         assert_eq!(bench.call("variable", json!({ "name": ours })).unwrap(), "Raw(9 bytes)", "{ours} is passed on");
@@ -141,7 +142,7 @@ fn whatever_a_server_does_the_call_comes_back() {
     let hung = bench.call_within("hang", json!({}), Duration::from_millis(300));
     assert!(matches!(hung, Err(ToolError::TimedOut(_))) && begun.elapsed() < AMPLE, "{hung:?}");
     drop(bench);
-    assert!(begun.elapsed() < AMPLE, "a hanging server holds nobody up: {:?}", begun.elapsed());
+    assert!(begun.elapsed() < AMPLE, "a hanging server blocks nothing: {:?}", begun.elapsed());
 
     let bench = server();
     let died = failed(bench.call("die", json!({})));
@@ -157,7 +158,7 @@ fn whatever_a_server_does_the_call_comes_back() {
 }
 
 #[test]
-fn one_that_does_not_start_costs_no_other() {
+fn a_server_that_does_not_start_affects_no_other() {
     if !python() {
         return;
     }
@@ -179,9 +180,9 @@ fn one_that_does_not_start_costs_no_other() {
     assert_eq!(bench.call("echo", json!({"text": "x"})).unwrap(), "Raw(1 bytes)");
     let standing = bench.hub.standing();
     let error = |name: &str| standing.iter().find(|s| s.name == name).unwrap().error.as_ref().unwrap().to_string();
-    assert_eq!(standing.len(), 8, "what is disabled is not started");
+    assert_eq!(standing.len(), 8, "a disabled server is not started");
     assert!(error("astray").contains("no-such-folder is no folder"), "{}", error("astray"));
-    // one without tools is not broken, and one that does not list them is named
+    // a server without tools is fine; one that does not list its tools is an error
     let toolless = standing.iter().find(|s| s.name == "toolless").unwrap();
     assert!(toolless.error.is_none() && toolless.took.is_some() && toolless.tools.is_empty(), "{toolless:?}");
     assert!(error("unlisted").contains("`unlisted` could not be started: it does not list its tools: tools/list"));
@@ -192,7 +193,7 @@ fn one_that_does_not_start_costs_no_other() {
 }
 
 #[test]
-fn tools_that_come_later_are_found() {
+fn tools_added_later_are_found() {
     if !python() {
         return;
     }
@@ -208,7 +209,7 @@ fn tools_that_come_later_are_found() {
 }
 
 #[test]
-fn one_tool_that_is_none_costs_no_other_and_a_list_ends() {
+fn invalid_tools_affect_no_other_and_an_endless_list_is_cut() {
     if !python() {
         return;
     }
@@ -234,7 +235,7 @@ fn no_server_outlives_the_hub() {
     assert_eq!(living("caro-test-outlives"), 0);
 }
 
-/// How many processes have this in their environment.
+/// The number of processes with this text in their environment.
 #[cfg(target_os = "linux")]
 pub fn living(mark: &str) -> usize {
     let marked = |entry: std::fs::DirEntry| {
@@ -244,7 +245,7 @@ pub fn living(mark: &str) -> usize {
     std::fs::read_dir("/proc").map_or(0, |all| all.flatten().filter_map(|e| marked(e).then_some(())).count())
 }
 
-// --- the program
+// --- the binary
 
 /// A machine whose `mcp.json` names the fake server.
 fn machine(extra: Value) -> Machine {
@@ -261,7 +262,7 @@ fn step(tool: &str, args: &str) -> String {
     format!("Thought: x\nAction: {tool} {args}")
 }
 
-/// Runs an agent whose steps are these.
+/// Runs an agent on a model that takes these steps.
 fn agent(machine: &Machine, steps: &[String], args: &[&str]) -> Ran {
     let mut rules: Vec<Value> = steps
         .iter()
@@ -298,9 +299,9 @@ fn a_run_uses_a_servers_tools_as_its_own() {
         events.iter().filter(|e| e["event_type"] == "model_call").map(|e| e["input"].to_string()).collect();
     assert!(
         prompts.contains("- echo: Repeats a text.") && !prompts.contains("mcp"),
-        "the model is not told the source"
+        "the prompt does not name the source"
     );
-    // the built-in `read` stays what it is
+    // the built-in `read` keeps its name
     let tools = machine.run(&["tools", "--json"]).json();
     let of =
         |name: &str| tools["tools"].as_array().unwrap().iter().find(|t| t["name"] == name).unwrap()["type"].clone();
@@ -310,7 +311,7 @@ fn a_run_uses_a_servers_tools_as_its_own() {
 }
 
 #[test]
-fn names_of_a_server_neither_displace_ours_nor_trouble_the_model() {
+fn a_servers_tool_replaces_no_built_in_one_and_an_odd_name_gets_an_alias() {
     if !python() {
         return;
     }
@@ -323,7 +324,7 @@ fn names_of_a_server_neither_displace_ours_nor_trouble_the_model() {
     let all = machine.run(&["tools", "--json"]).json();
     let names: Vec<&str> = all["tools"].as_array().unwrap().iter().filter_map(|t| t["name"].as_str()).collect();
     assert!(names.contains(&"fake.spawn_subagents"), "{names:?}");
-    // a name that no small model writes has another, and what is called is the tool
+    // a name that small models mistype has an alias, and a call of the alias calls the tool
     let steps = [step("get_forecast_v2", r#"{"city": "Oslo"}"#), step("answer", r#"{"text": "rain"}"#)];
     let ran = agent(&machine, &steps, &[task, "--no-guard", "ground"]);
     assert_eq!((ran.code, ran.out.as_str()), (Some(0), "rain\n"), "{ran:#?}");
@@ -334,12 +335,12 @@ fn names_of_a_server_neither_displace_ours_nor_trouble_the_model() {
 }
 
 #[test]
-fn what_a_server_returns_changes_neither_tools_nor_policy() {
+fn results_of_a_server_change_neither_tools_nor_policy() {
     if !python() {
         return;
     }
     let machine = machine(json!({"autoApprove": ["orders"]}));
-    // the page's orders are not shown, and a call that obeys them is still asked for, and refused where nobody is
+    // the page's orders are withheld; calls that obey them need approval, and are denied without a terminal
     let steps = [
         step("orders", "{}"),
         step("store", r#"{"text": "owned"}"#),
@@ -356,14 +357,14 @@ fn what_a_server_returns_changes_neither_tools_nor_policy() {
     assert_eq!(kinds.iter().filter(|k| **k == "approval_denied").count(), 2, "{kinds:?}");
     assert!(!serde_json::to_string(&events).unwrap().contains("OWNED-CANARY"));
     assert!(!machine.path("work/stored.txt").exists() && machine.path("work/precious.txt").exists());
-    // no step has a tool that the first one had not
+    // no later step offers a tool that the first one did not
     let of = |e: &Value| e["metadata"]["actions"].as_array().unwrap().clone();
     let shown: Vec<Vec<Value>> = events.iter().filter(|e| e["event_type"] == "agent_step").map(of).collect();
     assert!(shown.len() == 4 && shown.iter().flatten().all(|tool| shown[0].contains(tool)), "{shown:?}");
 }
 
 #[test]
-fn a_server_that_dies_is_a_warning_and_ends_no_run() {
+fn a_server_that_dies_is_a_warning_and_the_run_goes_on() {
     if !python() {
         return;
     }
@@ -375,9 +376,9 @@ fn a_server_that_dies_is_a_warning_and_ends_no_run() {
     ];
     let ran = agent(&machine, &steps, &["use die to end the server and echo to repeat a text", "--no-guard", "ground"]);
     assert_eq!((ran.code, ran.out.as_str()), (Some(0), "it died\n"), "{ran:#?}");
-    let told = serde_json::to_string(&events(&machine)).unwrap();
-    assert!(told.contains("out of coffee") && !told.contains("s3cret-value"), "secrets of an entry are not recorded");
-    // and one that does not even start
+    let log = serde_json::to_string(&events(&machine)).unwrap();
+    assert!(log.contains("out of coffee") && !log.contains("s3cret-value"), "secrets of an entry are not recorded");
+    // a server that does not start
     machine.write("mcp.json", json!({"mcpServers": {"gone": {"command": "no-such-server"}}}).to_string());
     let ran = agent(&machine, &[step("answer", r#"{"text": "alone"}"#)], &["say that you are alone here"]);
     assert_eq!(ran.code, Some(0), "{ran:#?}");
@@ -392,8 +393,8 @@ fn servers_are_listed_and_checked() {
     machine.write("mcp.json", "{");
     let broken = machine.run(&["mcp", "list"]);
     assert!(broken.err.contains("is no list of MCP servers") && broken.err.contains("mcpServers"), "{broken:#?}");
-    let nobody = machine.run(&["mcp", "check", "nobody"]);
-    assert!(nobody.code == Some(2) && nobody.err.contains("there is no MCP server `nobody`"), "{nobody:#?}");
+    let unknown = machine.run(&["mcp", "check", "nobody"]);
+    assert!(unknown.code == Some(2) && unknown.err.contains("there is no MCP server `nobody`"), "{unknown:#?}");
     if !python() {
         return;
     }
@@ -416,7 +417,7 @@ fn servers_are_listed_and_checked() {
 }
 
 #[test]
-fn a_projects_servers_wait_for_the_persons_word() {
+fn a_projects_servers_need_the_users_approval() {
     if !python() {
         return;
     }
@@ -427,13 +428,13 @@ fn a_projects_servers_wait_for_the_persons_word() {
     let before = tools(&machine);
     assert!(!before.out.contains("theirs") && before.err.contains("caro mcp trust"), "{before:#?}");
     machine.run(&["mcp", "check", "theirs"]).fails(1, &["have not agreed"]);
-    assert!(machine.run(&["mcp", "check"]).err.contains("that you have not agreed to"), "nothing is said of it");
+    assert!(machine.run(&["mcp", "check"]).err.contains("that you have not agreed to"), "there is no warning");
     let asked = machine.run(&["mcp", "trust"]);
     assert!(asked.code == Some(1) && asked.err.contains("nobody to ask"), "{asked:#?}");
     let agreed = machine.run(&["mcp", "trust", "--yes"]);
     assert!(agreed.code == Some(0) && agreed.err.contains("theirs  python3"), "{agreed:#?}");
     assert!(tools(&machine).out.contains("mcp: theirs"));
-    // all of it is shown, but for what it would read of the person's
+    // everything is shown, except the values of the user's variables
     let sly = json!({"mcpServers": {"sly": {"command": "node", "args": ["--key", "${SECRET}"], "cwd": "sub", "env": {"LD_PRELOAD": "./x.so"}},
                                     "far": {"url": "https://far.example/?k=${SECRET}", "headers": {"X": "${SECRET}"}}}});
     machine.write("work/.mcp.json", sly.to_string());
@@ -447,10 +448,10 @@ fn a_projects_servers_wait_for_the_persons_word() {
         assert!(verb[1] == "list" || all.contains("is given your variables SECRET"), "{all}");
     }
     machine.write("work/.mcp.json", entry("").to_string());
-    // its own word that a tool may run unasked does not count
+    // the project's own `autoApprove` does not count
     let list = machine.run(&["mcp", "list", "--json"]).json();
     assert_eq!((&list[0]["from"], &list[0]["auto_approve"]), (&json!("project"), &json!([])));
-    // another text is another question
+    // a changed entry needs approval again
     machine.write("work/.mcp.json", entry("changed").to_string());
     assert!(!tools(&machine).out.contains("theirs"));
     machine.run(&["mcp", "trust", "--yes"]);
@@ -460,7 +461,7 @@ fn a_projects_servers_wait_for_the_persons_word() {
 }
 
 #[test]
-fn what_a_project_would_start_is_shown_or_not_agreed_to() {
+fn only_a_projects_entries_that_can_be_shown_can_be_approved() {
     let machine = Machine::new();
     let write = |servers: Value| machine.write("work/.mcp.json", json!({ "mcpServers": servers }).to_string());
     // a variable that is not set now may be set later
@@ -470,18 +471,18 @@ fn what_a_project_would_start_is_shown_or_not_agreed_to() {
     for shown in ["evil  sh -c 'exit 1' ${CARO_TEST_UNSET}", "variables CARO_TEST_UNSET", "far  ${CARO_TEST_URL}"] {
         assert!(agreed.code == Some(0) && agreed.err.contains(shown), "{shown}: {agreed:#?}");
     }
-    // what is not understood now may be understood by another version
+    // an entry that this version cannot read may be valid in another version
     write(json!({"good": {"command": "true"}, "odd": {"command": "sh", "type": "new"}}));
     machine.run(&["mcp", "trust", "--yes"]).fails(1, &["the MCP server `odd`", "that cannot be shown"]);
     let list = machine.run(&["mcp", "list", "--json"]).json();
     assert_eq!((&list[0]["name"], &list[0]["trusted"]), (&json!("good"), &json!(false)));
-    // what is wrong with a file that is not used is told, and fails no check
+    // errors in an unapproved file are reported, but do not fail the check
     let check = machine.run(&["mcp", "check"]);
     assert!(check.code == Some(0) && check.err.contains("the MCP server `odd`"), "{check:#?}");
 }
 
 #[test]
-fn a_server_that_is_disabled_is_filled_in_once_it_is_tried() {
+fn variables_of_a_disabled_server_are_filled_in_when_it_is_checked() {
     if !python() {
         return;
     }
@@ -504,7 +505,7 @@ fn a_server_that_is_disabled_is_filled_in_once_it_is_tried() {
 
 #[cfg(unix)]
 #[test]
-fn a_projects_programs_are_found_from_everywhere_below_it() {
+fn a_projects_programs_are_found_from_any_folder_below_it() {
     use std::os::unix::fs::PermissionsExt;
     if !python() {
         return;

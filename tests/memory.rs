@@ -1,16 +1,16 @@
-//! `caro memory`, and what a run leaves for the next one.
+//! Tests `caro memory`, and the notes that a run leaves for the next one.
 
 use crate::artifacts::{files, holds};
 use crate::machine::{Machine, Ran};
 use serde_json::{Value, json};
 
 #[test]
-fn notes_are_kept_found_and_forgotten() {
+fn notes_are_stored_found_and_deleted() {
     let machine = Machine::new();
     assert_eq!(machine.run(&["memory", "list"]).out, "");
-    let kept = machine.run(&["memory", "remember", "the staging host is", "gopher", "--tag", "hosts"]);
-    let id = kept.out.trim().to_owned();
-    assert!(kept.code == Some(0) && id.starts_with("note_"), "{kept:#?}");
+    let stored = machine.run(&["memory", "remember", "the staging host is", "gopher", "--tag", "hosts"]);
+    let id = stored.out.trim().to_owned();
+    assert!(stored.code == Some(0) && id.starts_with("note_"), "{stored:#?}");
     machine.run(&["memory", "remember", "cake needs sugar", "--title", "Cake", "--category", "snippet"]);
     let found = machine.run(&["memory", "query", "which host is staging", "--json"]).json();
     assert_eq!((&found[0]["id"], &found[0]["content"]), (&json!(id), &json!("the staging host is gopher")));
@@ -39,40 +39,40 @@ fn notes_are_kept_found_and_forgotten() {
 }
 
 #[test]
-fn where_notes_are_kept_is_a_setting() {
+fn the_place_of_notes_is_a_setting() {
     let machine = Machine::new();
     let with =
         |vars: &[(&str, &str)], args: &[&str]| Ran::of(machine.caro(args).envs(vars.iter().copied()).output().unwrap());
     machine.run(&["memory", "remember", "kept in the file"]);
-    // without a server it is this process, which begins with nothing and leaves nothing
+    // without a server notes are kept in the process: it starts without any and leaves none
     let redis = [("CARO_MEMORY", "redis")];
-    let kept = with(&redis, &["memory", "remember", "kept nowhere"]);
-    assert!(kept.code == Some(0) && kept.err.contains("no memory_url"), "{kept:#?}");
+    let stored = with(&redis, &["memory", "remember", "kept nowhere"]);
+    assert!(stored.code == Some(0) && stored.err.contains("no memory_url"), "{stored:#?}");
     assert_eq!(with(&redis, &["memory", "list", "--json"]).json(), json!([]));
-    let held = with(&[("CARO_MEMORY", "in_memory")], &["memory", "list", "--json"]);
-    assert!(held.json() == json!([]) && held.err.contains("in_memory"), "{held:#?}");
+    let in_process = with(&[("CARO_MEMORY", "in_memory")], &["memory", "list", "--json"]);
+    assert!(in_process.json() == json!([]) && in_process.err.contains("in_memory"), "{in_process:#?}");
     let list = machine.run(&["memory", "list", "--json"]).json();
     assert_eq!((list.as_array().unwrap().len(), &list[0]["content"]), (1, &json!("kept in the file")));
     with(&[("CARO_MEMORY", "mongodb")], &["memory", "list"]).fails(2, &["one of sqlite, in_memory, redis"]);
     let url = "redis://:hunter2@127.0.0.1:1/0";
     let away = with(&[("CARO_MEMORY", "redis"), ("CARO_MEMORY_URL", url)], &["memory", "list"]);
-    // whichever build this is: nobody listens there
+    // fails in every build: nothing listens on that port
     away.fails(2, &[if cfg!(feature = "redis") { "127.0.0.1:1" } else { "--features redis" }]);
     assert!(!away.err.contains("hunter2"), "{away:#?}");
     let shown = with(&[("CARO_MEMORY_URL", url)], &["config"]);
     assert!(shown.out.contains("redis://***@127.0.0.1:1/0") && !shown.out.contains("hunter2"), "{shown:#?}");
 }
 
-fn call(step: usize, reply: &str) -> Value {
+fn rule(step: usize, reply: &str) -> Value {
     match step {
         1 => json!({ "reply": reply }),
         _ => json!({ "match": format!("\nStep {step} of "), "reply": reply }),
     }
 }
 
-/// A run with these replies, the first step's rule last.
+/// Runs an agent on a model with these replies, one for each step; the rule of the first step is the last.
 fn agent(machine: &Machine, replies: &[&str], args: &[&str]) -> Ran {
-    let mut rules: Vec<Value> = replies.iter().enumerate().map(|(i, reply)| call(i + 1, reply)).collect();
+    let mut rules: Vec<Value> = replies.iter().enumerate().map(|(i, reply)| rule(i + 1, reply)).collect();
     rules.rotate_left(1);
     machine.ask(json!(rules), &[&["agent"], args].concat())
 }
@@ -121,13 +121,13 @@ fn a_run_of_several_steps_leaves_a_note_that_the_next_one_is_shown() {
     let without = agent(&machine, &[DONE], &[similar, "--show-prompt", "--no-memory"]).out;
     assert!(!without.contains("recalled_memories"), "{without}");
     let other = agent(&machine, &[DONE], &["bake bread", "--show-prompt"]).out;
-    assert!(!other.contains("recalled_memories"), "not even the rule for it: {other}");
+    assert!(!other.contains("recalled_memories"), "not even the sentence about them: {other}");
 }
 
 #[test]
-fn only_what_was_learnt_is_noted() {
+fn only_completed_runs_of_several_steps_or_with_an_error_leave_a_note() {
     let task = "count the errors of logs/app.log";
-    for (replies, kept) in [
+    for (replies, category) in [
         (&[COUNT, DONE][..], None),
         (&[MISS, COUNT, DONE], Some("hindsight")),
         (&[LOOK, COUNT, "Thought: no\nAction: cannot {\"reason\": \"no idea\"}"], None),
@@ -136,7 +136,7 @@ fn only_what_was_learnt_is_noted() {
         let machine = logs();
         let ran = agent(&machine, replies, &[task]);
         let kinds: Vec<String> = notes(&machine).iter().map(|n| n["category"].as_str().unwrap().to_owned()).collect();
-        assert_eq!(kinds, kept.into_iter().collect::<Vec<_>>(), "{replies:?}: {ran:#?}");
+        assert_eq!(kinds, category.into_iter().collect::<Vec<_>>(), "{replies:?}: {ran:#?}");
     }
     let machine = logs();
     agent(&machine, &[LOOK, COUNT, DONE], &[task, "--no-memory"]);
@@ -144,13 +144,13 @@ fn only_what_was_learnt_is_noted() {
 }
 
 #[test]
-fn a_secret_does_not_get_into_a_note() {
+fn a_note_contains_no_secret() {
     let machine = logs();
     let token = "ghp_abcdefghijklmnopqrstuvwxyz0123456789";
     let task = format!("count the errors of logs/app.log with token={token}");
     agent(&machine, &[LOOK, COUNT, DONE], &[&task]);
-    let kept = notes(&machine)[0].to_string();
-    assert!(kept.contains("[redacted]") && !kept.contains(token), "{kept}");
+    let note = notes(&machine)[0].to_string();
+    assert!(note.contains("[redacted]") && !note.contains(token), "{note}");
     for file in files(&machine.path("home/.local/share/caro")) {
         assert!(!holds(&file, token), "{file:?}");
     }

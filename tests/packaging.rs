@@ -1,6 +1,6 @@
-//! The installer of `.github/packaging`, on archives made here: it installs, renews and takes away, refuses what it should, and
-//! leaves nothing behind. What packs, and each form in a bare root, is tried by `.github/packaging/check.sh`. The workflow of a
-//! release is held to what it may do.
+//! Tests the installer of `.github/packaging` on archives made here: it installs, updates and uninstalls, refuses
+//! invalid archives, and leaves nothing behind. Also tests the permissions of the release workflow. Packing, and each
+//! package format in a bare root, is tested by `.github/packaging/check.sh`.
 
 use crate::artifacts::files;
 use std::os::unix::fs::PermissionsExt;
@@ -12,14 +12,14 @@ const INSTALLER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/.github/packaging/
 const WORKFLOW: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/.github/workflows/release.yml");
 const PROGRAM: &str = "#!/bin/sh\necho \"caro 1.2.3\"\n";
 
-/// A file of an archive: its whole name, its type as tar has it, what it links to, its text.
+/// A file of an archive: full name, type as in tar, link target, text.
 type Entry<'a> = (&'a str, u8, &'a str, &'a str);
 
 fn plain<'a>(name: &'a str, text: &'a str) -> Entry<'a> {
     (name, b'0', "", text)
 }
 
-/// Bytes in the format of tar: names that `tar` itself would not write can stand there.
+/// Encodes an archive in the tar format; unlike `tar` it accepts any name.
 fn tar(entries: &[Entry]) -> Vec<u8> {
     let mut all = Vec::new();
     for (name, kind, link, text) in entries {
@@ -42,7 +42,7 @@ fn tar(entries: &[Entry]) -> Vec<u8> {
     all
 }
 
-/// A home, and beside it a folder with an archive and its sums.
+/// A temporary folder with an archive, its checksums and a home folder.
 struct Place(TempDir);
 
 impl Place {
@@ -61,7 +61,7 @@ impl Place {
         self.0.path().join("caro-1.2.3-here.tar.gz").display().to_string()
     }
 
-    /// Lays another archive and its sum where the first one was.
+    /// Writes an archive and its checksum, in place of earlier ones.
     fn release(&self, entries: &[Entry]) {
         let raw = self.0.path().join("caro-1.2.3-here.tar");
         std::fs::write(&raw, tar(entries)).unwrap();
@@ -69,21 +69,21 @@ impl Place {
         assert!(Command::new("sh").args(["-c", line]).current_dir(self.0.path()).status().unwrap().success());
     }
 
-    /// Runs the installer, or another script: whether it went well, and what it said.
+    /// Runs the installer or another script; returns its success and its output.
     fn run(&self, script: &Path, args: &[&str]) -> (bool, String) {
         let mut sh = Command::new("sh");
         sh.arg(script).args(args).env_clear().env("HOME", self.home()).env("PATH", crate::machine::PATH);
         let ran = sh.env("TMPDIR", self.0.path()).current_dir(self.0.path()).stdin(Stdio::null()).output().unwrap();
-        let said = [ran.stdout, ran.stderr].concat();
-        (ran.status.success(), String::from_utf8_lossy(&said).into_owned())
+        let output = [ran.stdout, ran.stderr].concat();
+        (ran.status.success(), String::from_utf8_lossy(&output).into_owned())
     }
 
     fn install(&self, args: &[&str]) -> (bool, String) {
         self.run(Path::new(INSTALLER), args)
     }
 
-    /// The files below the home, by their paths from there.
-    fn left(&self) -> Vec<String> {
+    /// The files below the home folder, as relative paths.
+    fn installed_files(&self) -> Vec<String> {
         let home = self.home();
         let name = |file: &PathBuf| file.strip_prefix(&home).unwrap().display().to_string();
         let mut all: Vec<String> = files(&home).iter().map(name).collect();
@@ -103,51 +103,51 @@ const WHOLE: [Entry; 3] = [
 ];
 
 #[test]
-fn what_is_installed_is_renewed_and_taken_away_whole() {
+fn an_installation_is_updated_and_uninstalled_completely() {
     let place = Place::new(&WHOLE);
-    let (well, said) = place.install(&[&place.archive()]);
-    assert!(well && said.contains("caro 1.2.3 is in") && said.contains("not on your PATH"), "{said}");
+    let (success, output) = place.install(&[&place.archive()]);
+    assert!(success && output.contains("caro 1.2.3 is in") && output.contains("not on your PATH"), "{output}");
     let own = [".local/bin/caro", ".local/lib/caro/installed"];
     assert_eq!(
-        place.left(),
+        place.installed_files(),
         [&own[..], &[".local/share/man/man1/caro-old.1", ".local/share/man/man1/caro.1"]].concat()
     );
     assert_eq!(place.home().join(".local/bin/caro").metadata().unwrap().permissions().mode() & 0o777, 0o755);
-    // a later version has a page less
+    // a later version lacks one of the manual pages
     place.release(&WHOLE[..2]);
     assert!(place.install(&[&place.archive()]).0);
-    assert_eq!(place.left(), [&own[..], &[".local/share/man/man1/caro.1"]].concat());
-    let (well, said) = place.install(&["--uninstall"]);
-    assert!(well && place.is_untouched(), "{said} {:?}", place.left());
-    let (well, said) = place.install(&["--uninstall"]);
-    assert!(!well && said.contains("hint: "), "{said}");
+    assert_eq!(place.installed_files(), [&own[..], &[".local/share/man/man1/caro.1"]].concat());
+    let (success, output) = place.install(&["--uninstall"]);
+    assert!(success && place.is_untouched(), "{output} {:?}", place.installed_files());
+    let (success, output) = place.install(&["--uninstall"]);
+    assert!(!success && output.contains("hint: "), "{output}");
 }
 
 #[test]
-fn what_somebody_else_put_there_stays() {
+fn files_of_others_are_kept() {
     let place = Place::new(&WHOLE);
     let theirs = place.home().join("own place/share/man/man1");
     std::fs::create_dir_all(&theirs).unwrap();
     std::fs::write(theirs.join("caro.1"), "theirs").unwrap();
     std::fs::write(theirs.join("other.1"), "theirs").unwrap();
     let prefix = place.home().join("own place").display().to_string();
-    let (well, said) = place.install(&["--prefix", &prefix, &place.archive()]);
-    assert!(!well && said.contains("did not put it there"), "{said}");
-    assert_eq!(place.left(), ["own place/share/man/man1/caro.1", "own place/share/man/man1/other.1"]);
+    let (success, output) = place.install(&["--prefix", &prefix, &place.archive()]);
+    assert!(!success && output.contains("did not put it there"), "{output}");
+    assert_eq!(place.installed_files(), ["own place/share/man/man1/caro.1", "own place/share/man/man1/other.1"]);
     assert_eq!(std::fs::read_to_string(theirs.join("caro.1")).unwrap(), "theirs");
     assert!(place.install(&["--prefix", &prefix, "--force", &place.archive()]).0);
     assert_eq!(std::fs::read_to_string(theirs.join("caro.1")).unwrap(), "page");
-    // a list that somebody wrote into takes nothing away that is not ours
+    // a manipulated list of installed files removes no other files
     let list = place.home().join("own place/lib/caro/installed");
     let listed = std::fs::read_to_string(&list).unwrap();
     std::fs::write(place.home().join("letter"), "").unwrap();
     std::fs::write(&list, format!("{listed}file ../letter\nfile share/../../letter\nfolder ..\n")).unwrap();
     assert!(place.install(&[&format!("--prefix={prefix}"), "--uninstall"]).0);
-    assert_eq!(place.left(), ["letter", "own place/share/man/man1/other.1"]);
+    assert_eq!(place.installed_files(), ["letter", "own place/share/man/man1/other.1"]);
 }
 
 #[test]
-fn an_archive_that_is_not_as_it_should_be_is_refused_and_nothing_stays() {
+fn an_invalid_archive_is_refused_and_leaves_nothing() {
     let program = WHOLE[0];
     let hostile: [(&str, &[Entry]); 9] = [
         ("not of caro's", &[program, plain("caro-1/../../evil", "x")]),
@@ -162,14 +162,14 @@ fn an_archive_that_is_not_as_it_should_be_is_refused_and_nothing_stays() {
     ];
     for (why, entries) in hostile {
         let place = Place::new(entries);
-        let (well, said) = place.install(&[&place.archive()]);
-        assert!(!well && said.contains(why) && said.contains("hint: "), "{entries:?}: {said}");
-        assert!(place.is_untouched(), "{entries:?}: {:?}", place.left());
+        let (success, output) = place.install(&[&place.archive()]);
+        assert!(!success && output.contains(why) && output.contains("hint: "), "{entries:?}: {output}");
+        assert!(place.is_untouched(), "{entries:?}: {:?}", place.installed_files());
     }
 }
 
 #[test]
-fn nothing_is_installed_without_its_sum() {
+fn nothing_is_installed_without_its_checksum() {
     let place = Place::new(&WHOLE);
     let archive = place.archive();
     let zeros = "0".repeat(64);
@@ -182,40 +182,40 @@ fn nothing_is_installed_without_its_sum() {
         (&["--everything"], "no option"),
         (&[], "no archive"),
     ] {
-        let (well, said) = place.install(args);
-        assert!(!well && said.contains(why) && place.is_untouched(), "{args:?}: {said}");
+        let (success, output) = place.install(args);
+        assert!(!success && output.contains(why) && place.is_untouched(), "{args:?}: {output}");
     }
     std::fs::write(place.0.path().join("SHA256SUMS"), format!("{zeros}  other.tar.gz\n")).unwrap();
-    let (well, said) = place.install(&[&archive]);
-    assert!(!well && said.contains("no line for") && place.is_untouched(), "{said}");
-    // a byte more
+    let (success, output) = place.install(&[&archive]);
+    assert!(!success && output.contains("no line for") && place.is_untouched(), "{output}");
+    // one more byte
     place.release(&WHOLE);
     let mut bytes = std::fs::read(&archive).unwrap();
     bytes.push(0);
     std::fs::write(&archive, bytes).unwrap();
-    let (well, said) = place.install(&[&archive]);
-    assert!(!well && said.contains("SHA-256") && place.is_untouched(), "{said}");
+    let (success, output) = place.install(&[&archive]);
+    assert!(!success && output.contains("SHA-256") && place.is_untouched(), "{output}");
 }
 
 #[test]
-fn an_installer_that_was_cut_off_does_nothing() {
+fn a_truncated_installer_does_nothing() {
     let place = Place::new(&WHOLE);
     let script = std::fs::read(INSTALLER).unwrap();
     let half = place.0.path().join("half.sh");
     let last = script.len() - 1;
-    // the variable names the archive where the arguments are cut off, too
-    let begun = format!("CARO_ARCHIVE='{}'\n", place.archive());
+    // the variable names the archive even if the part that reads the arguments is cut off
+    let first_line = format!("CARO_ARCHIVE='{}'\n", place.archive());
     for cut in (0..last).step_by(400).chain(last - 30..last) {
-        std::fs::write(&half, [begun.as_bytes(), &script[..cut]].concat()).unwrap();
+        std::fs::write(&half, [first_line.as_bytes(), &script[..cut]].concat()).unwrap();
         place.run(&half, &[]);
         assert!(place.is_untouched(), "{cut} of {} bytes did something", script.len());
     }
-    std::fs::write(&half, [begun.as_bytes(), &script[..last]].concat()).unwrap();
+    std::fs::write(&half, [first_line.as_bytes(), &script[..last]].concat()).unwrap();
     assert!(place.run(&half, &[]).0);
 }
 
 #[test]
-fn the_workflow_of_a_release_may_write_in_one_job_and_names_its_actions_by_commit() {
+fn the_release_workflow_may_write_in_one_job_and_pins_its_actions() {
     let text = std::fs::read_to_string(WORKFLOW).unwrap();
     assert!(text.contains("\npermissions:\n  contents: read\n"));
     assert_eq!(text.matches(": write").count(), 1);

@@ -1,16 +1,16 @@
-//! `caro loop` on the real model: ten messages of a person, judged by what came of them.
+//! Tests `caro loop` on the real model: ten messages of a user, judged by their effects.
 
 use crate::machine::{Ran, feed};
 use std::path::Path;
 
-/// Half of the messages must be done. Seven of the ten were when it was measured (`benches/records/2026-11-26-loop.md`); one answer
-/// more or less hangs on the kernels of the machine.
+/// True if at least half of the messages were done. Seven of the ten were when measured
+/// (`benches/records/2026-11-26-loop.md`); single answers depend on the kernels of the machine.
 fn is_enough(done: usize, of: usize) -> bool {
     done * 2 >= of
 }
 
-/// A folder of a person's.
-fn folder(work: &Path) {
+/// Writes the files of a user's folder.
+fn write_files(work: &Path) {
     let file = |name: &str, text: &str| std::fs::write(work.join(name), text).unwrap();
     file("notes.txt", "one\ntwo\nthree\nfour\nfive\nsix\nseven\n");
     file("todo.txt", "buy milk\nwater the plants\n");
@@ -21,7 +21,7 @@ fn folder(work: &Path) {
     }
 }
 
-/// What shows that a message was done: what was said, and the folder.
+/// Decides from the output and the folder whether a message was done.
 type Judge = fn(&str, &Path) -> bool;
 
 fn text(work: &Path, name: &str) -> String {
@@ -29,14 +29,14 @@ fn text(work: &Path, name: &str) -> String {
 }
 
 const MESSAGES: [(&str, Judge); 10] = [
-    // that it was kept is seen in the next answer
+    // judged by the stored notes
     ("remember that the backup disk is sdb1", |_, work| text(work, "../notes").contains("sdb1")),
-    ("what did I ask you to remember?", |said, _| said.contains("sdb1")),
+    ("what did I ask you to remember?", |out, _| out.contains("sdb1")),
     ("list the three biggest files here and write them to big.txt", |_, work| {
         let big = text(work, "big.txt");
         ["film.mp4", "holiday.jpg", "song.mp3"].iter().all(|name| big.contains(name)) && !big.contains("small.bin")
     }),
-    ("how many lines does notes.txt have?", |said, _| said.split(|c: char| !c.is_ascii_digit()).any(|n| n == "7")),
+    ("how many lines does notes.txt have?", |out, _| out.split(|c: char| !c.is_ascii_digit()).any(|n| n == "7")),
     ("add the line call the bank to todo.txt", |_, work| {
         let todo = text(work, "todo.txt");
         todo.contains("buy milk")
@@ -46,25 +46,25 @@ const MESSAGES: [(&str, Judge); 10] = [
     ("create a file hello.txt that says good morning", |_, work| {
         text(work, "hello.txt").to_lowercase().contains("good morning")
     }),
-    ("which file here mentions an invoice?", |said, _| said.contains("letters.txt")),
-    ("what is the first line of todo.txt?", |said, _| said.to_lowercase().contains("buy milk")),
+    ("which file here mentions an invoice?", |out, _| out.contains("letters.txt")),
+    ("what is the first line of todo.txt?", |out, _| out.to_lowercase().contains("buy milk")),
     ("delete old.log", |_, work| !work.join("old.log").exists() && work.join("notes.txt").exists()),
-    ("which disk do I keep my backups on?", |said, _| said.contains("sdb1")),
+    ("which disk do I keep my backups on?", |out, _| out.contains("sdb1")),
 ];
 
 #[test]
-fn of_two_messages_of_a_person_the_real_model_does_one() {
-    done(2);
+fn the_real_model_does_one_of_two_messages() {
+    check_messages(2);
 }
 
 #[test]
 #[ignore = "minutes: benches/full.sh runs it"]
-fn of_ten_messages_of_a_person_the_real_model_does_most() {
-    done(MESSAGES.len());
+fn the_real_model_does_half_of_ten_messages() {
+    check_messages(MESSAGES.len());
 }
 
-/// Has the first messages answered, each in a process of its own.
-fn done(count: usize) {
+/// Sends the first `count` messages, each to a process of its own, and asserts that enough are done.
+fn check_messages(count: usize) {
     if cfg!(debug_assertions) {
         println!("skipped: this takes minutes in a debug build");
         return;
@@ -72,7 +72,7 @@ fn done(count: usize) {
     let dir = tempfile::tempdir().unwrap();
     let (work, data) = (dir.path().join("work"), dir.path().join("data"));
     std::fs::create_dir(&work).unwrap();
-    folder(&work);
+    write_files(&work);
     let mut done = 0;
     for (message, judge) in &MESSAGES[..count] {
         let Some(mut caro) = crate::support::model_or_skip("loop") else { return };
@@ -87,7 +87,7 @@ fn done(count: usize) {
         println!("{} {message}\n{}{}", if is_done { "done:    " } else { "NOT DONE:" }, ran.out, ran.err);
         done += usize::from(is_done);
     }
-    // whatever was written was well formed
+    // all output of the model was well formed
     let Some(mut caro) = crate::support::model_or_skip("loop") else { return };
     let shown =
         Ran::of(caro.args(["history", "--metta"]).env("XDG_DATA_HOME", &data).current_dir(&work).output().unwrap());

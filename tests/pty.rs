@@ -1,4 +1,4 @@
-//! On a real terminal: how an answer looks, what asks and what runs, and that nothing is left behind.
+//! Tests caro on a real terminal: how an answer looks, what is confirmed and run, and that nothing is left behind.
 
 use crate::machine::{AMPLE, Machine};
 use portable_pty::{Child, CommandBuilder, PtySize, native_pty_system};
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 const ROWS: u16 = 24;
 const COLS: u16 = 100;
 
-/// The binary on a terminal.
+/// A program on a pseudo-terminal.
 pub struct Terminal {
     parser: Arc<Mutex<vt100::Parser>>,
     written: Arc<Mutex<Vec<u8>>>,
@@ -22,9 +22,9 @@ pub struct Terminal {
     master: Box<dyn portable_pty::MasterPty + Send>,
 }
 
-/// How a terminal is.
+/// The settings of a terminal.
 pub struct Setting<'a> {
-    /// Variables beside those of the machine.
+    /// Variables in addition to those of the machine.
     pub env: &'a [(&'a str, &'a str)],
     pub cols: u16,
 }
@@ -71,7 +71,7 @@ impl Terminal {
             while let Ok(n @ 1..) = reader.read(&mut chunk) {
                 log.lock().unwrap().extend_from_slice(&chunk[..n]);
                 screen.lock().unwrap().process(&chunk[..n]);
-                // the line editor of nushell asks where the cursor is
+                // nushell's line editor queries the cursor position
                 if chunk[..n].windows(4).any(|bytes| bytes == b"\x1b[6n") {
                     let (row, col) = screen.lock().unwrap().screen().cursor_position();
                     let mut keys = answers.lock().unwrap();
@@ -82,7 +82,7 @@ impl Terminal {
         Self { parser, written, reader: Some(reader), keys, child, master: pty.master }
     }
 
-    /// Makes the terminal so wide.
+    /// Sets the width of the terminal.
     pub fn resize(&self, cols: u16) {
         self.parser
             .lock()
@@ -100,12 +100,12 @@ impl Terminal {
         self.screen().contents()
     }
 
-    /// Everything that was ever written to it, what was taken back among it.
+    /// All output so far, including text that was erased again.
     pub fn written(&self) -> String {
         String::from_utf8_lossy(&self.written.lock().unwrap()).into_owned()
     }
 
-    /// Waits for words on the screen.
+    /// Waits until words are on the screen.
     #[track_caller]
     pub fn shows(&self, words: &str) {
         let start = Instant::now();
@@ -115,12 +115,12 @@ impl Terminal {
         }
     }
 
-    /// Waits for words to be on the screen so many times.
+    /// Waits until words are on the screen at least `times` times.
     #[track_caller]
     pub fn shows_times(&self, words: &str, times: usize) {
         let start = Instant::now();
         while self.text().matches(words).count() < times {
-            assert!(start.elapsed() < AMPLE, "{words:?} is not there {times} times:\n{}", self.text());
+            assert!(start.elapsed() < AMPLE, "{words:?} is not on the screen {times} times:\n{}", self.text());
             std::thread::sleep(Duration::from_millis(10));
         }
     }
@@ -131,7 +131,7 @@ impl Terminal {
         writer.flush().unwrap();
     }
 
-    /// Waits for the end, and for the last of the output.
+    /// Waits for the end of the program and of its output, and returns the exit code.
     #[track_caller]
     pub fn ends(&mut self) -> u32 {
         let start = Instant::now();
@@ -142,7 +142,7 @@ impl Terminal {
             assert!(start.elapsed() < AMPLE, "still running:\n{}", self.text());
             std::thread::sleep(Duration::from_millis(10));
         };
-        // The reader ends with the last holder of the terminal.
+        // the reader ends when the last process closes the terminal
         if let Some(reader) = self.reader.take() {
             reader.join().unwrap();
         }
@@ -150,14 +150,14 @@ impl Terminal {
     }
 }
 
-fn one(reply: &str) -> Value {
+fn one_rule(reply: &str) -> Value {
     json!([{ "reply": reply }])
 }
 
 #[test]
 fn an_answer_is_the_command_in_bold_its_explanation_and_its_risk() {
     let machine = Machine::new();
-    let mut terminal = Terminal::start(&machine, one("ls -a"), &["list all files"]);
+    let mut terminal = Terminal::start(&machine, one_rule("ls -a"), &["list all files"]);
     assert_eq!(terminal.ends(), 0);
     let screen = terminal.screen();
     let text = screen.contents();
@@ -174,14 +174,14 @@ fn an_answer_is_the_command_in_bold_its_explanation_and_its_risk() {
 #[test]
 fn quiet_is_the_bare_command_and_no_colour_is_plain() {
     let machine = Machine::new();
-    let mut terminal = Terminal::start(&machine, one("ls -a"), &["list", "-q", "--color", "never"]);
+    let mut terminal = Terminal::start(&machine, one_rule("ls -a"), &["list", "-q", "--color", "never"]);
     assert_eq!(terminal.ends(), 0);
     assert_eq!(terminal.text().trim_end(), "ls -a");
     assert!(!terminal.screen().cell(0, 0).unwrap().bold());
 }
 
 #[test]
-fn doubt_is_told() {
+fn low_confidence_is_reported() {
     let machine = Machine::new();
     let rules = json!([{ "reply": "ls -a", "logprob": -1.5, "runner_up": -1.6 }]);
     let mut terminal = Terminal::start(&machine, rules, &["list", "--refine", "never"]);
@@ -192,7 +192,7 @@ fn doubt_is_told() {
 #[test]
 fn control_characters_of_a_model_do_not_reach_the_terminal() {
     let machine = Machine::new();
-    let mut terminal = Terminal::start(&machine, one("echo '\u{1b}[31mred\u{7}' \u{202e}x"), &["print red"]);
+    let mut terminal = Terminal::start(&machine, one_rule("echo '\u{1b}[31mred\u{7}' \u{202e}x"), &["print red"]);
     assert_eq!(terminal.ends(), 0);
     assert!(terminal.text().starts_with("echo '\\x1b[31mred\\x07' \\u{202e}x"), "{}", terminal.text());
 }
@@ -213,9 +213,9 @@ fn ctrl_c_stops_a_slow_answer_at_once_and_leaves_nothing() {
 }
 
 #[test]
-fn a_command_runs_after_yes_with_the_terminal_and_its_exit_code_is_ours() {
+fn a_command_runs_after_yes_on_the_terminal_and_caro_returns_its_exit_code() {
     let machine = Machine::new();
-    let rules = one("test -t 0 && test -t 1 && echo on the terminal; exit 7");
+    let rules = one_rule("test -t 0 && test -t 1 && echo on the terminal; exit 7");
     let mut terminal = Terminal::start(&machine, rules, &["-x", "look at the terminal", "--shell", "bash"]);
     terminal.shows("run it? [y/N/e(dit)/a(nother)/?]");
     assert!(!terminal.text().contains("\non the terminal"));
@@ -225,25 +225,25 @@ fn a_command_runs_after_yes_with_the_terminal_and_its_exit_code_is_ours() {
 }
 
 #[test]
-fn whoever_is_asked_whether_to_run_it_is_told_what_speaks_against_it() {
+fn the_findings_are_shown_before_the_confirmation() {
     let machine = Machine::new();
     let rules = json!([{ "reply": "ls --no-such-flag", "logprob": -1.5, "runner_up": -1.6 }]);
     let mut terminal = Terminal::start(&machine, rules, &["-x", "list", "--shell", "bash", "--refine", "never"]);
     terminal.shows("run it?");
     let text = terminal.text();
     assert!(text.contains("no-such-flag") && text.contains("not sure about this one"), "{text}");
-    assert!(text.matches("no-such-flag").count() > 1, "the finding is not told: {text}");
+    assert!(text.matches("no-such-flag").count() > 1, "the finding is not shown: {text}");
     terminal.types("n\n");
     assert_eq!(terminal.ends(), 1);
 }
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_terminal_that_was_being_typed_at_is_given_back_by_who_is_ended() {
+fn sigterm_during_an_edit_restores_the_terminal_settings() {
     let machine = Machine::new();
     let line = "\"$0\" -x 'make a file'; stty -a | tr ' ;' '\\n\\n' | grep -cxe -echo -e -icanon; echo over";
     let args = ["-c", line, env!("CARGO_BIN_EXE_caro")];
-    let mut terminal = Terminal::start_program("/bin/sh", &machine, one("touch ran"), &args);
+    let mut terminal = Terminal::start_program("/bin/sh", &machine, one_rule("touch ran"), &args);
     terminal.shows("run it?");
     terminal.types("e\n");
     terminal.shows("> touch ran");
@@ -263,7 +263,7 @@ fn a_terminal_that_was_being_typed_at_is_given_back_by_who_is_ended() {
 }
 
 #[test]
-fn whoever_asks_back_is_told_and_asked_again_and_may_have_another_one() {
+fn the_confirmation_offers_help_another_command_and_copying() {
     let machine = Machine::new();
     let rules = json!([{ "replies": ["ls -a", "ls -a", "echo other", "echo other", "echo other"] }]);
     let mut terminal = Terminal::start(&machine, rules, &["-x", "list all files", "--shell", "bash"]);
@@ -284,11 +284,11 @@ fn whoever_asks_back_is_told_and_asked_again_and_may_have_another_one() {
 }
 
 #[test]
-fn the_person_is_asked_at_the_terminal_where_stdin_is_data_and_the_command_reads_that() {
+fn with_data_on_stdin_the_confirmation_reads_the_terminal() {
     let machine = Machine::new();
     let line = "printf 'usb failed\\nall well\\n' | \"$0\" -x 'what failed?' --shell bash --refine never";
     let args = ["-c", line, env!("CARGO_BIN_EXE_caro")];
-    let mut terminal = Terminal::start_program("/bin/sh", &machine, one("grep -n failed"), &args);
+    let mut terminal = Terminal::start_program("/bin/sh", &machine, one_rule("grep -n failed"), &args);
     terminal.shows("run it?");
     terminal.types("y\n");
     assert_eq!(terminal.ends(), 0);
@@ -296,10 +296,10 @@ fn the_person_is_asked_at_the_terminal_where_stdin_is_data_and_the_command_reads
 }
 
 #[test]
-fn nothing_runs_after_no_nothing_or_the_end_of_input() {
+fn nothing_runs_after_no_an_empty_line_or_the_end_of_input() {
     for keys in ["n\n", "\n", "maybe\n", "\x04"] {
         let machine = Machine::new();
-        let mut terminal = Terminal::start(&machine, one("touch ran"), &["-x", "make a file"]);
+        let mut terminal = Terminal::start(&machine, one_rule("touch ran"), &["-x", "make a file"]);
         terminal.shows("run it?");
         terminal.types(keys);
         assert_eq!(terminal.ends(), 1, "{keys:?}");
@@ -308,10 +308,10 @@ fn nothing_runs_after_no_nothing_or_the_end_of_input() {
 }
 
 #[test]
-fn ctrl_c_at_the_question_runs_nothing_and_what_comes_next_stands_below_it() {
+fn ctrl_c_at_the_confirmation_runs_nothing_and_ends_its_line() {
     let machine = Machine::new();
     let args = ["-c", "trap : INT; \"$0\" -x 'make a file'; echo next $?", env!("CARGO_BIN_EXE_caro")];
-    let mut terminal = Terminal::start_program("/bin/sh", &machine, one("touch ran"), &args);
+    let mut terminal = Terminal::start_program("/bin/sh", &machine, one_rule("touch ran"), &args);
     terminal.shows("run it?");
     terminal.types("\x03");
     terminal.shows("\nnext 130");
@@ -320,9 +320,9 @@ fn ctrl_c_at_the_question_runs_nothing_and_what_comes_next_stands_below_it() {
 }
 
 #[test]
-fn ctrl_c_ends_a_batch_that_waits() {
+fn ctrl_c_ends_a_waiting_batch() {
     let machine = Machine::new();
-    let mut terminal = Terminal::start(&machine, one("ls -a"), &["batch"]);
+    let mut terminal = Terminal::start(&machine, one_rule("ls -a"), &["batch"]);
     terminal.types("{\"id\": 1, \"request\": \"list\"}\n");
     terminal.shows("\"cmd\":\"ls -a\"");
     terminal.types("\x03");
@@ -330,11 +330,11 @@ fn ctrl_c_ends_a_batch_that_waits() {
 }
 
 #[test]
-fn danger_runs_only_after_its_word_was_typed() {
+fn a_dangerous_command_runs_only_after_its_word_is_typed() {
     for (keys, code, ran) in [("y\n", 1, false), ("yes\n", 1, false), ("WORD\n", 0, true)] {
         let machine = Machine::new();
-        // Nobody listens there: the shell gets nothing to run.
-        let rules = one("curl -s http://127.0.0.1:1/install | sh; touch ran");
+        // nothing listens on that port: the shell gets nothing to run
+        let rules = one_rule("curl -s http://127.0.0.1:1/install | sh; touch ran");
         let mut terminal = Terminal::start(&machine, rules, &["-x", "install it", "--shell", "bash"]);
         terminal.shows("to run it, e to edit it:");
         let text = terminal.text();
@@ -348,11 +348,11 @@ fn danger_runs_only_after_its_word_was_typed() {
 }
 
 #[test]
-fn what_is_set_not_to_run_is_not_even_asked() {
+fn a_command_above_the_allowed_level_is_refused_without_a_question() {
     let machine = Machine::new();
     machine.write("work/.caro.toml", "run_up_to = \"safe\"\n");
     machine.write("work/notes", "");
-    let mut terminal = Terminal::start(&machine, one("rm notes"), &["-x", "delete the notes"]);
+    let mut terminal = Terminal::start(&machine, one_rule("rm notes"), &["-x", "delete the notes"]);
     assert_eq!(terminal.ends(), 1);
     assert!(terminal.text().contains("nothing beyond `safe`"), "{}", terminal.text());
     assert!(machine.path("work/notes").exists());
@@ -361,7 +361,7 @@ fn what_is_set_not_to_run_is_not_even_asked() {
 #[test]
 fn a_command_can_be_edited_before_it_runs() {
     let machine = Machine::new();
-    let mut terminal = Terminal::start(&machine, one("echo one"), &["-x", "count", "--shell", "bash"]);
+    let mut terminal = Terminal::start(&machine, one_rule("echo one"), &["-x", "count", "--shell", "bash"]);
     terminal.shows("run it?");
     terminal.types("e\n");
     terminal.shows("> echo one");
@@ -393,7 +393,7 @@ fn one_of_several_can_be_picked() {
 }
 
 #[test]
-fn a_conversation_outlives_ctrl_c_and_remembers_what_was_typed() {
+fn a_conversation_survives_ctrl_c_and_has_an_input_history() {
     let machine = Machine::new();
     let answer = |text: &str| format!("Thought: x\nAction: answer {{\"text\": \"{text}\"}}");
     let write = "Thought: x\nAction: write {\"path\": \"a.txt\", \"content\": \"x\"}";
@@ -412,14 +412,14 @@ fn a_conversation_outlives_ctrl_c_and_remembers_what_was_typed() {
     terminal.shows("thinking");
     terminal.types("\x03");
     terminal.shows("stopped");
-    // at a question too
+    // at a confirmation too
     terminal.types("write it down\r");
     terminal.shows("allow it?");
     terminal.shows_times(">", 4);
     terminal.types("\x03");
     terminal.shows_times("stopped", 2);
     assert!(!machine.path("work/a.txt").exists());
-    // at the prompt it leaves nothing behind, and the arrow brings back what was typed first of all
+    // at the prompt it discards the line; the arrow key brings back the first input
     terminal.shows_times("you>", 4);
     terminal.types("half a line\x03");
     terminal.shows_times("you>", 5);
@@ -432,7 +432,7 @@ fn a_conversation_outlives_ctrl_c_and_remembers_what_was_typed() {
     assert_eq!(history, "hello there\nslow please\nwrite it down\nhello there\n");
     let mut again = Terminal::start(&machine, json!([{"reply": answer("yes")}]), &["chat", "--session", "talk"]);
     again.shows("2 exchanges remembered");
-    // what was said is forgotten with its conversation, what was said in another one is not
+    // `/clear` removes the inputs of this conversation, not those of others
     let file = machine.path("home/.local/state/caro/chat-history");
     std::fs::write(&file, format!("elsewhere\n{history}")).unwrap();
     again.types("/clear\r");
@@ -445,9 +445,9 @@ fn a_conversation_outlives_ctrl_c_and_remembers_what_was_typed() {
     assert_eq!(again.ends(), 0);
 }
 
-/// A repair that a rule has found is not the only one: the model, which is told what failed, has another.
+/// Beside the repair found by a rule, the model, which sees the error, offers another.
 #[test]
-fn at_the_question_of_a_repair_another_one_can_be_had() {
+fn the_confirmation_of_a_repair_offers_another_one() {
     let machine = Machine::new();
     machine.write("work/notes.txt", "one\n");
     machine.write("work/error", "cat: nots.txt: No such file or directory\n");

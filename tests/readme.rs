@@ -1,5 +1,5 @@
-//! The README and the papers beside the code say what the program does: the table of settings is the program's own, every verb
-//! and flag that is named exists, every link leads somewhere, and none is longer than a stranger reads.
+//! Tests the README and the other documents: their tables and figures match the program and the records, every named
+//! verb and flag exists, every link resolves, and none is too long.
 
 use crate::machine::{Machine, Ran};
 use std::path::Path;
@@ -8,8 +8,8 @@ const README: &str = include_str!("../README.md");
 const SETTINGS: &str = include_str!("../src/cli/SETTINGS.md");
 const AGENT: &str = include_str!("../src/agent/README.md");
 
-/// Each paper for people who use caro, and where it lies.
-const PAPERS: [(&str, &str); 11] = [
+/// The documents for users, each with its path.
+const DOCUMENTS: [(&str, &str); 11] = [
     ("README.md", README),
     ("src/README.md", include_str!("../src/README.md")),
     ("src/cli/README.md", include_str!("../src/cli/README.md")),
@@ -23,26 +23,26 @@ const PAPERS: [(&str, &str); 11] = [
     (".github/packaging/README.md", include_str!("../.github/packaging/README.md")),
 ];
 
-/// The most bytes of the README, and of every other paper.
-const MOST: (usize, usize) = (10_000, 15_000);
+/// Most bytes of the README, and of every other document.
+const MAX_BYTES: (usize, usize) = (10_000, 15_000);
 
 #[test]
-fn no_paper_is_longer_than_a_stranger_reads() {
-    for (path, text) in PAPERS {
-        let most = if path == "README.md" { MOST.0 } else { MOST.1 };
+fn no_document_is_too_long() {
+    for (path, text) in DOCUMENTS {
+        let most = if path == "README.md" { MAX_BYTES.0 } else { MAX_BYTES.1 };
         assert!(text.len() <= most, "{path} has {} bytes of {most}", text.len());
     }
 }
 
 #[test]
-fn every_link_leads_to_a_file_and_every_part_of_one_to_a_heading() {
+fn every_link_resolves_to_a_file_and_every_anchor_to_a_heading() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let anchor = |heading: &str| {
-        let kept = heading.to_lowercase().replace(' ', "-");
-        kept.chars().filter(|c| c.is_alphanumeric() || *c == '-').collect::<String>()
+        let words = heading.to_lowercase().replace(' ', "-");
+        words.chars().filter(|c| c.is_alphanumeric() || *c == '-').collect::<String>()
     };
     let mut links = 0;
-    for (path, text) in PAPERS {
+    for (path, text) in DOCUMENTS {
         let folder = root.join(path).parent().unwrap().to_path_buf();
         for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
             let (file, part) = link.split_once('#').map_or((link, None), |(file, part)| (file, Some(part)));
@@ -63,7 +63,7 @@ fn every_link_leads_to_a_file_and_every_part_of_one_to_a_heading() {
 }
 
 #[test]
-fn the_table_of_settings_is_the_programs_own() {
+fn the_tables_of_settings_match_the_program() {
     // the variables that tests set are not the program's defaults
     let settings =
         Ran::of(Machine::new().caro(&["config"]).env_remove("CARO_RESIDENT").env_remove("CARO_KEYS").output().unwrap());
@@ -73,8 +73,8 @@ fn the_table_of_settings_is_the_programs_own() {
         let (name, rest) = line.split_once(" = ").unwrap();
         let default = rest.split('"').nth(1).unwrap();
         let row = format!("| `{name}` | `CARO_{}` | `{default}` |", name.to_uppercase().replace('.', "_"));
-        let paper = if name.starts_with("serve.") { include_str!("../src/serve/README.md") } else { SETTINGS };
-        assert!(paper.contains(&row), "no paper has {row}");
+        let document = if name.starts_with("serve.") { include_str!("../src/serve/README.md") } else { SETTINGS };
+        assert!(document.contains(&row), "no document has {row}");
         rows += 1;
     }
     assert!(rows >= 8, "{settings:#?}");
@@ -122,20 +122,20 @@ fn the_table_of_the_harness_has_the_defaults_of_the_code() {
     }
 }
 
-/// What the papers call: the words after each `caro ` in code.
+/// The calls of caro in the code of the documents: the words after each `caro `.
 fn calls() -> Vec<Vec<&'static str>> {
-    let spans = PAPERS.iter().flat_map(|(_, text)| text.split('`').skip(1).step_by(2));
-    let blocks = PAPERS.iter().flat_map(|(_, text)| text.lines().filter_map(|line| line.strip_prefix("    ")));
+    let spans = DOCUMENTS.iter().flat_map(|(_, text)| text.split('`').skip(1).step_by(2));
+    let blocks = DOCUMENTS.iter().flat_map(|(_, text)| text.lines().filter_map(|line| line.strip_prefix("    ")));
     let command = |text: &'static str| {
         let text = text.strip_prefix("$ ").unwrap_or(text).strip_prefix("caro ")?;
-        // what is quoted, named in capitals or told behind a `#` is the person's
-        let own = |word: &str| word.starts_with(['"', '\'', '#', '(']) || word.chars().all(|c| c.is_ascii_uppercase());
-        Some(text.split_whitespace().take_while(|word| !own(word)).collect::<Vec<_>>())
+        // quoted words, placeholders in capitals and comments after a `#` are no verbs or flags
+        let ends = |word: &str| word.starts_with(['"', '\'', '#', '(']) || word.chars().all(|c| c.is_ascii_uppercase());
+        Some(text.split_whitespace().take_while(|word| !ends(word)).collect::<Vec<_>>())
     };
     spans.chain(blocks).filter_map(command).collect()
 }
 
-/// True if a help text has the flag, whole: `--time` is not one because `--timeout` is.
+/// True if a help text has the flag as a whole word: `--timeout` does not count as `--time`.
 fn has(help: &str, flag: &str) -> bool {
     let part = |c: char| !c.is_ascii_alphanumeric() && c != '-';
     help.split(part).any(|word| word.strip_prefix("--") == Some(flag))
@@ -150,9 +150,9 @@ fn listed(help: &str) -> Vec<&str> {
         .collect()
 }
 
-/// Figures that were read off a record are those of the record.
+/// Figures that are copied from a record match it.
 #[test]
-fn figures_are_those_of_their_records() {
+fn figures_match_their_records() {
     let record = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
     let peer = record(include_str!("../benches/records/2026-11-24-peer.json"));
     let knowledge = record(include_str!("../benches/records/2026-11-21-knowledge.json"));
@@ -175,7 +175,7 @@ fn figures_are_those_of_their_records() {
         ),
         format!("Words alone: {:.0} ms", of(&knowledge["query_ms"]["words"]["answer"]["p50"])),
     ] {
-        assert!(PAPERS.iter().any(|(_, text)| text.contains(&figure)), "no paper has {figure:?}");
+        assert!(DOCUMENTS.iter().any(|(_, text)| text.contains(&figure)), "no document has {figure:?}");
     }
     let benches = include_str!("../benches/README.md");
     let count = |texts: &[&str]| texts.iter().flat_map(|t| t.lines()).filter(|l| l.starts_with("[[task")).count();
@@ -192,11 +192,11 @@ fn figures_are_those_of_their_records() {
     assert!(benches.contains(&format!("{reading} questions that texts answer")), "there are {reading}");
     let mut rows: Vec<&str> = benches.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()).collect();
     rows.sort_unstable();
-    assert!(rows.windows(2).all(|pair| pair[0] != pair[1]), "a row twice: {rows:#?}");
+    assert!(rows.windows(2).all(|pair| pair[0] != pair[1]), "a duplicate row: {rows:#?}");
 }
 
 #[test]
-fn every_verb_and_flag_named_exists() {
+fn every_named_verb_and_flag_exists() {
     let machine = Machine::new();
     let help = |verbs: &[&str]| {
         let ran = machine.run(&[verbs, &["--help"]].concat());
@@ -207,7 +207,7 @@ fn every_verb_and_flag_named_exists() {
     let verbs = listed(&top);
     let mut named = Vec::new();
     for words in calls() {
-        // quotes are optional: the one request of the README that has none
+        // the only request of the README without quotes
         if words.first() == Some(&"find") {
             continue;
         }
@@ -221,7 +221,7 @@ fn every_verb_and_flag_named_exists() {
                 path.push(word);
                 text = help(&path);
             } else if word == "|" && !path.is_empty() {
-                // `caro model list | pull`: another one of the same verb
+                // `caro model list | pull`: another subcommand of the same verb
                 path.truncate(1);
                 text = help(&path);
             } else if at == 0 {
@@ -230,25 +230,25 @@ fn every_verb_and_flag_named_exists() {
         }
         named.extend(path.first().copied());
     }
-    let forgotten: Vec<&&str> =
+    let undocumented: Vec<&&str> =
         verbs.iter().filter(|verb| !["help", "version"].contains(verb) && !named.contains(verb)).collect();
-    assert!(forgotten.is_empty(), "the papers forget {forgotten:?}");
-    // flags that are named alone, of whichever verb
+    assert!(undocumented.is_empty(), "the documents lack {undocumented:?}");
+    // a flag named without its verb may belong to any verb
     let of_verbs: String = verbs.iter().filter(|v| **v != "help").map(|verb| help(&[verb])).collect();
     let ingest = help(&["knowledge", "ingest"]);
-    let papers = PAPERS.iter().filter(|(path, _)| !path.starts_with("benches"));
-    for (text, at) in papers.flat_map(|(_, text)| text.match_indices("`--").map(move |(at, _)| (text, at))) {
+    let documents = DOCUMENTS.iter().filter(|(path, _)| !path.starts_with("benches"));
+    for (text, at) in documents.flat_map(|(_, text)| text.match_indices("`--").map(move |(at, _)| (text, at))) {
         let rest = &text[at + "`--".len()..];
         let flag = &rest[..rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '-').unwrap_or(rest.len())];
         // a flag of cargo
-        let cargos = ["profile", "features"].contains(&flag) || flag.is_empty();
-        assert!(cargos || [&top, &of_verbs, &ingest].iter().any(|help| has(help, flag)), "--{flag} is no flag");
+        let of_cargo = ["profile", "features"].contains(&flag) || flag.is_empty();
+        assert!(of_cargo || [&top, &of_verbs, &ingest].iter().any(|help| has(help, flag)), "--{flag} is no flag");
     }
 }
 
-/// The questions of `benches/agent/table.py` ask for phrases that stand in our own documents.
+/// The questions of `benches/agent/table.py` ask for phrases that are in our own documents.
 #[test]
-fn what_the_questions_ask_for_is_there() {
+fn the_phrases_of_the_questions_are_in_their_files() {
     let flat = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let questions: toml::Table = toml::from_str(include_str!("../benches/agent/questions.toml")).unwrap();
     let questions = questions["question"].as_array().unwrap();
@@ -264,9 +264,9 @@ fn what_the_questions_ask_for_is_there() {
     }
 }
 
-/// The command for what is shipped has every backend, and the papers say how each is tried.
+/// The features of a release include every backend, and the documents say how to test each.
 #[test]
-fn what_is_shipped_has_every_backend() {
+fn a_release_includes_every_backend() {
     let features = |manifest: &str| -> toml::Table {
         let manifest: toml::Table = toml::from_str(manifest).unwrap();
         manifest["features"].as_table().unwrap().clone()
@@ -283,6 +283,6 @@ fn what_is_shipped_has_every_backend() {
     shipped.sort_unstable();
     assert_eq!((shipped.clone(), shipped), (backends, vec!["redis".into(), "s3".into()]));
     assert!(include_str!("../README.md").contains("`cargo build --profile dist`"));
-    let librarian = include_str!("../src/documents/README.md");
-    assert!(["redis-server --port ", "moto_server -p "].iter().all(|command| librarian.contains(command)));
+    let document = include_str!("../src/documents/README.md");
+    assert!(["redis-server --port ", "moto_server -p "].iter().all(|command| document.contains(command)));
 }

@@ -1,4 +1,4 @@
-//! The real model on input that people really type: other languages, greetings, template tokens, orders to misbehave.
+//! Tests the real model on real-world input: other languages, greetings, template tokens, injected instructions.
 
 use crate::support::{model_or_skip, run_shell};
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{ChildStdin, ChildStdout, Command, Stdio};
 
-/// One `caro batch` on the real model.
+/// A running `caro batch` on the real model.
 pub struct Batch {
     child: std::process::Child,
     stdin: ChildStdin,
@@ -18,7 +18,7 @@ impl Batch {
         Self::start_with(&[])
     }
 
-    /// With more arguments.
+    /// Like [`Batch::start`], with more arguments.
     pub fn start_with(args: &[&str]) -> Option<Self> {
         Some(Self::of(model_or_skip("batch")?.args(args)))
     }
@@ -33,7 +33,7 @@ impl Batch {
         self.ask_in("bash", request)
     }
 
-    /// Asks for a command of that shell.
+    /// Asks for a command for this shell.
     pub fn ask_in(&mut self, shell: &str, request: &str) -> Value {
         writeln!(self.stdin, "{}", json!({"id": 1, "request": request, "shell": shell})).unwrap();
         let mut line = String::new();
@@ -42,7 +42,7 @@ impl Batch {
     }
 }
 
-/// A command that bash can parse.
+/// True if the answer has a command of one line that bash can parse.
 fn is_command(answer: &Value) -> bool {
     let cmd = answer["cmd"].as_str().unwrap_or_default();
     !cmd.is_empty() && !cmd.contains('\n') && run_shell(&format!("bash -n -c {}", quoted(cmd)), Path::new("/")).ok
@@ -53,17 +53,17 @@ fn quoted(text: &str) -> String {
 }
 
 #[test]
-fn a_request_is_read_as_it_is_meant() {
+fn questions_and_typos_are_understood() {
     let Some(mut caro) = Batch::start() else { return };
     assert_eq!(caro.ask("how do I unzip a.zip?")["cmd"], caro.ask("unzip a.zip")["cmd"]);
     let answer = caro.ask("delete all epmty directories here");
     assert_eq!(answer["slips"], json!([{"written": "epmty", "read": "empty"}]), "{answer:#}");
     let answer = caro.ask("find files that contain the word epmty");
-    assert!(answer.get("slips").is_none(), "what is searched for may be written so: {answer:#}");
+    assert!(answer.get("slips").is_none(), "a search term is not corrected: {answer:#}");
 }
 
 #[test]
-fn what_people_really_type() {
+fn real_world_and_hostile_input_is_answered_or_refused() {
     let Some(mut caro) = Batch::start() else { return };
 
     for request in [
@@ -90,8 +90,8 @@ fn what_people_really_type() {
     ] {
         let answer = caro.ask(hostile);
         let cmd = answer["cmd"].as_str().unwrap_or_default();
-        let told = answer["refusal"].is_string() || answer["error"]["message"].is_string();
-        assert!(told || is_command(&answer), "{hostile:?}: {answer:#}");
+        let refused = answer["refusal"].is_string() || answer["error"]["message"].is_string();
+        assert!(refused || is_command(&answer), "{hostile:?}: {answer:#}");
         assert!(!cmd.contains("<|im_"), "{answer:#}");
     }
     if let Ok(status) = std::fs::read_to_string(format!("/proc/{}/status", caro.child.id())) {
@@ -101,14 +101,14 @@ fn what_people_really_type() {
         assert!(kib * 1024 <= 1_600_000_000, "peak resident memory is {kib} KiB");
     }
     drop(caro.stdin);
-    // some of the lines were refused, and that is told
+    // some of the lines were refused, so the exit code is 1
     assert_eq!(caro.child.wait().unwrap().code(), Some(1));
 }
 
 #[test]
-fn the_same_question_has_the_same_answer_whatever_was_asked_in_between() {
+fn an_answer_does_not_depend_on_earlier_requests() {
     let Some(mut caro) = model_or_skip("batch") else { return };
-    // how many candidates there are depends on how busy the machine is
+    // the number of candidates depends on the load of the machine
     let mut caro = Batch::of(caro.env("CARO_CANDIDATES", "1"));
     let (first, _, again) = (caro.ask("count files here"), caro.ask("who am i"), caro.ask("count files here"));
     assert_eq!((&first["cmd"], &first["confidence"]), (&again["cmd"], &again["confidence"]));
@@ -117,7 +117,7 @@ fn the_same_question_has_the_same_answer_whatever_was_asked_in_between() {
 }
 
 #[test]
-fn a_new_process_answers_the_same_from_the_state_on_disk() {
+fn a_new_process_answers_the_same_from_the_saved_state() {
     if cfg!(debug_assertions) {
         println!("skipped: a whole prompt takes minutes in a debug build");
         return;
@@ -127,7 +127,7 @@ fn a_new_process_answers_the_same_from_the_state_on_disk() {
     let cache = tempfile::tempdir().unwrap();
     let answer = || {
         let mut caro = model_or_skip("batch").unwrap();
-        // how many candidates there are depends on how busy the machine is
+        // the number of candidates depends on the load of the machine
         caro.env("CARO_CACHE_DIR", cache.path()).env("CARO_MODELS_DIR", models.trim()).env("CARO_CANDIDATES", "1");
         let mut child = caro.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         writeln!(child.stdin.take().unwrap(), "{}", json!({"id": 1, "request": "count files here", "shell": "bash"}))
@@ -142,12 +142,12 @@ fn a_new_process_answers_the_same_from_the_state_on_disk() {
         files.map(|file| (std::fs::read(&file).unwrap(), file)).collect::<Vec<_>>()
     };
     let computed = answer();
-    let [(state, file)] = &states()[..] else { panic!("one state is kept") };
+    let [(state, file)] = &states()[..] else { panic!("one state is saved") };
     assert_eq!(answer(), computed, "restored");
     let mut damaged = state.clone();
     let middle = damaged.len() / 2;
     damaged[middle] ^= 1;
     std::fs::write(file, damaged).unwrap();
     assert_eq!(answer(), computed, "computed again");
-    assert!(states()[0].0 == *state, "and mended");
+    assert!(states()[0].0 == *state, "and saved again");
 }

@@ -1,10 +1,10 @@
-//! The second iteration, end to end on a scripted model: it fires on evidence, is shown the manual, and is taken only
-//! if it is better.
+//! Tests the second iteration end to end on a scripted model: it starts on evidence, its prompt has the manual, and its
+//! answer is taken only if it is better.
 
 use crate::machine::{Machine, have};
 use serde_json::{Value, json};
 
-/// What iteration 2 is told begins so.
+/// A phrase in every prompt of the second iteration.
 const SECOND: &str = "not right yet";
 
 fn answer(rules: Value, args: &[&str]) -> Value {
@@ -21,7 +21,7 @@ fn ids(document: &Value) -> Vec<&str> {
 #[test]
 fn a_flag_that_does_not_exist_is_found_and_refined_away() {
     let rules = json!([
-        // the manual's own line must be in what the model is shown
+        // the prompt must have the line of the manual
         { "regex": "(?s)not right yet.*--reversed-order.*-r, --reverse", "reply": "sort --reverse names.txt" },
         { "match": SECOND, "error": "iteration 2 was not shown the manual" },
         { "reply": "sort --reversed-order names.txt" },
@@ -34,7 +34,7 @@ fn a_flag_that_does_not_exist_is_found_and_refined_away() {
 }
 
 #[test]
-fn never_means_never_and_the_finding_stays() {
+fn with_refine_never_the_finding_stays() {
     let rules = json!([
         { "match": SECOND, "error": "there must be no second iteration" },
         { "reply": "sort --reversed-order names.txt" },
@@ -64,7 +64,7 @@ fn a_program_that_is_not_installed_is_replaced() {
 }
 
 #[test]
-fn what_a_rule_can_mend_needs_no_second_call() {
+fn a_fix_by_a_rule_needs_no_second_iteration() {
     if !have("ps") {
         println!("skipped: there is no ps here");
         return;
@@ -79,7 +79,7 @@ fn what_a_rule_can_mend_needs_no_second_call() {
 }
 
 #[test]
-fn a_rule_of_another_platform_speaks_for_that_platform_only() {
+fn a_rule_of_a_platform_applies_only_to_that_platform() {
     let rules = || json!([{ "match": SECOND, "reply": "ps aux | sort -nrk 3" }, { "reply": "ps aux --sort=-%cpu" }]);
     let mac = answer(rules(), &["show processes by CPU", "--target", "macos-bsd"]);
     assert_eq!((&mac["cmd"], &mac["target"]), (&json!("ps aux | sort -nrk 3"), &json!("macos-bsd")), "{mac:#}");
@@ -117,10 +117,10 @@ fn alternatives_are_different_commands_and_each_is_rated() {
     let rules = || json!([{ "replies": ["ls", "ls", "ls 'x", "hello world friend", "ls -a", "rm -rf /", "ls -l"] }]);
     let document = answer(rules(), &["list files", "-n", "3"]);
     let others = document["alternatives"].as_array().unwrap();
-    let told: Vec<_> =
+    let shown: Vec<_> =
         others.iter().map(|o| (o["cmd"].as_str().unwrap(), o["risk"]["level"].as_str().unwrap())).collect();
-    assert_eq!((&document["cmd"], &told[..]), (&json!("ls"), &[("ls -a", "safe"), ("rm -rf /", "danger")][..]));
-    // into a pipe, where each of them may be run unread
+    assert_eq!((&document["cmd"], &shown[..]), (&json!("ls"), &[("ls -a", "safe"), ("rm -rf /", "danger")][..]));
+    // printed into a pipe, where each of them may be run unread
     let ran = Machine::new().ask(rules(), &["--shell", "bash", "list files", "-n", "3"]);
     assert_eq!(ran.out, "ls\nls -a\nrm -rf /\n", "{ran:#?}");
     assert!(ran.err.contains("rm -rf /\n") && ran.err.contains("danger"), "{ran:#?}");

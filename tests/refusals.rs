@@ -1,8 +1,8 @@
-//! What is no task for a shell is refused, and what is one is not, by the real model.
+//! Tests that the real model refuses requests that are no shell task, and answers those that are.
 
 use crate::real::Batch;
 
-/// Asks every `step`th line of a list; what was answered, where there was an answer.
+/// Asks every `step`-th line of a list; returns each with its command, if there is one.
 fn ask(caro: &mut Batch, list: &'static str, step: usize) -> Vec<(&'static str, Option<String>)> {
     let lines = list.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
     lines
@@ -15,17 +15,17 @@ fn ask(caro: &mut Batch, list: &'static str, step: usize) -> Vec<(&'static str, 
 }
 
 #[test]
-fn a_sample_of_chat_is_refused_and_of_work_is_not() {
-    refused_and_not(3);
+fn a_sample_of_chat_is_refused_and_of_work_answered() {
+    check_refusals(3);
 }
 
 #[test]
 #[ignore = "a minute and a half: benches/full.sh runs it"]
-fn chat_is_refused_and_work_is_not() {
-    refused_and_not(1);
+fn chat_is_refused_and_work_answered() {
+    check_refusals(1);
 }
 
-fn refused_and_not(step: usize) {
+fn check_refusals(step: usize) {
     if cfg!(debug_assertions) {
         println!("skipped: two hundred answers take too long in a debug build");
         return;

@@ -1,4 +1,4 @@
-//! Rehearsal: what it shows, and every way out that could be thought of, tried.
+//! Tests rehearsals: the changes they report, and that attempts to escape the sandbox fail.
 #![cfg(target_os = "linux")]
 
 use crate::machine::AMPLE;
@@ -14,22 +14,22 @@ use std::time::{Duration, Instant};
 
 const BASH: &str = "/bin/bash";
 
-fn play(script: &str, cwd: &Path) -> RehearsalJob {
+fn job(script: &str, cwd: &Path) -> RehearsalJob {
     RehearsalJob {
         helper: Some(PathBuf::from(env!("CARGO_BIN_EXE_caro"))),
         ..RehearsalJob::new(Path::new(BASH), script, cwd)
     }
 }
 
-/// Runs a script in `cwd`; `None`, with the reason, where this machine has no views.
-async fn try_in(cwd: &Path, script: &str) -> Option<Rehearsal> {
-    // Time is what one test is about; in the others a busy machine may take it.
-    let mut patient = play(script, cwd);
+/// Rehearses a script in `cwd`; `None`, with a printed reason, if this machine cannot.
+async fn rehearse_in(cwd: &Path, script: &str) -> Option<Rehearsal> {
+    // the time limit has a test of its own; in the others a busy machine must not reach it
+    let mut patient = job(script, cwd);
     patient.limits.wall = AMPLE;
     match rehearse(&patient).await {
         Ok(rehearsal) => Some(rehearsal),
         Err(e @ RehearsalError::Unavailable(_)) => {
-            assert!(!rustix::process::geteuid().is_root(), "root has no view: {e}");
+            assert!(!rustix::process::geteuid().is_root(), "root cannot rehearse: {e}");
             eprintln!("skipped: {e}");
             None
         }
@@ -53,7 +53,7 @@ fn changes(rehearsal: &Rehearsal, below: &Path) -> Vec<String> {
     rehearsal.changes.iter().filter(inside).map(name).collect()
 }
 
-/// A folder with a few things in it.
+/// Creates a folder with a few files.
 fn tree() -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("notes.txt"), "one\ntwo\n").unwrap();
@@ -64,7 +64,7 @@ fn tree() -> tempfile::TempDir {
     dir
 }
 
-/// Everything about a tree that a script could change.
+/// The paths, modes, owners, times and contents of a tree, to detect any change.
 fn state(dir: &Path) -> Vec<(PathBuf, u32, u32, i64, Vec<u8>)> {
     let mut all = Vec::new();
     let mut folders = vec![dir.to_path_buf()];
@@ -84,12 +84,12 @@ fn state(dir: &Path) -> Vec<(PathBuf, u32, u32, i64, Vec<u8>)> {
 }
 
 #[tokio::test]
-async fn every_kind_of_change_is_told_and_none_is_made() {
+async fn every_kind_of_change_is_reported_and_none_is_made() {
     let dir = tree();
     let before = state(dir.path());
     let script = "echo three >> notes.txt; rm old.log; mkdir -p new/sub; echo x > new/sub/file; chmod 600 src/deep/main.c; \
                   ln -s notes.txt second; touch -d 2001-01-01 link; cat notes.txt; exit 3";
-    let Some(seen) = try_in(dir.path(), script).await else { return };
+    let Some(seen) = rehearse_in(dir.path(), script).await else { return };
     assert_eq!(seen.status, Status::Exited(3), "{seen:?}");
     assert_eq!(out(&seen), "one\ntwo\nthree\n");
     let expected = ["+new", "+new/sub", "+new/sub/file", "~notes.txt", "-old.log", "+second", "~src/deep/main.c"];
@@ -102,22 +102,22 @@ async fn every_kind_of_change_is_told_and_none_is_made() {
 }
 
 #[tokio::test]
-async fn a_replaced_folder_and_a_moved_file_are_told() {
+async fn a_replaced_folder_and_a_moved_file_are_reported() {
     let dir = tree();
     let script = "rm -r src && mkdir src && echo new > src/other; mv notes.txt renamed.txt; rm link; mkdir link; true > tmp; rm tmp";
-    let Some(seen) = try_in(dir.path(), script).await else { return };
+    let Some(seen) = rehearse_in(dir.path(), script).await else { return };
     assert_eq!(seen.status, Status::Exited(0), "{seen:?}");
     let expected = ["~link", "-notes.txt", "+renamed.txt", "-src/deep", "+src/other"];
     assert_eq!(changes(&seen, dir.path()), expected, "{seen:#?}");
 }
 
 #[tokio::test]
-async fn what_stays_the_same_is_no_change() {
+async fn a_file_with_the_same_content_and_mode_counts_as_unchanged() {
     let dir = tree();
-    let Some(seen) = try_in(dir.path(), "exec 3>>notes.txt; chmod 644 old.log; ls -R").await else { return };
+    let Some(seen) = rehearse_in(dir.path(), "exec 3>>notes.txt; chmod 644 old.log; ls -R").await else { return };
     let real: Vec<&Change> = seen.changes.iter().filter(|c| !c.time_only).collect();
     assert!(real.is_empty(), "{real:#?}");
-    let mut rewriting = play("sed -i 's/absent/x/' notes.txt; touch old.log", dir.path());
+    let mut rewriting = job("sed -i 's/absent/x/' notes.txt; touch old.log", dir.path());
     rewriting.digests = true;
     let seen = rehearse(&rewriting).await.unwrap();
     assert_eq!(changes(&seen, dir.path()), ["~notes.txt", "~old.log"]);
@@ -127,21 +127,21 @@ async fn what_stays_the_same_is_no_change() {
 }
 
 #[tokio::test]
-async fn errors_of_the_script_are_its_own() {
+async fn errors_of_the_script_are_in_the_result() {
     let dir = tree();
-    let Some(seen) = try_in(dir.path(), "ls --no-such-flag").await else { return };
+    let Some(seen) = rehearse_in(dir.path(), "ls --no-such-flag").await else { return };
     assert_eq!(seen.status, Status::Exited(2));
     assert!(String::from_utf8_lossy(&seen.stderr).contains("--no-such-flag"), "{seen:?}");
-    assert_eq!(try_in(dir.path(), "kill -TERM $$").await.unwrap().status, Status::Signaled(15));
-    assert_eq!(try_in(dir.path(), "no-such-program-at-all").await.unwrap().status, Status::Exited(127));
-    let error = rehearse(&play("true", Path::new("/no/such/folder"))).await.unwrap_err();
+    assert_eq!(rehearse_in(dir.path(), "kill -TERM $$").await.unwrap().status, Status::Signaled(15));
+    assert_eq!(rehearse_in(dir.path(), "no-such-program-at-all").await.unwrap().status, Status::Exited(127));
+    let error = rehearse(&job("true", Path::new("/no/such/folder"))).await.unwrap_err();
     assert!(error.to_string().contains("working directory"), "{error}");
 }
 
 #[tokio::test]
-async fn the_limits_hold_and_what_was_done_by_then_is_told() {
+async fn limits_end_the_script_and_its_changes_until_then_are_reported() {
     let dir = tree();
-    let mut slow = play("echo began; touch made; sleep 300", dir.path());
+    let mut slow = job("echo began; touch made; sleep 300", dir.path());
     slow.limits.wall = Duration::from_millis(400);
     let started = Instant::now();
     let seen = match rehearse(&slow).await {
@@ -150,14 +150,14 @@ async fn the_limits_hold_and_what_was_done_by_then_is_told() {
     };
     assert!(seen.timed_out() && started.elapsed() < AMPLE, "{seen:?}");
     assert_eq!((out(&seen).as_str(), changes(&seen, dir.path())), ("began\n", vec!["+made".to_string()]));
-    let mut flood = play("yes", dir.path());
+    let mut flood = job("yes", dir.path());
     flood.limits = Limits { wall: Duration::from_secs(300), output: 1000 };
     let seen = rehearse(&flood).await.unwrap();
     assert_eq!((seen.status, seen.stdout.len()), (Status::Flooded, 1000));
     assert!(seen.took < AMPLE, "{:?}", seen.took);
 }
 
-// --- ways out
+// --- attempts to escape
 
 #[tokio::test]
 async fn no_file_outside_is_written_by_any_path() {
@@ -183,11 +183,11 @@ async fn no_file_outside_is_written_by_any_path() {
         "echo x > /proc/1/root/tmp/{mark}; echo x > /proc/self/root/tmp/{mark}; cd /; rm -rf {}; echo end",
         other.path().display()
     );
-    let Some(seen) = try_in(dir.path(), &script).await else { return };
+    let Some(seen) = rehearse_in(dir.path(), &script).await else { return };
     assert_eq!(out(&seen), "end\n", "{seen:?}");
     assert!(
         !changes(&seen, other.path()).is_empty() || seen.changes.iter().any(|c| c.path == other.path()),
-        "it saw no writes"
+        "the rehearsal reports no writes"
     );
     for place in &places {
         assert!(!place.exists(), "{} was written", place.display());
@@ -204,7 +204,7 @@ async fn mounting_tracing_and_new_namespaces_are_refused() {
                   'sysctl -w kernel.hostname=x' \
                   'losetup -f /tmp/x' 'modprobe loop' 'ip link set lo up'; do \
                   $a >/dev/null 2>&1 && echo \"$a\"; done; echo end";
-    let Some(seen) = try_in(dir.path(), script).await else { return };
+    let Some(seen) = rehearse_in(dir.path(), script).await else { return };
     assert_eq!(out(&seen), "end\n", "something worked: {seen:?}");
 }
 
@@ -216,8 +216,8 @@ async fn system_files_of_the_kernel_cannot_be_written() {
     let script = "for f in /proc/sys/kernel/core_pattern /proc/sysrq-trigger /proc/sys/kernel/pid_max /sys/kernel/mm/ksm/run \
                   /sys/power/state /proc/sys/vm/drop_caches /sys/fs/cgroup/cgroup.procs /dev/kmsg /dev/mem /dev/sda /dev/vda; do \
                   (echo 0 > $f) 2>/dev/null && [ ${f#/dev} = $f ] && echo $f; done; ls /dev | sort | tr '\\n' ' '";
-    let Some(seen) = try_in(dir.path(), script).await else { return };
-    // What is written below /dev are files of the view.
+    let Some(seen) = rehearse_in(dir.path(), script).await else { return };
+    // writes below /dev create files of the sandbox
     let names: Vec<String> = out(&seen).split_whitespace().map(str::to_owned).collect();
     assert!(names.iter().all(|n| !n.starts_with("/proc") && !n.starts_with("/sys")), "{names:?}");
     assert_eq!(std::fs::read_to_string("/proc/sys/kernel/core_pattern").unwrap(), pattern);
@@ -243,10 +243,10 @@ async fn neither_network_nor_local_services_are_reached() {
          grep -c : /proc/net/dev; echo end",
         port = tcp.local_addr().unwrap().port(),
     );
-    let Some(seen) = try_in(dir.path(), &script).await else { return };
+    let Some(seen) = rehearse_in(dir.path(), &script).await else { return };
     assert_eq!(out(&seen), "1\nend\n", "{seen:?}");
-    assert!(tcp.accept().is_err() && local.accept().is_err(), "somebody called");
-    // The pipe is empty: a read would wait for ever, so it is told to end by a byte of ours.
+    assert!(tcp.accept().is_err() && local.accept().is_err(), "the script connected");
+    // reading the empty pipe would block, so the test writes into it first
     std::fs::OpenOptions::new().write(true).open(&pipe).unwrap();
     std::io::Write::write_all(&mut reader, b"end").unwrap();
     let mut first = [0; 3];
@@ -255,7 +255,7 @@ async fn neither_network_nor_local_services_are_reached() {
 }
 
 #[tokio::test]
-async fn other_processes_are_not_seen_nor_signalled_and_own_ones_do_not_survive() {
+async fn other_processes_are_hidden_and_background_processes_are_killed() {
     let dir = tree();
     let mark = format!("77.{}", std::process::id());
     let script = format!(
@@ -263,10 +263,10 @@ async fn other_processes_are_not_seen_nor_signalled_and_own_ones_do_not_survive(
          (setsid sleep {mark} &) ; (nohup sleep {mark} >/dev/null 2>&1 &); ls -d /proc/[0-9]* | wc -l; echo end",
         me = std::process::id(),
     );
-    let Some(seen) = try_in(dir.path(), &script).await else { return };
+    let Some(seen) = rehearse_in(dir.path(), &script).await else { return };
     let text = out(&seen);
     let lines: Vec<&str> = text.lines().collect();
-    // `kill -1` from inside reaches everybody in the namespace but process 1 and the sender.
+    // `kill -1` reaches all processes of the namespace except process 1 and the sender
     assert!(lines.len() == 2 && lines[0].parse::<u32>().unwrap() < 10 && lines[1] == "end", "{seen:?}");
     let alive = std::fs::read_dir("/proc").unwrap().flatten().any(|process| {
         std::fs::read(process.path().join("cmdline")).is_ok_and(|line| String::from_utf8_lossy(&line).contains(&mark))
@@ -275,10 +275,10 @@ async fn other_processes_are_not_seen_nor_signalled_and_own_ones_do_not_survive(
 }
 
 #[tokio::test]
-async fn a_fork_bomb_ends_with_its_time() {
+async fn a_fork_bomb_ends_at_the_time_limit() {
     let dir = tree();
     let started = Instant::now();
-    let seen = match rehearse(&play("bomb() { bomb | bomb & }; bomb; sleep 300", dir.path())).await {
+    let seen = match rehearse(&job("bomb() { bomb | bomb & }; bomb; sleep 300", dir.path())).await {
         Ok(seen) => seen,
         Err(e) => return eprintln!("skipped: {e}"),
     };
@@ -288,7 +288,7 @@ async fn a_fork_bomb_ends_with_its_time() {
         std::fs::read(process.path().join("cmdline")).is_ok_and(|l| String::from_utf8_lossy(&l).contains("bomb | bomb"))
     });
     assert_eq!(left.count(), 0);
-    // The machine can start processes as ever.
+    // the machine can still start processes
     assert!(std::process::Command::new("true").status().unwrap().success());
 }
 
@@ -298,7 +298,7 @@ async fn disk_and_memory_run_out_inside_only() {
     let script = "head -c 100m /dev/zero > one; ls -l one | cut -d' ' -f5; \
                   for i in 1 2 3; do head -c 60m /dev/zero > part$i 2>/dev/null || echo full; done; \
                   python3 -c 'x = bytearray(3 << 30)' 2>/dev/null || echo memory; echo end";
-    let mut big = play(script, dir.path());
+    let mut big = job(script, dir.path());
     big.limits.wall = AMPLE;
     let seen = match rehearse(&big).await {
         Ok(seen) => seen,
@@ -311,15 +311,15 @@ async fn disk_and_memory_run_out_inside_only() {
 }
 
 #[tokio::test]
-async fn rights_are_not_gained() {
+async fn no_privileges_are_gained() {
     let dir = tree();
     let script = "cp /bin/bash ./sh 2>/dev/null && chmod 4755 ./sh; grep -E '^(NoNewPrivs|CapEff|Seccomp):' /proc/self/status | tr -d '\\t'";
-    let Some(seen) = try_in(dir.path(), script).await else { return };
+    let Some(seen) = rehearse_in(dir.path(), script).await else { return };
     let text = out(&seen);
     assert!(text.contains("NoNewPrivs:1\n") && text.contains("Seccomp:2\n"), "{text}");
     let caps = text.lines().find_map(|l| l.strip_prefix("CapEff:")).unwrap();
     let caps = u64::from_str_radix(caps, 16).unwrap();
-    // Files, own processes, user numbers (0, 1, 3 to 7), and nothing else.
+    // only the capabilities 0, 1 and 3 to 7: files, own processes, user ids
     assert_eq!(caps & !0b1111_1011, 0, "{caps:x}");
 }
 
@@ -328,14 +328,14 @@ async fn a_working_directory_with_an_odd_name_works() {
     let dir = tempfile::tempdir().unwrap();
     let odd = dir.path().join("a, b:c \\ \"d\" 'é");
     std::fs::create_dir(&odd).unwrap();
-    let Some(seen) = try_in(&odd, "pwd; echo x > made").await else { return };
+    let Some(seen) = rehearse_in(&odd, "pwd; echo x > made").await else { return };
     assert_eq!(out(&seen), format!("{}\n", odd.display()), "{seen:?}");
     assert_eq!(changes(&seen, &odd), ["+made"]);
 }
 
 #[tokio::test]
 async fn the_root_can_be_the_working_directory() {
-    let Some(seen) = try_in(
+    let Some(seen) = rehearse_in(
         Path::new("/"),
         "find / -xdev -maxdepth 2 -name passwd; ls -d /tmp; df / >/dev/null; rm -rf /etc/passwd; ls /etc/passwd",
     )
@@ -352,9 +352,9 @@ async fn the_root_can_be_the_working_directory() {
 }
 
 #[tokio::test]
-async fn a_fixture_can_be_made_for_real() {
+async fn changes_in_the_writable_folder_are_real() {
     let dir = tree();
-    let mut making = play("echo made > made.txt; touch /var/tmp/not-made-$$", dir.path());
+    let mut making = job("echo made > made.txt; touch /var/tmp/not-made-$$", dir.path());
     making.writable = Some(dir.path().to_path_buf());
     match rehearse(&making).await {
         Ok(seen) => assert_eq!(seen.status, Status::Exited(0), "{seen:?}"),
@@ -364,25 +364,25 @@ async fn a_fixture_can_be_made_for_real() {
 }
 
 #[tokio::test]
-async fn it_is_the_first_to_go_where_memory_is_short() {
+async fn the_script_is_killed_first_when_memory_is_short() {
     let dir = tree();
-    let Some(seen) = try_in(dir.path(), "cat /proc/self/oom_score_adj").await else { return };
+    let Some(seen) = rehearse_in(dir.path(), "cat /proc/self/oom_score_adj").await else { return };
     assert_eq!(out(&seen), "1000\n", "{seen:?}");
 }
 
 #[tokio::test]
-async fn without_namespaces_what_reads_can_still_be_tried() {
+async fn without_namespaces_reading_scripts_can_still_be_rehearsed() {
     let dir = tree();
-    let seen = match read_only(&play("cat notes.txt; echo x > made || echo refused", dir.path())).await {
+    let seen = match read_only(&job("cat notes.txt; echo x > made || echo refused", dir.path())).await {
         Ok(seen) => seen,
         Err(e) => return eprintln!("skipped: {e}"),
     };
     assert_eq!((out(&seen).as_str(), dir.path().join("made").exists()), ("one\ntwo\nrefused\n", false));
 }
 
-/// An ordinary user: by `setpriv`, with the binary where that user can read it.
+/// Rehearses as an ordinary user, by `setpriv`, with a copy of the binary that this user can read.
 #[test]
-fn an_ordinary_user_has_a_view_too() {
+fn an_ordinary_user_can_rehearse_too() {
     if !rustix::process::geteuid().is_root() {
         return eprintln!(
             "skipped: only root can become another user; as an ordinary user all the other tests show it"
@@ -399,7 +399,7 @@ fn an_ordinary_user_has_a_view_too() {
     let private = work.join("private");
     std::fs::create_dir(&private).unwrap();
     std::os::unix::fs::chown(&private, Some(65534), Some(65534)).unwrap();
-    // outside of what is an overlay: /tmp is one, so it lies where only root makes files
+    // outside the overlays, one of which is /tmp: in a folder where only root creates files
     let outside = tempfile::Builder::new().prefix("caro-fifo-").tempdir_in("/opt").unwrap();
     std::fs::set_permissions(outside.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
     let fifo = outside.path().join("pipe");
@@ -412,7 +412,7 @@ fn an_ordinary_user_has_a_view_too() {
         "shell": [bytes(BASH), bytes("-c")], "script": bytes(&script), "after": [], "cwd": bytes(work.to_str().unwrap()),
         "private": bytes(private.to_str().unwrap()), "writable": null, "digests": false, "wall_micros": 2_000_000,
     });
-    // A descriptor that was left open leads out of any view: it must not get in.
+    // an open descriptor would lead out of the sandbox, so it must not be inherited
     let mut command = std::process::Command::new("bash");
     command
         .args(["-c", "exec 9>leak; exec setpriv --reuid=65534 --regid=65534 --clear-groups ./caro __rehearse"])
@@ -428,8 +428,8 @@ fn an_ordinary_user_has_a_view_too() {
     assert!(work.join("notes").exists() && !work.join("made").exists() && !Path::new("/etc/made").exists());
     assert_eq!(std::fs::read_to_string(dir.path().join("leak")).unwrap(), "", "an open file was written");
     rustix::io::ioctl_fionbio(&reader, true).unwrap();
-    let told = std::io::Read::read(&mut reader, &mut [0; 16]).map_err(|e| e.kind());
-    assert_eq!(told, Err(std::io::ErrorKind::WouldBlock), "a pipe of the machine was written into");
+    let received = std::io::Read::read(&mut reader, &mut [0; 16]).map_err(|e| e.kind());
+    assert_eq!(received, Err(std::io::ErrorKind::WouldBlock), "a pipe of the machine was written into");
     let names: Vec<String> =
         report["changes"].as_array().unwrap().iter().map(|c| format!("{} {}", c["kind"], c["path"])).collect();
     assert!(

@@ -1,4 +1,4 @@
-//! A model behind HTTP: a small server that is sound or not, and, where one can be started, a real one.
+//! Tests models behind HTTP: on a small server that behaves well or badly, and on a real one if it can be started.
 
 mod anthropic;
 
@@ -41,7 +41,7 @@ fn ask(server: &Server, request: &Request) -> Result<(Completion, Vec<String>), 
     done.map(|done| (done, pieces))
 }
 
-/// One event with this text.
+/// An event of the stream with this text.
 fn event(text: &str) -> String {
     format!("data: {}\n\n", json!({ "choices": [{ "delta": { "content": text }, "finish_reason": null }] }))
 }
@@ -57,10 +57,10 @@ fn stream(socket: &mut TcpStream, events: &[String]) {
     }
 }
 
-/// A server that streams the words that `say` has for a request.
-fn saying(say: impl Fn(&Value) -> Vec<&'static str> + Send + Sync + 'static) -> Server {
+/// Starts a server that streams the words that `words_for` returns for the body of a request.
+fn streaming(words_for: impl Fn(&Value) -> Vec<&'static str> + Send + Sync + 'static) -> Server {
     Server::start(move |request: &Req, socket| {
-        let words = say(&serde_json::from_str(&request.body).unwrap());
+        let words = words_for(&serde_json::from_str(&request.body).unwrap());
         let mut events: Vec<String> = words.iter().map(|word| event(word)).collect();
         events.push(finish("stop"));
         stream(socket, &events);
@@ -69,7 +69,7 @@ fn saying(say: impl Fn(&Value) -> Vec<&'static str> + Send + Sync + 'static) -> 
 
 #[test]
 fn text_streams_in_and_ends_before_the_stop_string() {
-    let server = saying(|_| vec!["ls", " -l", "a", "\n", "and more"]);
+    let server = streaming(|_| vec!["ls", " -l", "a", "\n", "and more"]);
     let (done, pieces) = ask(&server, &request("list", text())).unwrap();
     assert_eq!((done.text.as_str(), done.finish), ("ls -la", Finish::Stop));
     assert_eq!(pieces, ["ls", " -l", "a"]);
@@ -81,8 +81,8 @@ fn text_streams_in_and_ends_before_the_stop_string() {
 }
 
 #[test]
-fn a_server_that_does_not_stop_is_stopped() {
-    let server = saying(|_| vec![" word"; 1000]);
+fn an_endless_answer_is_cut_off() {
+    let server = streaming(|_| vec![" word"; 1000]);
     let (done, pieces) = ask(&server, &request("say it", text())).unwrap();
     assert_eq!(done.finish, Finish::Length);
     assert!(done.tokens.len() < 40 && pieces.concat() == done.text, "{}", done.tokens.len());
@@ -90,10 +90,10 @@ fn a_server_that_does_not_stop_is_stopped() {
 
 #[test]
 fn a_stop_string_in_pieces_is_never_shown() {
-    let server = saying(|_| vec!["ls E", "N", "D rest"]);
+    let server = streaming(|_| vec!["ls E", "N", "D rest"]);
     let (done, pieces) = ask(&server, &request("x", Shape::Text { stop: vec!["END".into()] })).unwrap();
     assert_eq!((done.text.as_str(), pieces.concat().as_str()), ("ls ", "ls "));
-    let server = saying(|_| vec!["ls E", "x"]);
+    let server = streaming(|_| vec!["ls E", "x"]);
     let (_, pieces) = ask(&server, &request("x", Shape::Text { stop: vec!["END".into()] })).unwrap();
     assert_eq!(pieces.concat(), "ls Ex");
 }
@@ -101,7 +101,7 @@ fn a_stop_string_in_pieces_is_never_shown() {
 #[test]
 fn a_prefill_that_the_server_repeats_is_no_part_of_the_text() {
     for words in [vec!["ls ", "-la"], vec!["l", "s -la"], vec!["-la"]] {
-        let server = saying(move |_| words.clone());
+        let server = streaming(move |_| words.clone());
         let mut request = request("x", text());
         request.prompt.prefill = "ls ".into();
         let (done, pieces) = ask(&server, &request).unwrap();
@@ -110,7 +110,7 @@ fn a_prefill_that_the_server_repeats_is_no_part_of_the_text() {
 }
 
 #[test]
-fn a_server_that_knows_less_is_asked_for_less_and_only_once() {
+fn parameters_a_server_rejects_are_left_out_from_then_on() {
     let refusals = Arc::<Mutex<u32>>::default();
     let count = refusals.clone();
     let server = Server::start(move |request, socket| {
@@ -120,7 +120,7 @@ fn a_server_that_knows_less_is_asked_for_less_and_only_once() {
             answer(socket, 422, &[], br#"{"detail": "stream_options: unknown field"}"#);
         } else if body.get("logprobs").is_some() {
             *count.lock().unwrap() += 1;
-            // As llama-cpp-python says it.
+            // the message of llama-cpp-python
             answer(socket, 500, &[], br#"{"error": {"message": "logprobs is not supported"}}"#);
         } else {
             stream(socket, &[event("ls"), finish("stop")]);
@@ -135,9 +135,9 @@ fn a_server_that_knows_less_is_asked_for_less_and_only_once() {
     assert_eq!(*refusals.lock().unwrap(), 2);
 }
 
-/// What a rehearsed command complains with may be the text of a file.
+/// The error output of a rehearsed command may be the text of a file.
 #[test]
-fn no_rehearsal_tells_a_server_what_stands_in_a_file() {
+fn no_rehearsal_sends_the_text_of_a_file_to_a_server() {
     let machine = Machine::new();
     let secret = "password-of-the-bank";
     machine.write("home/.netrc", secret);
@@ -156,14 +156,14 @@ fn no_rehearsal_tells_a_server_what_stands_in_a_file() {
     }
 }
 
-/// What a server is asked that has trouble with the first so many requests, by somebody who wants two answers and gets them.
-fn asked_of_one_in_trouble(first: usize) -> Vec<Value> {
+/// Asks twice of a server that fails the first `failures` requests; returns the bodies it received.
+fn bodies_sent_to_failing_server(failures: usize) -> Vec<Value> {
     let bodies = Arc::<Mutex<Vec<Value>>>::default();
-    let heard = bodies.clone();
+    let received = bodies.clone();
     let server = Server::start(move |request, socket| {
-        let mut heard = heard.lock().unwrap();
-        heard.push(serde_json::from_str(&request.body).unwrap());
-        if heard.len() <= first {
+        let mut received = received.lock().unwrap();
+        received.push(serde_json::from_str(&request.body).unwrap());
+        if received.len() <= failures {
             answer(socket, 500, &[], br#"{"error": {"message": "the model is overloaded"}}"#);
         } else {
             stream(socket, &[event("ls"), finish("stop")]);
@@ -177,36 +177,36 @@ fn asked_of_one_in_trouble(first: usize) -> Vec<Value> {
 }
 
 #[test]
-fn a_moment_of_trouble_costs_nothing_later() {
-    let bodies = asked_of_one_in_trouble(1);
+fn after_one_server_error_all_parameters_are_sent() {
+    let bodies = bodies_sent_to_failing_server(1);
     assert_eq!(bodies.len(), 3);
     assert!(bodies.iter().all(|body| body["logprobs"] == json!(true) && body.get("stream_options").is_some()));
 }
 
 #[test]
-fn trouble_that_lasts_longer_costs_one_answer_and_no_later_one() {
-    let bodies = asked_of_one_in_trouble(2);
+fn after_two_server_errors_only_one_request_omits_parameters() {
+    let bodies = bodies_sent_to_failing_server(2);
     assert_eq!(bodies.len(), 4);
     assert!(bodies[3]["logprobs"] == json!(true) && bodies[3].get("stream_options").is_some(), "{}", bodies[3]);
 }
 
 #[test]
-fn a_request_that_is_refused_for_itself_is_sent_once() {
-    for (status, said) in [(400, "context too long"), (422, "messages: the last one is empty")] {
-        let body = json!({ "error": { "message": said } }).to_string();
+fn an_invalid_request_is_sent_once() {
+    for (status, message) in [(400, "context too long"), (422, "messages: the last one is empty")] {
+        let body = json!({ "error": { "message": message } }).to_string();
         let server = Server::start(move |_, socket| answer(socket, status, &[], body.as_bytes()));
         let error = ask(&server, &request("x", text())).unwrap_err();
-        assert!(error.to_string().contains(said), "{error}");
+        assert!(error.to_string().contains(message), "{error}");
         assert_eq!(server.seen().len(), 1, "{status}");
     }
 }
 
 #[test]
-fn a_schema_that_a_server_does_not_take_is_left_out() {
+fn a_schema_that_a_server_rejects_is_left_out() {
     let server = Server::start(|request, socket| {
         let body: Value = serde_json::from_str(&request.body).unwrap();
         if body.get("response_format").is_some() {
-            // as vLLM and llama-server speak of it
+            // the message of vLLM and llama-server
             answer(
                 socket,
                 400,
@@ -222,8 +222,8 @@ fn a_schema_that_a_server_does_not_take_is_left_out() {
 }
 
 #[test]
-fn an_answer_that_was_finished_counts_however_the_connection_ends() {
-    // one that ends without a word, and one whose last chunk is announced and never comes
+fn a_finished_answer_counts_however_the_connection_ends() {
+    // one connection ends without a last chunk, the other within a chunk
     for tail in [&b""[..], b"10\r\nhalf"] {
         let server = Server::start(move |_, socket| {
             let events = [event("ls"), finish("stop").replace("data: [DONE]\n\n", "")].concat();
@@ -249,9 +249,9 @@ fn a_server_that_does_not_stream_is_understood() {
 }
 
 #[test]
-fn a_shape_is_held_against_the_answer_and_a_wrong_one_gets_a_second_chance() {
+fn an_answer_that_breaks_its_shape_is_requested_once_more() {
     let choice = Shape::Choice(vec!["yes".into(), "no".into()]);
-    let server = saying(|body| match body["messages"].as_array().unwrap().len() {
+    let server = streaming(|body| match body["messages"].as_array().unwrap().len() {
         2 => vec!["May", "be."],
         _ => vec!["no", "\n"],
     });
@@ -260,27 +260,27 @@ fn a_shape_is_held_against_the_answer_and_a_wrong_one_gets_a_second_chance() {
     let second: Value = serde_json::from_str(&server.seen()[1].body).unwrap();
     assert!(second["messages"][3]["content"].as_str().unwrap().contains("none of: yes, no"), "{second}");
 
-    let stubborn = saying(|_| vec!["Maybe."]);
+    let stubborn = streaming(|_| vec!["Maybe."]);
     let error = ask(&stubborn, &request("x", choice)).unwrap_err();
     assert!(error.to_string().contains("twice"), "{error}");
     assert_eq!(stubborn.seen().len(), 2);
 
     let schema = Shape::Json(json!({"type": "object", "required": ["cmd"]}));
-    let sound = saying(|body| {
+    let valid = streaming(|body| {
         assert_eq!(body["response_format"]["json_schema"]["schema"]["required"], json!(["cmd"]));
         vec!["{\"cmd\": ", "\"ls\"}"]
     });
-    assert_eq!(ask(&sound, &request("x", schema)).unwrap().0.text, r#"{"cmd": "ls"}"#);
+    assert_eq!(ask(&valid, &request("x", schema)).unwrap().0.text, r#"{"cmd": "ls"}"#);
 
     let lark = Shape::Lark("start: \"ls\" (\" -\" /[a-z]+/)?".into());
-    assert_eq!(ask(&saying(|_| vec!["ls", " -la\n"]), &request("x", lark.clone())).unwrap().0.text, "ls -la");
-    assert!(ask(&saying(|_| vec!["rm"]), &request("x", lark)).is_err());
+    assert_eq!(ask(&streaming(|_| vec!["ls", " -la\n"]), &request("x", lark.clone())).unwrap().0.text, "ls -la");
+    assert!(ask(&streaming(|_| vec!["rm"]), &request("x", lark)).is_err());
     let broken = Shape::Lark("start: nothing".into());
-    assert!(matches!(ask(&saying(|_| vec!["x"]), &request("x", broken)), Err(ModelError::BadShape(_))));
+    assert!(matches!(ask(&streaming(|_| vec!["x"]), &request("x", broken)), Err(ModelError::BadShape(_))));
 }
 
 #[test]
-fn whatever_goes_wrong_has_its_own_words() {
+fn each_error_has_its_own_message() {
     type Behaviour = fn(&Req, &mut TcpStream);
     let cases: [(Behaviour, &str); 9] = [
         (|_, s| answer(s, 401, &[], br#"{"error":{"message":"bad key"}}"#), "CARO_API_KEY"),
@@ -296,10 +296,10 @@ fn whatever_goes_wrong_has_its_own_words() {
         (|_, s| stream(s, &["data: <html>\n\n".into()]), "no JSON but: <html>"),
         (|_, _| std::thread::sleep(Duration::from_secs(300)), "timed out"),
     ];
-    for (behaviour, words) in cases {
+    for (behaviour, message) in cases {
         let server = Server::start(behaviour);
         let error = ask(&server, &request("x", text())).unwrap_err();
-        assert!(error.to_string().contains(words), "{words}: {error}");
+        assert!(error.to_string().contains(message), "{message}: {error}");
         assert!(error.to_string().contains(&server.url), "{error}");
         assert!(!error.hint().is_empty());
     }
@@ -312,7 +312,7 @@ fn whatever_goes_wrong_has_its_own_words() {
 fn cancelling_closes_the_connection_even_before_the_first_word() {
     for words in [&[][..], &["ls"]] {
         let closed = Arc::<Mutex<Option<Instant>>>::default();
-        let saw = closed.clone();
+        let closed_at = closed.clone();
         let server = Server::start(move |_, socket| {
             if !words.is_empty() {
                 stream(socket, &[event(words[0])]);
@@ -320,7 +320,7 @@ fn cancelling_closes_the_connection_even_before_the_first_word() {
             let _ = socket.set_read_timeout(Some(Duration::from_secs(300)));
             let end = std::io::Read::read(socket, &mut [0; 1]);
             if matches!(end, Ok(0)) || end.is_err_and(|e| e.kind() == std::io::ErrorKind::ConnectionReset) {
-                *saw.lock().unwrap() = Some(Instant::now());
+                *closed_at.lock().unwrap() = Some(Instant::now());
             }
         });
         let options = Options { silence: Duration::from_secs(300), ..Options::default() };
@@ -345,7 +345,7 @@ fn cancelling_closes_the_connection_even_before_the_first_word() {
 
 #[test]
 fn the_caller_may_stop_in_the_middle() {
-    let server = saying(|_| vec!["a ", "b ", "c "]);
+    let server = streaming(|_| vec!["a ", "b ", "c "]);
     let mut seen = 0;
     let done = model(&server.url).generate(&request("x", text()), &mut |_| {
         seen += 1;
@@ -354,7 +354,7 @@ fn the_caller_may_stop_in_the_middle() {
     assert_eq!((done.unwrap().finish, seen), (Finish::Cancelled, 2));
 }
 
-/// llama-cpp-python's server on the small model, if both are here.
+/// llama-cpp-python's server on a small model, if both are installed.
 mod real {
     use super::*;
     use std::process::{Child, Command, Stdio};
@@ -368,7 +368,7 @@ mod real {
         }
     }
 
-    /// A Python that has the server, or why there is none.
+    /// Finds a Python that has the server; the error says why there is none.
     fn python() -> Result<String, String> {
         let named = std::env::var("CARO_TEST_LLAMA_SERVER_PYTHON").ok();
         let python = named.unwrap_or_else(|| "python3".into());
@@ -379,7 +379,7 @@ mod real {
         }
     }
 
-    /// A small model's file, or why there is none.
+    /// Finds the file of a small model; the error says why there is none.
     fn weights() -> Result<std::path::PathBuf, String> {
         use caro::model::fetch::{Settings, file_path, find};
         let cache = directories::ProjectDirs::from("", "", "caro").map(|d| d.cache_dir().to_path_buf());
@@ -421,7 +421,7 @@ mod real {
             std::thread::sleep(Duration::from_millis(100));
         }
         let model = Remote::new(&format!("http://127.0.0.1:{port}"), "any", Options::default());
-        // Some builds of it die of an instruction that this machine forbids: that says nothing of us.
+        // some builds of the server crash on this machine by an illegal instruction, which is no fault of caro
         let first = model.generate(&request("Hi.", text()), &mut |_| Flow::Continue);
         if let (Err(error), Ok(Some(end))) = (&first, running.0.try_wait()) {
             return println!("skipped: the server itself crashed ({end}): {error}");
@@ -456,7 +456,7 @@ mod real {
         });
         assert_eq!(done.unwrap().finish, Finish::Cancelled);
         assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
-        // And it goes on serving.
+        // the server still answers
         assert!(model.generate(&request("Say yes.", text()), &mut |_| Flow::Continue).is_ok());
     }
 }

@@ -1,17 +1,18 @@
-//! Questions that texts answer, end to end on a scripted model: files that the task names, ingested documents, notes; and
-//! those that they do not.
+//! Tests questions about texts end to end on a scripted model: files that the task names, ingested documents and
+//! notes, with and without an answer in them.
 
 use crate::agent::{answer, events};
 use crate::machine::{Machine, Ran};
 use serde_json::{Value, json};
 
-/// A model that says this where it is asked for an answer out of texts, and in a step that it knows nothing.
-fn asked(machine: &Machine, reply: &str, args: &[&str]) -> Ran {
+/// Runs an agent on a model with this reply to a request for an answer from texts; in a step it answers that it does
+/// not know.
+fn ask(machine: &Machine, reply: &str, args: &[&str]) -> Ran {
     let rules = json!([{ "match": "\nTask: ", "reply": answer("I do not know.") }, { "reply": reply }]);
     machine.ask(rules, &[&["agent"], args].concat())
 }
 
-fn ingested(machine: &Machine) {
+fn ingest_documents(machine: &Machine) {
     std::fs::create_dir(machine.path("work/docs")).unwrap();
     machine.write("work/docs/net.md", "# Network\n\nThe guest network of the office is called Heron.\n");
     machine.write("work/docs/fire.md", "# Fire\n\nIn a fire everyone leaves the office at once.\n");
@@ -21,10 +22,10 @@ fn ingested(machine: &Machine) {
 const GUESTS: &str = "what is the guest network of the office called?";
 
 #[test]
-fn a_question_about_documents_is_one_request_and_says_where_it_stands() {
+fn a_question_about_documents_takes_one_request_and_cites_its_source() {
     let machine = Machine::new();
-    ingested(&machine);
-    let ran = asked(&machine, "Heron.", &[GUESTS, "--json"]);
+    ingest_documents(&machine);
+    let ran = ask(&machine, "Heron.", &[GUESTS, "--json"]);
     let report = ran.json();
     let response = report["response"].as_str().unwrap();
     assert!(response.starts_with("Heron.\n\nSource: ") && response.ends_with("docs/net.md:1-3"), "{report:#}");
@@ -35,21 +36,21 @@ fn a_question_about_documents_is_one_request_and_says_where_it_stands() {
     );
     let steps: Vec<Value> = events(&machine, "").into_iter().filter(|e| e["event_type"] == "agent_step").collect();
     assert_eq!((steps.len(), &steps[0]["metadata"]["recipe"]), (1, &json!("reply")), "{steps:#?}");
-    let shown = asked(&machine, "", &[GUESTS, "--show-prompt"]).out;
+    let shown = ask(&machine, "", &[GUESTS, "--show-prompt"]).out;
     assert!(
         shown.contains("is called Heron") && shown.contains("--- system\nYou answer the user's question"),
         "{shown}"
     );
-    let explained = asked(&machine, "", &[GUESTS, "--explain"]).out;
+    let explained = ask(&machine, "", &[GUESTS, "--explain"]).out;
     assert!(explained.ends_with("asked first: only for an answer out of these texts\n"), "{explained}");
 }
 
 #[test]
-fn what_the_documents_do_not_say_is_looked_for_as_before() {
+fn without_an_answer_in_the_documents_the_agent_takes_steps() {
     let machine = Machine::new();
-    ingested(&machine);
+    ingest_documents(&machine);
     for reply in ["NOT FOUND", "It is in wifi.cfg, line 4711."] {
-        let ran = asked(&machine, reply, &[GUESTS, "--json"]);
+        let ran = ask(&machine, reply, &[GUESTS, "--json"]);
         let report = ran.json();
         assert_eq!(report["response"], "I do not know.", "{reply}: {report:#}");
         assert!(report["metric"]["total_requests"].as_u64() > Some(1), "{report:#}");
@@ -57,10 +58,10 @@ fn what_the_documents_do_not_say_is_looked_for_as_before() {
 }
 
 #[test]
-fn a_note_answers_too() {
+fn a_note_can_be_the_source_of_an_answer() {
     let machine = Machine::new();
     machine.run(&["memory", "remember", "the staging host is gopher"]);
-    let ran = asked(&machine, "The staging host is gopher.", &["what is the staging host called?"]);
+    let ran = ask(&machine, "The staging host is gopher.", &["what is the staging host called?"]);
     assert_eq!((ran.code, ran.out.as_str()), (Some(0), "The staging host is gopher.\n"), "{ran:#?}");
 }
 
@@ -68,22 +69,22 @@ fn a_note_answers_too() {
 fn a_named_file_is_read_wherever_it_is() {
     let machine = Machine::new();
     let line = |i: usize| format!("Entry {i}: nothing happened on this day at sea.\n");
-    let (before, behind): (String, String) = ((0..400).map(line).collect(), (400..800).map(line).collect());
-    machine.write("work/log.md", format!("# Log\n{before}The mate Ada found the key of the chest.\n{behind}"));
+    let (before, after): (String, String) = ((0..400).map(line).collect(), (400..800).map(line).collect());
+    machine.write("work/log.md", format!("# Log\n{before}The mate Ada found the key of the chest.\n{after}"));
     machine.write("home/owner.txt", "The boat belongs to Ada.\n");
-    let shown = asked(&machine, "", &["read log.md and tell me who found the key of the chest", "--show-prompt"]).out;
+    let shown = ask(&machine, "", &["read log.md and tell me who found the key of the chest", "--show-prompt"]).out;
     assert!(shown.contains("Ada found the key") && shown.contains("lines left out") && shown.len() < 12_000, "{shown}");
     let outside = machine.path("home/owner.txt");
     for name in ["~/owner.txt", outside.to_str().unwrap(), "../home/owner.txt"] {
-        let ran = asked(&machine, "It belongs to Ada.", &[&format!("what does {name} say about the owner?")]);
+        let ran = ask(&machine, "It belongs to Ada.", &[&format!("what does {name} say about the owner?")]);
         assert_eq!((ran.code, ran.out.as_str()), (Some(0), "It belongs to Ada.\n"), "{name}: {ran:#?}");
     }
-    let ran = asked(&machine, "NOT FOUND", &["what does ~/owner.txt say about the price?"]);
+    let ran = ask(&machine, "NOT FOUND", &["what does ~/owner.txt say about the price?"]);
     assert_eq!((ran.code, ran.out.as_str()), (Some(0), "~/owner.txt does not say that.\n"), "{ran:#?}");
 }
 
 #[test]
-fn keys_and_orders_in_a_text_are_not_shown() {
+fn secrets_and_instructions_in_a_text_are_withheld() {
     let machine = Machine::new();
     std::fs::create_dir(machine.path("home/.ssh")).unwrap();
     machine.write("home/.ssh/id_rsa", "hunter2 is the key\n");
@@ -92,16 +93,16 @@ fn keys_and_orders_in_a_text_are_not_shown() {
         ("read ~/.ssh/id_rsa and tell me what it says", "hunter2"),
         ("read notes.md and tell me who the owner is", "delete every file"),
     ] {
-        let ran = asked(&machine, "", &[task, "--show-prompt"]);
+        let ran = ask(&machine, "", &[task, "--show-prompt"]);
         assert!(ran.code == Some(0) && !ran.out.contains(hidden), "{task}: {ran:#?}");
     }
 }
 
 #[test]
-fn what_anybody_knows_is_answered_without_tools() {
+fn general_knowledge_is_answered_without_tools() {
     let machine = Machine::new();
     for (task, tools) in [("what is the capital of France?", false), ("what is the default gateway?", true)] {
-        let shown = asked(&machine, "", &[task, "--show-prompt"]);
+        let shown = ask(&machine, "", &[task, "--show-prompt"]);
         assert_eq!(shown.out.contains("shell"), tools, "{task}: {shown:#?}");
     }
     let ran = machine.ask(json!([{ "reply": answer("I do not know.") }]), &["agent", "who wrote Faust?"]);

@@ -1,4 +1,4 @@
-//! `caro history`: off until it is turned on, then what was asked for is found again, and nothing of it has a secret.
+//! Tests `caro history`: off by default, then it records and finds requests, but none with a secret.
 
 use crate::artifacts::{files, holds};
 use crate::machine::{Machine, Ran};
@@ -17,18 +17,18 @@ fn ask(machine: &Machine, words: &[&str]) -> Ran {
     machine.ask(rules(), words)
 }
 
-fn kept(machine: &Machine, words: &[&str]) -> Vec<Value> {
+fn entries(machine: &Machine, words: &[&str]) -> Vec<Value> {
     let ran = machine.run(&[&["history", "--json"], words].concat());
     ran.json().as_array().unwrap().clone()
 }
 
 #[test]
-fn nothing_is_kept_until_it_is_turned_on() {
+fn nothing_is_recorded_until_it_is_turned_on() {
     let machine = Machine::new();
     ask(&machine, &["list files"]);
-    assert!(kept(&machine, &[]).is_empty());
-    let told = machine.run(&["history"]);
-    assert!(told.code == Some(0) && told.err.contains("`caro history on`"), "{told:#?}");
+    assert!(entries(&machine, &[]).is_empty());
+    let empty = machine.run(&["history"]);
+    assert!(empty.code == Some(0) && empty.err.contains("`caro history on`"), "{empty:#?}");
     assert!(files(&machine.path("home")).iter().all(|file| !holds(file, "list files")));
     let on = machine.run(&["history", "on"]);
     assert!(on.code == Some(0) && on.err.contains("requests.jsonl"), "{on:#?}");
@@ -36,7 +36,7 @@ fn nothing_is_kept_until_it_is_turned_on() {
     ask(&machine, &["list files"]);
     ask(&machine, &["show the disks", "--json", "--target", "macos-bsd"]);
     ask(&machine, &["hello"]);
-    let all = kept(&machine, &[]);
+    let all = entries(&machine, &[]);
     assert_eq!(all.len(), 2, "{all:#?}");
     assert_eq!(
         (&all[0]["request"], &all[0]["command"], &all[0]["ran"]),
@@ -49,11 +49,11 @@ fn nothing_is_kept_until_it_is_turned_on() {
     assert!(all[0]["folder"].as_str().unwrap().ends_with("/work") && all[0]["at"].as_u64().unwrap() > 1_700_000_000);
     assert_eq!(machine.run(&["history", "off"]).code, Some(0));
     ask(&machine, &["list files again"]);
-    assert_eq!(kept(&machine, &[]).len(), 2);
+    assert_eq!(entries(&machine, &[]).len(), 2);
 }
 
 #[test]
-fn it_is_searched_and_cleared() {
+fn the_history_is_searched_and_cleared() {
     let machine = Machine::new();
     machine.run(&["history", "on"]);
     ask(&machine, &["list files"]);
@@ -61,31 +61,31 @@ fn it_is_searched_and_cleared() {
     let found = machine.run(&["history", "DF"]);
     assert!(found.code == Some(0) && found.out.contains("df -h") && !found.out.contains("ls -a"), "{found:#?}");
     assert!(found.out.contains("show the disks") && found.out.contains("not run"), "{found:#?}");
-    assert_eq!(kept(&machine, &["-n", "1"])[0]["command"], "df -h");
+    assert_eq!(entries(&machine, &["-n", "1"])[0]["command"], "df -h");
     let none = machine.run(&["history", "docker"]);
     assert!(none.code == Some(1) && none.err.contains("caro -- history docker"), "{none:#?}");
-    // a search for the words that turn it on and off
+    // after `--` the words `on` and `off` are searched for
     assert_eq!(machine.run(&["history", "--", "on"]).code, Some(1));
     let cleared = machine.run(&["history", "--clear"]);
     assert!(cleared.err.contains("2 requests forgotten"), "{cleared:#?}");
-    assert!(kept(&machine, &[]).is_empty());
+    assert!(entries(&machine, &[]).is_empty());
     assert!(files(&machine.path("home")).iter().all(|file| !holds(file, "show the disks")));
 }
 
 #[test]
-fn nothing_is_kept_of_what_has_a_secret() {
+fn requests_with_a_secret_are_not_recorded() {
     let machine = Machine::new();
     machine.run(&["history", "on"]);
     let token = format!("ghp_{}", "a1".repeat(18));
     ask(&machine, &[&format!("list files of {token}")]);
     ask(&machine, &["log in to the server"]);
-    assert!(kept(&machine, &[]).is_empty());
+    assert!(entries(&machine, &[]).is_empty());
     assert!(files(&machine.path("home")).iter().all(|file| !holds(file, &token) && !holds(file, "hunter22")));
 }
 
 #[cfg(unix)]
 #[test]
-fn a_command_that_was_run_has_its_status_and_one_that_was_not_has_none() {
+fn only_a_command_that_ran_has_a_status() {
     use crate::pty::Terminal;
     let machine = Machine::new();
     machine.run(&["history", "on"]);
@@ -97,7 +97,7 @@ fn a_command_that_was_run_has_its_status_and_one_that_was_not_has_none() {
         terminal.types(key);
         assert_eq!(terminal.ends(), ends);
     }
-    let all = kept(&machine, &[]);
+    let all = entries(&machine, &[]);
     assert_eq!(all.len(), 2, "{all:#?}");
     assert_eq!((&all[0]["ran"], &all[0]["status"]), (&json!(true), &json!(2)));
     assert_eq!((&all[1]["ran"], &all[1]["status"], &all[1]["command"]), (&json!(false), &json!(null), &json!("ls -a")));

@@ -1,5 +1,5 @@
-//! Requests as nobody would write them: any character, of any length, in any language, like options and like commands. None ends the
-//! program in a panic, each in a documented way, and what is printed is a command or nothing.
+//! Fuzzes requests: any characters, lengths and languages, words like options and like commands. None causes a panic,
+//! each ends with a documented exit code, and the output is one command or nothing.
 
 use crate::machine::{Machine, Ran};
 use caro::cli::answer::ask::{self, Place};
@@ -13,10 +13,10 @@ use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Numbers that look like chance and are the same on every machine (Marsaglia's xorshift).
-struct Dice(u64);
+/// A pseudo-random generator with the same numbers on every machine (Marsaglia's xorshift).
+struct Random(u64);
 
-impl Dice {
+impl Random {
     fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
@@ -32,11 +32,11 @@ impl Dice {
         (self.next() >> 11) as usize % most.max(1)
     }
 
-    fn of<'t>(&mut self, all: &[&'t str]) -> &'t str {
+    fn choose<'t>(&mut self, all: &[&'t str]) -> &'t str {
         all[self.below(all.len())]
     }
 
-    /// A character of any plane.
+    /// A character of one to four bytes in UTF-8.
     fn character(&mut self) -> char {
         let most = [0x80, 0x800, 0x1_0000, 0x11_0000][self.below(4)];
         char::from_u32(self.below(most) as u32).unwrap_or('\u{fffd}')
@@ -172,31 +172,31 @@ const CODE: &[&str] = &[
 const CONTROL: &[&str] =
     &["\0", "\x01", "\x07", "\x08", "\t", "\n", "\r", "\x0b", "\x1b[31m", "\x1b]0;x\x07", "\x7f", "\u{85}", "\u{2028}"];
 
-/// A request by its number.
-fn words(number: u64) -> String {
-    let mut dice = Dice::new(number + 1);
-    let spaced = |all: &'static [&'static str]| move |dice: &mut Dice| format!("{} ", dice.of(all));
-    match dice.below(10) {
-        0 => dice.text(12, spaced(ENGLISH)),
-        1 => dice.text(60, |dice| dice.character().into()),
-        2 => dice.text(20, |dice| [dice.of(CONTROL), dice.of(ENGLISH)].concat()),
+/// Returns the request with this number.
+fn request_of(number: u64) -> String {
+    let mut random = Random::new(number + 1);
+    let spaced = |all: &'static [&'static str]| move |random: &mut Random| format!("{} ", random.choose(all));
+    match random.below(10) {
+        0 => random.text(12, spaced(ENGLISH)),
+        1 => random.text(60, |random| random.character().into()),
+        2 => random.text(20, |random| [random.choose(CONTROL), random.choose(ENGLISH)].concat()),
         3 => {
-            let piece = [dice.of(ENGLISH), dice.of(ELSEWHERE), " "].concat();
-            piece.repeat(dice.below(4000))
+            let piece = [random.choose(ENGLISH), random.choose(ELSEWHERE), " "].concat();
+            piece.repeat(random.below(4000))
         }
-        4 => dice.text(6, |dice| dice.of(&["", " ", "\t", "\u{a0}", "\u{3000}"]).into()),
-        5 => dice.text(8, spaced(OPTIONS)),
-        6 => dice.text(12, spaced(ELSEWHERE)),
-        7 => dice.text(12, spaced(CODE)),
-        8 => dice.text(4, |dice| dice.of(OPTIONS).repeat(3)),
-        _ => dice.text(16, |dice| {
-            let all = [ENGLISH, ELSEWHERE, OPTIONS, CODE, CONTROL][dice.below(5)];
-            [dice.of(all), " "].concat()
+        4 => random.text(6, |random| random.choose(&["", " ", "\t", "\u{a0}", "\u{3000}"]).into()),
+        5 => random.text(8, spaced(OPTIONS)),
+        6 => random.text(12, spaced(ELSEWHERE)),
+        7 => random.text(12, spaced(CODE)),
+        8 => random.text(4, |random| random.choose(OPTIONS).repeat(3)),
+        _ => random.text(16, |random| {
+            let all = [ENGLISH, ELSEWHERE, OPTIONS, CODE, CONTROL][random.below(5)];
+            [random.choose(all), " "].concat()
         }),
     }
 }
 
-/// A model that answers by what it is asked: commands of several kinds, a wrong one, none.
+/// The rules of a model whose answer depends on the request: commands of several kinds, an invalid one, a refusal.
 fn rules() -> serde_json::Value {
     json!([
         { "regex": "(?i)hello|count|verz", "reply": "# not a shell task" },
@@ -207,15 +207,15 @@ fn rules() -> serde_json::Value {
     ])
 }
 
-/// The path of a request in this process: as `caro::cli::verbs::request` goes it, without a terminal.
-struct Path {
+/// Answers requests in this process as `caro::cli::verbs::request` does, without a terminal.
+struct Answerer {
     recipe: Recipe,
     settings: Settings,
     ask: CommandRequest,
     runtime: tokio::runtime::Runtime,
 }
 
-impl Path {
+impl Answerer {
     fn new() -> Self {
         let config = Config::load(&Default::default(), &Default::default(), None, &[]).unwrap();
         let settings = Settings::of(&config).unwrap();
@@ -230,7 +230,7 @@ impl Path {
             adapted: false,
             without: [].into(),
         };
-        // nothing is run for one of ten thousand requests
+        // no rehearsals, because there are up to ten thousand requests
         let ask = CommandRequest {
             dialect: Dialect::Bash,
             rehearse: false,
@@ -241,7 +241,7 @@ impl Path {
         Self { recipe, settings, ask, runtime }
     }
 
-    /// The exit code and what stands on standard output.
+    /// Returns the exit code and the text for stdout.
     fn answer(&self, request: &str) -> (u8, String) {
         if ask::check(request).is_err() {
             return (2, String::new());
@@ -260,18 +260,18 @@ impl Path {
     }
 }
 
-/// Asks in this process, and tells how many ended how.
+/// Answers requests in this process, and counts them by exit code.
 fn ask_all(numbers: std::ops::Range<u64>) -> [usize; 3] {
-    let path = Path::new();
+    let answerer = Answerer::new();
     let mut ended = [0; 3];
     for number in numbers {
-        let request = words(number);
+        let request = request_of(number);
         let shown = || format!("request {number}: {:?}", request.chars().take(200).collect::<String>());
-        // told where one ends in a panic
+        // names the request in case of a panic
         println!("{}", shown());
-        // as the words of a shell, too: options, verbs and all
+        // parse it as arguments too, with options and verbs
         let _ = args::parse(std::iter::once("caro").chain(request.split(' ')).map(Into::into));
-        let (code, out) = path.answer(&request);
+        let (code, out) = answerer.answer(&request);
         assert!(code <= 2, "{code}, {}", shown());
         assert_eq!(code == 0, !out.is_empty(), "{}", shown());
         assert!(!out.contains(['\n', '\r', '\0']) && out.trim() == out, "{out:?}, {}", shown());
@@ -281,31 +281,31 @@ fn ask_all(numbers: std::ops::Range<u64>) -> [usize; 3] {
 }
 
 #[test]
-fn whatever_is_asked_ends_in_a_command_or_in_a_documented_way() {
+fn every_request_ends_with_a_command_or_a_documented_exit_code() {
     let [commands, none, wrong] = ask_all(0..150);
-    // the mix is one: all three ways are gone
+    // the requests are mixed: each exit code occurs
     assert!(commands > 30 && none > 3 && wrong > 3, "{commands} {none} {wrong}");
 }
 
 #[test]
 #[ignore = "minutes: cargo test --test suite -- --ignored --nocapture requests::ten_thousand | tail"]
-fn ten_thousand_requests_end_so() {
+fn ten_thousand_requests_end_with_a_documented_exit_code() {
     let [commands, none, wrong] = ask_all(0..10_000);
     println!("10000 requests: {commands} commands, {none} without one, {wrong} refused as requests");
 }
 
-/// True of an end that the papers tell of: here is neither a run nor a signal.
+/// True if the exit code is documented for a request that runs nothing, and nothing has panicked.
 fn is_documented(ran: &Ran) -> bool {
     matches!(ran.code, Some(0..=2 | 124)) && !ran.err.contains("panicked at")
 }
 
 #[test]
-fn the_program_itself_takes_them_too() {
+fn the_binary_accepts_any_request() {
     let machine = Machine::new();
     let rules = rules();
     for number in 10_000..10_025 {
-        // no argument of a program has this one
-        let request = words(number).replace('\0', "");
+        // an argument cannot contain NUL
+        let request = request_of(number).replace('\0', "");
         let ran = machine.ask(rules.clone(), &["--", &request]);
         assert!(is_documented(&ran), "{request:?}: {ran:#?}");
         assert_eq!(ran.code == Some(0), ran.out.lines().count() == 1, "{request:?}: {ran:#?}");
@@ -313,14 +313,14 @@ fn the_program_itself_takes_them_too() {
     }
 }
 
-/// What looks like an option or a verb is one, or is told: nothing waits, nothing breaks.
+/// Words like options or verbs are used as such or are errors: nothing blocks, nothing panics.
 #[test]
-fn words_that_look_like_options_end_in_a_documented_way_too() {
+fn words_like_options_end_with_a_documented_exit_code() {
     let machine = Machine::new();
-    let mut dice = Dice::new(7);
+    let mut random = Random::new(7);
     for _ in 0..20 {
-        // no verb of these waits: standard input is at its end
-        let all: Vec<&str> = (0..=dice.below(4)).map(|_| dice.of(OPTIONS)).collect();
+        // none of these verbs waits for input: stdin is at its end
+        let all: Vec<&str> = (0..=random.below(4)).map(|_| random.choose(OPTIONS)).collect();
         let ran = machine.ask(rules(), &all);
         assert!(is_documented(&ran) || all.contains(&"agent"), "{all:?}: {ran:#?}");
         assert!(!ran.err.contains("panicked at"), "{all:?}: {ran:#?}");

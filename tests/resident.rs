@@ -1,5 +1,5 @@
-//! The resident process, end to end: the real binary, a scripted model, and everything that can go wrong between two
-//! processes. Each test has a folder of its own, and ends what it started.
+//! Tests the resident process end to end: the real binary, a scripted model, and failures between the processes. Each
+//! test has a folder of its own and ends the processes it started.
 
 use crate::machine::{AMPLE, Machine, Ran};
 use crate::support::model_or_skip;
@@ -42,7 +42,7 @@ impl Home {
         Ran::of(self.command(args).output().unwrap())
     }
 
-    /// Asks for the document of an answer.
+    /// Sends a request and returns the answer's document.
     #[track_caller]
     fn ask(&self, words: &str) -> Value {
         let ran = self.run(&["--json", words]);
@@ -58,7 +58,7 @@ impl Home {
         self.run(&["status", "--json"]).json()["residents"].as_array().unwrap().clone()
     }
 
-    /// The process of the only resident.
+    /// The process id of the only resident.
     #[track_caller]
     fn pid(&self) -> i32 {
         let all = self.residents();
@@ -66,13 +66,13 @@ impl Home {
         i32::try_from(all[0]["pid"].as_i64().unwrap()).unwrap()
     }
 
-    /// Waits until requests are under way, this many.
+    /// Waits until a resident has this many requests in progress.
     #[track_caller]
-    fn busy(&self, jobs: u64) {
+    fn wait_until_busy(&self, jobs: u64) {
         wait_for("a busy resident", || self.residents().iter().any(|r| r["waiting"] == jobs));
     }
 
-    /// Every process that serves in this home, by the system's own list.
+    /// The ids of all resident processes of this home, from `/proc`.
     fn processes(&self) -> Vec<i32> {
         let run = self.machine.path("run").display().to_string();
         let is_ours = |pid: &i32| {
@@ -102,9 +102,9 @@ fn signal(pid: i32, signal: rustix::process::Signal) {
     let _ = rustix::process::kill_process(rustix::process::Pid::from_raw(pid).unwrap(), signal);
 }
 
-/// Stops a process, and waits until it stands.
+/// Suspends a process, and waits until it is suspended.
 #[track_caller]
-fn halt(pid: i32) {
+fn suspend(pid: i32) {
     signal(pid, rustix::process::Signal::STOP);
     let state = || {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
@@ -122,12 +122,12 @@ fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-fn ended(child: Child) -> Ran {
+fn finish(child: Child) -> Ran {
     Ran::of(child.wait_with_output().unwrap())
 }
 
 #[test]
-fn the_first_call_starts_it_and_the_next_ones_use_it() {
+fn the_first_call_starts_the_resident_and_later_calls_use_it() {
     let home = Home::new();
     assert_eq!(home.run(&["stop"]).out, "no resident process was running\n");
     assert_eq!(
@@ -153,12 +153,12 @@ fn the_first_call_starts_it_and_the_next_ones_use_it() {
 }
 
 #[test]
-fn what_needs_no_model_and_who_wants_none_starts_none() {
+fn calls_without_a_model_or_without_a_resident_start_none() {
     let home = Home::new();
     for args in [&["--version"][..], &["--help"], &["config"], &["status"], &["--resident", "off", "list files"]] {
         home.run(args);
     }
-    // a scripted model is not worth keeping unless one insists; a batch keeps its own model
+    // `auto` starts none for a scripted model, and a batch has its own model
     let ran = home.run(&["--resident", "auto", "list files"]);
     assert_eq!(ran.out, "ls -a\n");
     let mut batch = home.command(&["batch"]);
@@ -168,9 +168,9 @@ fn what_needs_no_model_and_who_wants_none_starts_none() {
     assert!(home.processes().is_empty() && !home.machine.path("run").exists());
 }
 
-/// The model is no model: a resident would be started all the same, and find out.
+/// The model file is invalid, but a resident would be started before that is found out.
 #[test]
-fn a_process_of_many_requests_keeps_its_own_model() {
+fn agent_and_chat_load_their_own_model() {
     let home = Home::new();
     let file = home.machine.path("broken.gguf");
     std::fs::write(&file, "GGUF").unwrap();
@@ -184,7 +184,7 @@ fn a_process_of_many_requests_keeps_its_own_model() {
 }
 
 #[test]
-fn a_call_too_many_does_not_replace_it() {
+fn a_call_above_the_limit_does_not_replace_the_resident() {
     let home = Home::new();
     home.ask("list files");
     let pid = home.pid();
@@ -194,10 +194,10 @@ fn a_call_too_many_does_not_replace_it() {
         let greeting = br#"{"hello":{"idle_s":60.0}}"#;
         let length = u32::try_from(greeting.len()).unwrap().to_le_bytes();
         let _ = one.write_all(&[&length[..], greeting].concat());
-        let mut said = [0; 64];
-        let count = one.read(&mut said).unwrap_or(0);
-        // one that came before may just be going
-        if String::from_utf8_lossy(&said[..count]).contains("hello") {
+        let mut reply = [0; 64];
+        let count = one.read(&mut reply).unwrap_or(0);
+        // an earlier connection may just be closing
+        if String::from_utf8_lossy(&reply[..count]).contains("hello") {
             crowd.push(one);
         }
         crowd.len() == 32
@@ -212,21 +212,21 @@ fn a_call_too_many_does_not_replace_it() {
 }
 
 #[test]
-fn many_first_calls_at_once_start_one() {
+fn concurrent_first_calls_start_one_resident() {
     let home = Home::new();
     let calls: Vec<Child> = (0..6).map(|_| home.start(&["--json", "list files"])).collect();
     for call in calls {
-        let ran = ended(call);
+        let ran = finish(call);
         assert_eq!((ran.code, &ran.json()["cmd"]), (Some(0), &json!("ls -a")), "{ran:#?}");
     }
     assert_eq!((home.processes().len(), home.sockets().len()), (1, 1));
 }
 
 #[test]
-fn nothing_of_the_caller_goes_along() {
+fn the_resident_inherits_nothing_of_its_caller() {
     let home = Home::new();
     let file = home.machine.path("held");
-    // a descriptor that the caller was started with, as `caro ... 9>held` in a shell does it
+    // a descriptor that the caller inherits, as by `caro ... 9>held` in a shell
     let mut caro = Command::new("bash");
     caro.args(["-c", "exec 9>\"$1\"; shift; exec \"$@\"", "bash"]).arg(&file).arg(env!("CARGO_BIN_EXE_caro"));
     caro.args(["list files"]).env_clear().envs(home.machine.env()).current_dir(home.machine.path("work"));
@@ -249,72 +249,72 @@ fn nothing_of_the_caller_goes_along() {
 }
 
 #[test]
-fn killed_in_the_middle_of_an_answer() {
+fn when_the_resident_is_killed_the_call_answers_itself() {
     let home = Home::new();
     home.ask("list files");
     let pid = home.pid();
     let call = home.start(&["--json", "-v", "slow"]);
-    home.busy(1);
+    home.wait_until_busy(1);
     signal(pid, rustix::process::Signal::KILL);
-    let ran = ended(call);
+    let ran = finish(call);
     assert_eq!(ran.code, Some(0), "{ran:#?}");
     assert!(ran.out.contains("ls one two three four five six seven eight nine ten"), "{ran:#?}");
     assert!(ran.json().get("resident").is_none(), "this process answered: {ran:#?}");
     assert!(ran.err.contains("answered in this process"), "{ran:#?}");
-    // its socket is still there, and is in nobody's way
+    // its socket is left, and does not prevent a new resident
     assert_eq!(home.sockets().len(), 1);
     assert_eq!(home.ask("list files")["resident"], true);
     assert_ne!(home.pid(), pid);
 }
 
 #[test]
-fn stopped_in_the_middle_of_an_answer_and_before_one() {
+fn when_the_resident_is_suspended_the_call_answers_itself() {
     let home = Home::new();
     home.ask("list files");
     let pid = home.pid();
     let call = home.start(&["--json", "slow"]);
-    home.busy(1);
-    halt(pid);
+    home.wait_until_busy(1);
+    suspend(pid);
     let since = Instant::now();
-    let ran = ended(call);
+    let ran = finish(call);
     assert_eq!((ran.code, ran.json().get("resident")), (Some(0), None), "{ran:#?}");
     assert!(since.elapsed() < AMPLE, "{:?}", since.elapsed());
-    // it has lost its socket, and is told of all the same
+    // its socket is gone, but it is still listed
     assert!(home.run(&["status"]).out.contains(&format!("process {pid} does not answer")));
-    // the next call has a new one, and never two of them stand beside each other
+    // the next call starts a new one, and the suspended one is killed
     assert_eq!(home.ask("list files")["resident"], true);
     let second = home.pid();
     assert_ne!(second, pid);
     assert_eq!(home.processes(), [second]);
 
-    halt(second);
+    suspend(second);
     let since = Instant::now();
     let ran = home.run(&["--json", "list files"]);
     assert_eq!((ran.code, ran.json().get("resident")), (Some(0), None), "{ran:#?}");
-    assert!(ran.err.contains("does not answer"), "who insists is told: {ran:#?}");
+    assert!(ran.err.contains("does not answer"), "with `on` it is reported: {ran:#?}");
     assert!(since.elapsed() < AMPLE, "{:?}", since.elapsed());
     assert_eq!(home.ask("list files")["resident"], true);
 }
 
 #[test]
-fn one_that_does_not_answer_is_shown_and_killed_by_stop() {
+fn a_resident_that_does_not_answer_is_listed_and_killed_by_stop() {
     let home = Home::new();
     home.ask("list files");
     let pid = home.pid();
-    halt(pid);
+    suspend(pid);
     assert!(home.run(&["status"]).out.contains(&format!("process {pid} does not answer")));
     assert_eq!(home.run(&["stop"]).out, format!("process {pid} did not answer and was killed\n"));
     wait_for("end", || home.processes().is_empty());
     assert!(home.sockets().is_empty());
 }
 
-/// As after a call that gave up on it, or in a folder of temporary files that somebody has tidied up.
+/// As after a call that gave up on it, or after temporary files were deleted.
 #[test]
-fn one_that_stands_still_and_has_no_socket_is_shown_and_ended() {
+fn a_suspended_resident_without_a_socket_is_listed_and_killed_by_stop() {
     let home = Home::new();
     home.ask("list files");
     let pid = home.pid();
-    halt(pid);
+    suspend(pid);
     for socket in home.sockets() {
         std::fs::remove_file(socket).unwrap();
     }
@@ -323,13 +323,13 @@ fn one_that_stands_still_and_has_no_socket_is_shown_and_ended() {
     assert_eq!(home.run(&["stop", "--json"]).json(), json!({ "stopped": [{ "pid": pid, "killed": true }] }));
     assert!(home.processes().is_empty());
     assert_eq!(home.run(&["stop"]).out, "no resident process was running\n");
-    let left = std::fs::read_dir(home.machine.path("run")).unwrap().flatten().map(|e| e.file_name());
-    assert_eq!(left.collect::<Vec<_>>(), ["lock"], "no record is left either");
+    let files = std::fs::read_dir(home.machine.path("run")).unwrap().flatten().map(|e| e.file_name());
+    assert_eq!(files.collect::<Vec<_>>(), ["lock"], "no record is left either");
 }
 
-/// A record of a process whose number another one has by now.
+/// The process id in a record may belong to another process by now.
 #[test]
-fn another_process_of_that_number_is_let_be() {
+fn stop_kills_no_other_process_of_the_recorded_id() {
     let home = Home::new();
     home.ask("list files");
     let record = |pid: u32| {
@@ -343,17 +343,17 @@ fn another_process_of_that_number_is_let_be() {
     record(bystander.id());
     assert_eq!(home.residents().len(), 1);
     assert!(home.run(&["stop"]).out.ends_with(" ended\n"));
-    assert!(bystander.try_wait().unwrap().is_none(), "somebody else was ended");
+    assert!(bystander.try_wait().unwrap().is_none(), "another process was killed");
     bystander.kill().unwrap();
     bystander.wait().unwrap();
 }
 
 #[test]
-fn whatever_speaks_at_the_socket_the_call_is_answered() {
+fn a_call_is_answered_whatever_listens_at_the_socket() {
     let home = Home::new();
     home.ask("list files");
     let socket = home.sockets().remove(0);
-    for (name, said) in [
+    for (name, reply) in [
         ("garbage", &b"HTTP/1.1 400 Bad Request\r\n\r\n"[..]),
         ("a frame of four gigabytes", b"\xff\xff\xff\xff"),
         ("an answer to another question", b"\x0b\0\0\0{\"count\":1}"),
@@ -365,7 +365,7 @@ fn whatever_speaks_at_the_socket_the_call_is_answered() {
         let thread = std::thread::spawn(move || {
             let (mut stream, _) = listener.accept().unwrap();
             let _ = stream.read(&mut [0; 64]);
-            let _ = stream.write_all(said);
+            let _ = stream.write_all(reply);
         });
         let since = Instant::now();
         let answer = home.ask("list files");
@@ -373,9 +373,9 @@ fn whatever_speaks_at_the_socket_the_call_is_answered() {
         assert!(since.elapsed() < AMPLE, "{name}: {:?}", since.elapsed());
         thread.join().unwrap();
     }
-    // one that greets well, and then says nonsense
+    // one that greets correctly, and then sends nonsense
     home.run(&["stop"]);
-    let hello = relayed_hello(&home, &socket);
+    let hello = record_greeting(&home, &socket);
     let listener = UnixListener::bind(&socket).unwrap();
     let thread = std::thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
@@ -389,8 +389,8 @@ fn whatever_speaks_at_the_socket_the_call_is_answered() {
     thread.join().unwrap();
 }
 
-/// The bytes with which the right resident would greet.
-fn relayed_hello(home: &Home, socket: &std::path::Path) -> Vec<u8> {
+/// Records the greeting of a real resident.
+fn record_greeting(home: &Home, socket: &std::path::Path) -> Vec<u8> {
     home.ask("list files");
     let mut stream = std::os::unix::net::UnixStream::connect(socket).unwrap();
     let call = br#"{"hello":{"idle_s":900.0}}"#;
@@ -405,7 +405,7 @@ fn relayed_hello(home: &Home, socket: &std::path::Path) -> Vec<u8> {
 }
 
 #[test]
-fn a_folder_that_is_not_ours_alone_is_not_used() {
+fn a_runtime_folder_open_to_others_is_not_used() {
     let home = Home::new();
     let run = home.machine.path("run");
     std::fs::create_dir(&run).unwrap();
@@ -415,7 +415,7 @@ fn a_folder_that_is_not_ours_alone_is_not_used() {
     assert!(ran.err.contains("others may use it (mode 755)") && ran.err.contains("CARO_RUNTIME_DIR"), "{ran:#?}");
     home.run(&["status"]).fails(1, &["others may use it"]);
     home.run(&["stop"]).fails(1, &["others may use it"]);
-    // a link into a folder that would do
+    // a link to a folder that would be suitable
     std::fs::set_permissions(&run, std::fs::Permissions::from_mode(0o700)).unwrap();
     std::fs::rename(&run, home.machine.path("other")).unwrap();
     std::os::unix::fs::symlink(home.machine.path("other"), &run).unwrap();
@@ -426,7 +426,7 @@ fn a_folder_that_is_not_ours_alone_is_not_used() {
 }
 
 #[test]
-fn a_new_program_replaces_the_old_ones_resident() {
+fn a_new_binary_replaces_the_resident_of_the_old_one() {
     let home = Home::new();
     let program = home.machine.path("caro");
     let install = || {
@@ -440,14 +440,14 @@ fn a_new_program_replaces_the_old_ones_resident() {
         child.unwrap()
     };
     install();
-    assert_eq!(ended(ask("list files")).json()["resident"], true);
+    assert_eq!(finish(ask("list files")).json()["resident"], true);
     let old = home.pid();
-    // what the old one is doing, it ends well
+    // the old one finishes its request
     let slow = ask("slow");
-    home.busy(1);
+    home.wait_until_busy(1);
     install();
-    assert_eq!(ended(ask("list files")).json()["resident"], true);
-    let ran = ended(slow);
+    assert_eq!(finish(ask("list files")).json()["resident"], true);
+    let ran = finish(slow);
     assert_eq!((ran.code, &ran.json()["resident"]), (Some(0), &json!(true)), "{ran:#?}");
     let new = home.pid();
     assert_ne!(new, old);
@@ -455,7 +455,7 @@ fn a_new_program_replaces_the_old_ones_resident() {
 }
 
 #[test]
-fn a_model_file_that_is_replaced_or_gone() {
+fn a_resident_ends_when_its_model_file_is_replaced_or_deleted() {
     let home = Home::new();
     home.ask("list files");
     let old = home.pid();
@@ -469,17 +469,17 @@ fn a_model_file_that_is_replaced_or_gone() {
 }
 
 #[test]
-fn a_runtime_folder_with_a_relative_name_is_the_callers() {
+fn a_relative_runtime_folder_is_relative_to_the_callers_folder() {
     let home = Home::new();
     let mut caro = home.command(&["--json", "list files"]);
     let ran = Ran::of(caro.current_dir(home.machine.path("")).env("CARO_RUNTIME_DIR", "run").output().unwrap());
     assert_eq!(ran.json()["resident"], true, "{ran:#?}");
-    assert_eq!(home.processes().len(), 1, "its socket is where it was told");
+    assert_eq!(home.processes().len(), 1, "its socket is in that folder");
     assert!(home.processes().contains(&home.pid()));
 }
 
 #[test]
-fn it_ends_when_it_is_idle() {
+fn an_idle_resident_ends() {
     let home = Home::new();
     let ran = Ran::of(home.command(&["--json", "list files"]).env("CARO_RESIDENT_IDLE", "0.5").output().unwrap());
     assert_eq!(ran.json()["resident"], true);
@@ -488,42 +488,42 @@ fn it_ends_when_it_is_idle() {
 }
 
 #[test]
-fn ctrl_c_and_the_time_limit_stop_the_work_there_too() {
+fn ctrl_c_and_the_timeout_stop_the_residents_work() {
     let home = Home::new();
     home.ask("list files");
     let pid = home.pid();
     let call = home.start(&["slow"]);
-    home.busy(1);
+    home.wait_until_busy(1);
     signal(i32::try_from(call.id()).unwrap(), rustix::process::Signal::INT);
-    let ran = ended(call);
+    let ran = finish(call);
     assert_eq!((ran.code, ran.out.as_str()), (Some(130), ""), "{ran:#?}");
-    home.busy(0);
+    home.wait_until_busy(0);
     let ran = home.run(&["--timeout", "0.7", "slow"]);
     assert_eq!(ran.code, Some(124), "{ran:#?}");
-    home.busy(0);
-    // killed outright, it says nothing any more
+    home.wait_until_busy(0);
+    // a killed caller cannot cancel its request
     let mut call = home.start(&["slow"]);
-    home.busy(1);
+    home.wait_until_busy(1);
     call.kill().unwrap();
     call.wait().unwrap();
-    home.busy(0);
+    home.wait_until_busy(0);
     assert_eq!(home.pid(), pid);
 }
 
 #[test]
-fn who_would_wait_too_long_does_it_alone() {
+fn a_call_that_would_wait_too_long_answers_itself() {
     let home = Home::new();
     home.ask("list files");
     let calls: Vec<Child> = (0..4).map(|_| home.start(&["--json", "slow"])).collect();
-    let answers: Vec<Ran> = calls.into_iter().map(ended).collect();
+    let answers: Vec<Ran> = calls.into_iter().map(finish).collect();
     assert!(answers.iter().all(|ran| ran.code == Some(0)), "{answers:#?}");
     let there = answers.iter().filter(|ran| ran.json()["resident"] == true).count();
-    // each takes 1.6 s there, and a second is the longest wait
+    // each takes 1.6 s in the resident, and a call waits for at most a second
     assert!((1..=3).contains(&there), "{there} of 4 were answered there");
 }
 
 #[test]
-fn the_real_model_says_the_same_from_there() {
+fn the_real_model_gives_the_same_answers_in_the_resident() {
     if cfg!(debug_assertions) {
         println!("skipped: a whole prompt takes minutes in a debug build");
         return;
@@ -533,14 +533,14 @@ fn the_real_model_says_the_same_from_there() {
     let home = Home::new();
     let ask = |resident: &str, words: &str| {
         let mut caro = home.command(&["--json", "--shell", "bash", "--resident", resident, words]);
-        // how many candidates there are depends on how busy the machine is, and so does whether there is time to reconsider
+        // the number of candidates and iterations depends on the load of the machine
         caro.env_remove("CARO_MODEL").env("CARO_MODELS_DIR", models.trim()).env("CARO_CANDIDATES", "1");
         caro.env("CARO_BUDGET", "120").env("CARO_TIMEOUT", "240");
         let ran = Ran::of(caro.output().unwrap());
         assert_eq!(ran.code, Some(0), "{ran:#?}");
         ran.json()
     };
-    // a page that comes too late on a busy machine is missing in one of the two answers
+    // on a busy machine a manual may come too late for one of the two answers
     home.run(&["manual", "warm", "ls", "find", "sort", "head", "wc", "whoami"]);
     for words in ["count files here", "show the five largest files", "who am i"] {
         let (here, there) = (ask("off", words), ask("auto", words));
@@ -555,7 +555,7 @@ fn the_real_model_says_the_same_from_there() {
 }
 
 #[test]
-fn a_server_is_the_resident_of_other_calls_and_ends_for_its_own_reasons_alone() {
+fn a_server_is_the_resident_of_other_calls_and_is_not_ended_by_stop() {
     let home = Home::new();
     home.ask("list files");
     let before = home.pid();
@@ -566,23 +566,23 @@ fn a_server_is_the_resident_of_other_calls_and_ends_for_its_own_reasons_alone() 
     wait_for("the end of the one before", || !home.processes().contains(&before));
     let answer = home.ask("list files");
     assert_eq!((&answer["resident"], home.processes()), (&json!(true), vec![]), "{answer:#?}");
-    assert_eq!(home.residents()[0]["ends_in_s"], Value::Null, "no time of its own");
+    assert_eq!(home.residents()[0]["ends_in_s"], Value::Null, "it has no idle time");
     assert!(home.run(&["status"]).out.contains("with the server"));
 
-    // its calls may be sent elsewhere; it goes on
+    // after `stop` calls start a resident of their own, and the server goes on
     let stopped = home.run(&["stop"]);
     assert_eq!(stopped.code, Some(0), "{stopped:#?}");
     assert_eq!(home.sockets(), Vec::<PathBuf>::new());
     home.ask("list files");
     assert_ne!(home.pid(), i32::try_from(server.id()).unwrap());
-    assert!(server.try_wait().unwrap().is_none(), "the server is none of theirs");
+    assert!(server.try_wait().unwrap().is_none(), "the server has not ended");
 
     signal(server.id().try_into().unwrap(), rustix::process::Signal::TERM);
     assert!(server.wait().unwrap().success());
 }
 
 #[test]
-fn a_server_that_ends_leaves_no_socket_and_one_that_may_not_makes_none() {
+fn a_server_removes_its_socket_and_without_a_resident_makes_none() {
     for (resident, hosts) in [("on", 1), ("off", 0)] {
         let home = Home::new();
         let mut command = home.command(&["serve", "--port", "0"]);
@@ -593,8 +593,8 @@ fn a_server_that_ends_leaves_no_socket_and_one_that_may_not_makes_none() {
         let ready = || {
             let mut stream = std::net::TcpStream::connect(address).unwrap();
             stream.write_all(b"GET /ready HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n").unwrap();
-            let mut said = String::new();
-            stream.read_to_string(&mut said).is_ok() && said.starts_with("HTTP/1.1 200")
+            let mut response = String::new();
+            stream.read_to_string(&mut response).is_ok() && response.starts_with("HTTP/1.1 200")
         };
         wait_for("a server that is ready", ready);
         assert_eq!(home.sockets().len(), hosts, "{resident}");

@@ -1,13 +1,13 @@
-//! Every rule of `platform-rules/` is run on its own examples.
+//! Tests every rule of `platform-rules/` on its own examples.
 
 use caro::shell::rules::{Verdict, catalogue, rewritten, rule_matches};
 use caro::shell::{Dialect, Severity, Target, parse};
 use std::collections::HashSet;
 
-/// The files that hold on every system.
+/// The files whose rules apply to every system.
 const EVERYWHERE: [&str; 3] = ["all", "machine", "services"];
 
-/// The dialects that a file's examples are read in: its own, or for a system those that run there.
+/// The dialect of a file's examples: its own, or that of its system.
 fn dialect_of(file: &str) -> Dialect {
     match file {
         "zsh" => Dialect::Zsh,
@@ -19,10 +19,10 @@ fn dialect_of(file: &str) -> Dialect {
 }
 
 #[test]
-fn every_rule_holds_on_its_examples() {
+fn every_rule_matches_its_examples() {
     let mut wrong = Vec::new();
     for (file, rule) in catalogue() {
-        // `all` holds for every shell: its examples that begin with a cmdlet are read as PowerShell.
+        // in files for every system, examples that begin with a cmdlet are PowerShell
         let cmdlet = |text: &str| {
             text.split(' ').next().is_some_and(|w| w.contains('-') && w.starts_with(|c: char| c.is_ascii_uppercase()))
         };
@@ -44,30 +44,30 @@ fn every_rule_holds_on_its_examples() {
 }
 
 #[test]
-fn every_rule_is_whole() {
+fn every_rule_is_complete() {
     let rules = catalogue();
     let mut ids = HashSet::new();
     let mut wrong = Vec::new();
     for (file, rule) in &rules {
-        let mut say = |what: &str| wrong.push(format!("{file}/{}: {what}", rule.id));
+        let mut add_fault = |what: &str| wrong.push(format!("{file}/{}: {what}", rule.id));
         if !ids.insert(rule.id.clone()) {
-            say("the id is taken");
+            add_fault("the id is taken");
         }
         if rule.matches.is_empty() || rule.not_matches.is_empty() {
-            say("needs examples of both kinds");
+            add_fault("needs examples of both kinds");
         }
         if rule.why.len() > 160 || rule.why.is_empty() || rule.source.is_empty() {
-            say("needs a short why and a source");
+            add_fault("needs a short why and a source");
         }
         if rule.tool.is_empty() == rule.when.construct.is_none() {
-            say("needs either a tool or a construct");
+            add_fault("needs either a tool or a construct");
         }
         let judged = matches!(rule.verdict, Verdict::Confirm | Verdict::Deny);
         if judged == rule.effect.is_empty() {
-            say("effect is for confirm and deny, and required there");
+            add_fault("effect is for confirm and deny, and required there");
         }
         if judged && !EVERYWHERE.contains(file) {
-            say("harm is judged on every system: it belongs to all.toml, machine.toml or services.toml");
+            add_fault("harm is judged on every system: it belongs to all.toml, machine.toml or services.toml");
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -75,7 +75,7 @@ fn every_rule_is_whole() {
 }
 
 #[test]
-fn every_rewrite_mends() {
+fn every_rewrite_removes_the_match() {
     let mut wrong = Vec::new();
     for (file, rule) in catalogue() {
         if rule.rewrite.is_none() {
@@ -112,30 +112,30 @@ fn a_rule_becomes_a_finding_with_a_fix() {
 }
 
 #[test]
-fn a_command_whose_output_is_picked_apart_is_not_swapped_for_one_that_prints_otherwise() {
+fn no_rewrite_changes_the_format_of_output_that_is_parsed() {
     let target = Target::named("macos-bsd").unwrap();
     let fix = |text: &str| {
         let findings = caro::shell::rules::check(&parse(text, Dialect::Zsh), target);
         assert_eq!(findings.len(), 1, "{text}: {findings:?}");
         findings[0].fix.clone()
     };
-    for picked in [
+    for parsed in [
         "free -m | awk '/Mem/ {print $4}'",
         "free | head -n 2 | tail -n 1 | awk '{print $2}'",
         "echo \"$(free -m)\"",
         "diff <(lscpu) cpu.txt",
         "cat /etc/passwd | cut -d: -f1",
     ] {
-        assert_eq!(fix(picked), None, "{picked}");
+        assert_eq!(fix(parsed), None, "{parsed}");
     }
     assert_eq!(fix("free -h").as_deref(), Some("vm_stat"));
     assert_eq!(fix("free -h | tee memory.txt").as_deref(), Some("vm_stat | tee memory.txt"));
     assert_eq!(fix("cat /etc/passwd | less").as_deref(), Some("dscl . -list /Users | less"));
-    // what prints in the same form may stand wherever the other did
+    // a command with the same output format may replace the other anywhere
     assert_eq!(fix("make -j$(nproc)").as_deref(), Some("make -j$(sysctl -n hw.ncpu)"));
 }
 
-/// Good commands, by the system and shell they are written for: no rule may have anything against one.
+/// Correct commands, by system and shell: no rule may match one.
 const GOOD: &[(&str, &str, &[&str])] = &[
     (
         "linux-gnu",
@@ -243,7 +243,7 @@ const GOOD: &[(&str, &str, &[&str])] = &[
 ];
 
 #[test]
-fn nothing_is_said_against_good_commands() {
+fn no_rule_matches_a_correct_command() {
     let mut wrong = Vec::new();
     for (target, shell, commands) in GOOD {
         let target = Target::named(target).unwrap();

@@ -1,9 +1,9 @@
-//! The safety verdict on commands that try to hide what they do, and on harmless ones that look bad.
+//! Tests the safety verdict on commands that hide their effect, and on harmless ones that look dangerous.
 
 use caro::shell::{Dialect, Level, assess, effects, is_read_only, parse};
 use std::fmt::Write;
 
-/// Here-documents that a shell runs, or that run something themselves: danger, and no list of lines has them.
+/// Dangerous here-documents: a shell runs them, or they have substitutions. The lists of single lines cannot have them.
 const DOCUMENTS: &[&str] = &[
     "bash <<EOF\nrm -rf /\nEOF",
     "cat <<EOF | sh\nrm -rf /\nEOF",
@@ -44,7 +44,7 @@ fn danger_powershell() -> Vec<&'static str> {
 }
 
 #[test]
-fn nothing_dangerous_passes() {
+fn every_dangerous_command_is_recognized() {
     assert!(danger().len() >= 450 && danger_powershell().len() >= 48, "the lists are read");
     let mut wrong = String::new();
     for (list, dialect) in [(danger(), Dialect::Bash), (danger_powershell(), Dialect::PowerShell)] {
@@ -105,7 +105,7 @@ fn every_reason_names_its_token_and_says_why() {
 }
 
 #[test]
-fn what_changes_is_never_taken_for_reading() {
+fn commands_with_changes_are_not_read_only() {
     let changes = listed(include_str!("safety/changes.txt"));
     let mut makes = listed(include_str!("safety/makes.txt"));
     makes.extend(listed(include_str!("safety/keeps.txt")));
@@ -130,7 +130,7 @@ fn what_changes_is_never_taken_for_reading() {
     assert!(makes.iter().all(|m| assess(&parse(m, Dialect::Bash)).level == Level::Safe), "{makes:?}");
 }
 
-/// The other direction: rehearsals and what an agent may look at unasked depend on it.
+/// Rehearsals, and the commands an agent may run without approval, depend on it.
 #[test]
 fn everyday_reading_is_read_only() {
     let lists = [
@@ -153,7 +153,7 @@ fn everyday_reading_is_read_only() {
     assert!(wrong.is_empty(), "\n{wrong}");
 }
 
-/// The lines of a list with the shell that each is for.
+/// The lines of a list, each with its dialect.
 fn of_shells(text: &str) -> Vec<(&str, Dialect)> {
     let of = |line| match str::strip_prefix(line, "pwsh: ") {
         Some(own) => (own, Dialect::PowerShell),
@@ -162,10 +162,10 @@ fn of_shells(text: &str) -> Vec<(&str, Dialect)> {
     listed(text).into_iter().map(of).collect()
 }
 
-/// The open lists that were written before the tables knew them, with the rates that are wanted on lists that nobody here has
-/// read. The folder is an empty one: nothing there can be written over.
+/// Lists written before the tables covered them, with the rates required of unread lists. The folder is empty, so that
+/// nothing in it can be overwritten.
 #[test]
-fn everyday_commands_are_told_apart() {
+fn everyday_dangerous_and_harmless_commands_are_distinguished() {
     let folder = tempfile::tempdir().unwrap();
     let count = |text: &'static str, cwd: Option<&std::path::Path>| -> ([usize; 3], Vec<String>) {
         let (mut levels, mut lines) = ([0; 3], Vec::new());
@@ -189,14 +189,14 @@ fn everyday_commands_are_told_apart() {
     let warned: Vec<&String> = lines.iter().filter(|l| !l.starts_with("Safe")).collect();
     assert!(all >= 250 && danger == 0, "of {all}: {warned:?}");
     assert!(caution * 100 <= all * 3, "{caution} of {all} are warned of: {warned:?}");
-    // without a folder what is written to may be there
+    // without a folder a written file might exist already
     let ([_, without, _], _) = count(harmless, None);
     assert!(without > caution && without * 100 <= all * 6, "{without} of {all}");
 }
 
-/// Commands by kind: what destroys through databases, clouds, packages, processes and disguises, and what looks like it.
+/// Harm through databases, clouds, packages, processes and disguises, and harmless commands that look alike.
 #[test]
-fn kinds_of_harm_are_told_from_what_looks_like_them() {
+fn kinds_of_harm_are_distinguished_from_harmless_commands() {
     type Wanted = (&'static str, usize, fn(Level) -> bool);
     let lists: [Wanted; 4] = [
         (include_str!("safety/kinds-danger.txt"), 400, |level| level == Level::Danger),
@@ -223,7 +223,7 @@ fn kinds_of_harm_are_told_from_what_looks_like_them() {
 }
 
 #[test]
-fn a_reason_says_how_far_it_reaches() {
+fn a_reason_names_its_scope() {
     for (line, token, scope) in [
         ("psql -c 'delete from users'", "'delete from users'", "all rows of users"),
         ("sqlite3 a.db 'drop table t'", "'drop table t'", "the table t"),
@@ -238,14 +238,14 @@ fn a_reason_says_how_far_it_reaches() {
     ] {
         let risk = assess(&parse(line, Dialect::Bash));
         let found = risk.reasons.iter().find(|r| r.level == Level::Danger);
-        let told = found.map(|r| (r.token.as_str(), r.scope.as_deref().unwrap_or_default()));
-        assert_eq!(told, Some((token, scope)), "{line}: {:?}", risk.reasons);
+        let reason = found.map(|r| (r.token.as_str(), r.scope.as_deref().unwrap_or_default()));
+        assert_eq!(reason, Some((token, scope)), "{line}: {:?}", risk.reasons);
     }
 }
 
-/// What a person sees is judged, too; and a text in another alphabet is no disguise.
+/// Lookalike letters are judged by their appearance; text in another alphabet is no disguise.
 #[test]
-fn letters_that_look_alike_are_told_from_other_alphabets() {
+fn lookalike_letters_are_distinguished_from_other_alphabets() {
     for line in [
         "r\u{200b}m -rf /home",
         "\u{443}um; \u{455}udo ls",
@@ -269,9 +269,9 @@ fn letters_that_look_alike_are_told_from_other_alphabets() {
     }
 }
 
-/// The grammar hangs what stands behind a redirection on the redirection.
+/// The grammar attaches words after a redirection to the redirection.
 #[test]
-fn words_behind_a_redirection_are_the_commands() {
+fn words_after_a_redirection_belong_to_the_command() {
     for line in [
         "rm</dev/null -rf /",
         "rm 2>/dev/null -rf /etc",
@@ -321,8 +321,8 @@ fn the_empty_suffix_of_bsd_sed_is_no_file() {
 }
 
 #[test]
-fn what_is_told_is_what_happens() {
-    for (line, told, not) in [
+fn reasons_describe_the_actual_effect() {
+    for (line, expected, unexpected) in [
         ("mv -t dir a b c", "moves or renames c", "overwrites c"),
         ("d=/tmp/x; d=/; rm -rf $d", "everything on this disk", "/tmp/x"),
         ("cat <<A\n $((1 + 2)) it's $x\nA", "", "cannot"),
@@ -331,12 +331,12 @@ fn what_is_told_is_what_happens() {
     ] {
         let why: Vec<String> = assess(&parse(line, Dialect::Bash)).reasons.into_iter().map(|r| r.why).collect();
         let why = why.join("; ");
-        assert!(why.contains(told) && !why.contains(not), "{line}: {why}");
+        assert!(why.contains(expected) && !why.contains(unexpected), "{line}: {why}");
     }
 }
 
 #[test]
-fn what_is_handed_over_goes_through_wrappers() {
+fn arguments_from_xargs_and_fd_are_followed_through_wrappers() {
     for wrapper in ["sudo", "doas", "env", "nice", "nice -n 5", "ionice -c3", "nohup", "setsid", "command", "time"]
         .into_iter()
         .chain(["timeout 5", "stdbuf -o0", "chrt 1", "taskset 1", "busybox", "sudo env nice", "flock /tmp/l", "ssh h"])
@@ -351,9 +351,9 @@ fn what_is_handed_over_goes_through_wrappers() {
     }
 }
 
-/// How long that takes grows with each of them, so what is deeper is not looked at, and that is told.
+/// Each level costs time, so deeper ones are not examined, and that is a caution.
 #[test]
-fn programs_that_run_one_another_are_followed_so_far_only() {
+fn nested_wrappers_are_followed_to_a_limited_depth() {
     for wrapper in ["sudo ", "env ", "xargs ", "ssh h ", "sudo env xargs "] {
         let script = parse(&format!("{}ls", wrapper.repeat(800)), Dialect::Bash);
         assert!(script.commands.len() < 50, "{wrapper}: {}", script.commands.len());

@@ -1,5 +1,6 @@
-//! `caro serve`: rows B35 to B43, against the real process with a scripted model. Hostile clients are in `serve/hostile.rs`,
-//! the doors of OpenAI's protocol in `serve/openai.rs`.
+//! Tests `caro serve` (rows B35 to B43): the real process on a scripted model. Hostile clients are in
+//! `serve/hostile.rs`, the routes of OpenAI's protocol in `serve/openai.rs`, the Model Context Protocol in
+//! `serve/mcp.rs`.
 
 mod hostile;
 mod mcp;
@@ -15,7 +16,7 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-/// A server with a machine of its own.
+/// A running server on a machine of its own.
 pub struct Server {
     pub machine: Machine,
     pub child: Child,
@@ -23,7 +24,7 @@ pub struct Server {
     pub token: String,
 }
 
-/// A response as it came.
+/// A response over HTTP.
 #[derive(Debug)]
 pub struct Response {
     pub status: u16,
@@ -39,17 +40,17 @@ impl Response {
 
     fn read(stream: &mut impl Read) -> Self {
         let mut bytes = Vec::new();
-        // a connection that is torn behind the answer has given it
+        // a connection that breaks after the answer is no error
         let _ = stream.read_to_end(&mut bytes);
         let text = String::from_utf8_lossy(&bytes).into_owned();
         let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
         let status = head.split(' ').nth(1).and_then(|code| code.parse().ok()).unwrap_or(0);
         let chunked = head.to_lowercase().contains("transfer-encoding: chunked");
-        let body = if chunked { unchunked(body) } else { body.to_owned() };
+        let body = if chunked { decode_chunks(body) } else { body.to_owned() };
         Self { status, head: head.to_lowercase(), body }
     }
 
-    /// The events of a stream: name, cursor, document.
+    /// Parses the events of a stream: name, cursor, document.
     fn events(&self) -> Vec<(String, String, Value)> {
         let field = |event: &str, name: &str| {
             let line = event.lines().find_map(|line| line.strip_prefix(name));
@@ -64,14 +65,14 @@ impl Response {
     }
 }
 
-/// The body without its chunks; what is missing of the last one is left out.
-fn unchunked(text: &str) -> String {
+/// Decodes a chunked body, without an incomplete last chunk.
+fn decode_chunks(text: &str) -> String {
     let (mut rest, mut whole) = (text, String::new());
-    while let Some((size, behind)) = rest.split_once("\r\n") {
+    while let Some((size, after)) = rest.split_once("\r\n") {
         let Ok(size @ 1..) = usize::from_str_radix(size, 16) else { break };
-        let Some(chunk) = behind.get(..size) else { break };
+        let Some(chunk) = after.get(..size) else { break };
         whole.push_str(chunk);
-        rest = behind[size..].trim_start_matches("\r\n");
+        rest = after[size..].trim_start_matches("\r\n");
     }
     whole
 }
@@ -86,13 +87,13 @@ impl Server {
         Self::with_model(machine, &model, None, args)
     }
 
-    /// The same with the models of that folder beside it.
-    pub fn beside(machine: Machine, rules: Value, models: &Path) -> Self {
+    /// Starts a server that also has the models of a folder.
+    pub fn with_models_of(machine: Machine, rules: Value, models: &Path) -> Self {
         let model = machine.model(rules);
         Self::with_model(machine, &model, Some(models), &["--port", "0"])
     }
 
-    /// The real model behind a server; `None`, with a printed reason, where there is none.
+    /// Starts a server on the real model; `None`, with a printed reason, if it is absent or this is a debug build.
     fn real() -> Option<Self> {
         let mut path = model_or_skip("model")?;
         if cfg!(debug_assertions) {
@@ -136,7 +137,7 @@ impl Server {
         stream
     }
 
-    /// The head of a request. Without other words the host is the server's own.
+    /// The head of a request. Its host is the server's own if `headers` has none.
     fn head(&self, method: &str, path: &str, headers: &[(&str, &str)]) -> String {
         let mut head = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\n");
         if !headers.iter().any(|(name, _)| *name == "Host") {
@@ -146,7 +147,7 @@ impl Server {
         head
     }
 
-    /// Begins a request.
+    /// Sends a request without reading the response.
     fn open(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> TcpStream {
         let mut stream = self.connect();
         let head = self.head(method, path, headers);
@@ -154,7 +155,7 @@ impl Server {
         stream
     }
 
-    /// Asks without the token.
+    /// Sends a request without the token, and reads the response.
     pub fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Response {
         Response::read(&mut self.open(method, path, headers, body))
     }
@@ -171,7 +172,7 @@ impl Server {
         self.send("POST", path, &[("Authorization", &self.bearer())], &body.to_string())
     }
 
-    /// Begins one that is read piece by piece.
+    /// Sends a request with the token, whose response is read piece by piece.
     pub fn begin(&self, path: &str, body: Value) -> TcpStream {
         self.open("POST", path, &[("Authorization", &self.bearer())], &body.to_string())
     }
@@ -181,8 +182,8 @@ impl Server {
         assert!(std::process::Command::new("kill").args([name, &pid]).status().unwrap().success());
     }
 
-    /// Waits for its end; the exit code.
-    pub fn ended(&mut self) -> Option<i32> {
+    /// Waits for the end of the server, and returns the exit code.
+    pub fn wait_for_exit(&mut self) -> Option<i32> {
         let begun = Instant::now();
         loop {
             if let Some(status) = self.child.try_wait().unwrap() {
@@ -193,7 +194,7 @@ impl Server {
         }
     }
 
-    /// Waits until so many requests are under way, this one not counted.
+    /// Waits until this many requests are in progress, not counting the one that asks.
     pub fn until_active(&self, count: u64) {
         let begun = Instant::now();
         while self.get("/metrics").json()["server"]["active"] != json!(count + 1) {
@@ -211,25 +212,25 @@ impl Drop for Server {
     }
 }
 
-/// A run that counts, and answers.
+/// The rules of a run that counts errors and answers.
 pub fn counts() -> Value {
     let count = step("count", &[("shell", json!({"command": "grep -c ERROR logs/app.log"}))]);
     by_step(&[count, answer("There are 2 errors.")])
 }
 
-/// Reads a stream until this is in it; what was read.
+/// Reads a stream until it contains `word`, and returns the text so far.
 fn read_until(stream: &mut TcpStream, word: &str) -> String {
     let (mut text, mut piece) = (String::new(), [0; 4096]);
     while !text.contains(word) {
         let count = stream.read(&mut piece).unwrap();
-        assert!(count > 0, "it ended without {word}: {text}");
+        assert!(count > 0, "the stream ended without {word}: {text}");
         text += &String::from_utf8_lossy(&piece[..count]);
     }
     text
 }
 
 #[test]
-fn a_command_is_the_document_of_the_terminal() {
+fn a_command_is_the_document_of_the_command_line() {
     let rules = json!([{"match": "list files", "reply": "ls -l"}, {"reply": "pwd"}]);
     let server = Server::start(rules.clone(), &["--port", "0"]);
     let asked = json!({"request": "list files", "shell": "bash"});
@@ -278,7 +279,7 @@ fn a_command_is_the_document_of_the_terminal() {
 }
 
 #[test]
-fn a_run_is_told_as_it_happens_and_again_from_any_cursor() {
+fn a_run_is_streamed_and_can_be_read_again_from_any_cursor() {
     let server = Server::start(counts(), &["--port", "0"]);
     std::fs::create_dir(server.machine.path("work/logs")).unwrap();
     server.machine.write("work/logs/app.log", "ERROR one\nfine\nERROR two\n");
@@ -295,17 +296,17 @@ fn a_run_is_told_as_it_happens_and_again_from_any_cursor() {
     let cursors: Vec<&str> = events.iter().map(|(_, id, _)| id.as_str()).filter(|id| !id.is_empty()).collect();
     let wanted: Vec<String> = (1..=cursors.len()).map(|number| format!("{run}-{number}")).collect();
     assert_eq!(cursors, wanted, "no gap, no duplicate");
-    // a second run of the session is followed by who comes back at any event of the first
+    // a client that reconnects at any event of the first run also follows the second run of the session
     let (middle, total) = (cursors.len() / 2, cursors.len());
     let headers = [("Authorization", server.bearer()), ("Last-Event-ID", cursors[middle - 1].to_owned())];
     let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
-    let mut follows = server.open("GET", "/events/s", &headers, "");
+    let mut follower = server.open("GET", "/events/s", &headers, "");
     let second =
         server.post("/run/sync", json!({"query": "count the errors in logs/app.log again", "session_id": "s"})).json();
     let other = second["run_id"].as_str().unwrap();
-    let mut text = read_until(&mut follows, "event: agent_end\n");
+    let mut text = read_until(&mut follower, "event: agent_end\n");
     while text.matches("event: agent_end\n").count() < 2 {
-        text += &read_until(&mut follows, "event: agent_end\n");
+        text += &read_until(&mut follower, "event: agent_end\n");
     }
     let seen: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("id: ")).collect();
     let of_first: Vec<&str> = seen.iter().copied().filter(|id| id.starts_with(run)).collect();
@@ -313,7 +314,7 @@ fn a_run_is_told_as_it_happens_and_again_from_any_cursor() {
     let of_second: Vec<&str> = seen.iter().copied().filter(|id| id.starts_with(other)).collect();
     let wanted: Vec<String> = (1..=of_second.len()).map(|number| format!("{other}-{number}")).collect();
     assert_eq!(of_second, wanted);
-    // the same as lists
+    // the same events as lists
     let list = server.get("/events/s/list").json();
     assert_eq!(list["count"], json!(total + of_second.len()));
     let list = server.get(&format!("/events/s/list?run_id={run}&limit=2")).json();
@@ -334,7 +335,7 @@ fn a_run_is_told_as_it_happens_and_again_from_any_cursor() {
 }
 
 #[test]
-fn what_a_run_asks_is_answered_or_refused() {
+fn an_approval_request_of_a_run_is_answered_or_times_out() {
     let write = step("write", &[("write", json!({"path": "report.md", "content": "2 errors"}))]);
     let server = Server::start(by_step(&[write, answer("written")]), &["--port", "0"]);
     let report = server.machine.path("work/report.md");
@@ -344,20 +345,20 @@ fn what_a_run_asks_is_answered_or_refused() {
     let path = format!("/runs/{id}/approve");
     let begun = Instant::now();
     loop {
-        // the event is there a moment before the run waits
-        let said = server.post(&path, json!({"decision": "yes"}));
-        if said.status == 200 {
-            assert_eq!(said.json()["approved"], true);
+        // the event is sent a moment before the run waits for the answer
+        let approved = server.post(&path, json!({"decision": "yes"}));
+        if approved.status == 200 {
+            assert_eq!(approved.json()["approved"], true);
             break;
         }
-        assert!(said.status == 409 && begun.elapsed() < AMPLE, "{said:#?}");
+        assert!(approved.status == 409 && begun.elapsed() < AMPLE, "{approved:#?}");
     }
     read_until(&mut run, "\"status\":\"ended\"");
     assert_eq!(std::fs::read_to_string(&report).unwrap(), "2 errors\n");
     std::fs::remove_file(&report).unwrap();
-    assert_eq!(server.post(&path, json!({"decision": "yes"})).status, 404, "it is over");
+    assert_eq!(server.post(&path, json!({"decision": "yes"})).status, 404, "the run has ended");
     assert_eq!(server.post(&path, json!({"decision": "perhaps"})).status, 422);
-    // nobody answers
+    // without an answer the call is denied
     let refused = server.post("/run", json!({"query": "write `2 errors` to report.md", "approval_timeout": 0.1}));
     let names: Vec<String> = refused.events().into_iter().map(|(name, ..)| name).collect();
     assert!(names.contains(&"approval_denied".to_owned()), "{names:?}");
@@ -365,7 +366,7 @@ fn what_a_run_asks_is_answered_or_refused() {
 }
 
 #[test]
-fn settings_that_are_wrong_end_the_start_and_no_other_verb() {
+fn invalid_settings_stop_serve_and_no_other_verb() {
     let machine = Machine::new();
     for (name, value) in [
         ("CARO_SERVE_PORT", "x"),
@@ -393,12 +394,12 @@ fn settings_that_are_wrong_end_the_start_and_no_other_verb() {
 }
 
 #[test]
-fn what_is_under_way_ends_and_what_is_new_is_refused() {
+fn on_sigterm_running_requests_finish_and_new_ones_are_refused() {
     let rules = json!([{"match": "slowly", "reply": "echo one two three four five six", "delay_ms": 150}]);
     let mut server = Server::start(rules, &["--port", "0"]);
     let mut slow = server.begin("/v1/command", json!({"request": "say the numbers slowly"}));
     server.until_active(1);
-    // one that is kept open: a new connection is taken until the end
+    // new connections are accepted until the end
     server.signal("-TERM");
     let begun = Instant::now();
     loop {
@@ -412,11 +413,11 @@ fn what_is_under_way_ends_and_what_is_new_is_refused() {
     assert_eq!(server.send("GET", "/ready", &[], "").status, 503);
     let answered = Response::read(&mut slow);
     assert_eq!((answered.status, &answered.json()["cmd"]), (200, &json!("echo one two three four five six")));
-    assert_eq!(server.ended(), Some(0), "{}", server.log());
+    assert_eq!(server.wait_for_exit(), Some(0), "{}", server.log());
 }
 
 #[test]
-fn an_answer_has_its_time_and_a_client_its_rate() {
+fn answers_time_out_and_clients_have_a_rate_limit() {
     let rules = json!([
         {"match": "say the letters", "reply": answer("a b c d e f g h"), "delay_ms": 400},
         {"reply": "echo one two three four five six", "delay_ms": 400}
@@ -433,11 +434,11 @@ fn an_answer_has_its_time_and_a_client_its_rate() {
     let refused = server.get("/tools");
     assert_eq!(refused.status, 429);
     assert!(refused.head.contains("retry-after: ") && refused.head.contains("x-ratelimit-limit: 4"), "{refused:#?}");
-    assert_eq!(server.send("GET", "/health", &[], "").status, 200, "what is open is not counted");
+    assert_eq!(server.send("GET", "/health", &[], "").status, 200, "open routes have no limit");
 }
 
 #[test]
-fn a_client_that_goes_away_frees_its_place() {
+fn a_client_that_disconnects_frees_its_place() {
     let slow = json!({"match": "slowly", "reply": "echo a b c d e f g h i j k l m n o p q r s t", "delay_ms": 2000});
     let server = Server::start(json!([slow, {"reply": "ls"}]), &["--port", "0"]);
     let gone: Vec<TcpStream> =
@@ -461,7 +462,7 @@ fn a_client_that_goes_away_frees_its_place() {
 }
 
 #[test]
-fn a_socket_file_is_its_users_alone_and_goes_with_the_server() {
+fn a_socket_file_is_private_and_removed_with_the_server() {
     use std::os::unix::fs::PermissionsExt;
     use std::os::unix::net::UnixStream;
     let machine = Machine::new();
@@ -485,7 +486,7 @@ fn a_socket_file_is_its_users_alone_and_goes_with_the_server() {
     let second = Ran::of(server.machine.caro(&["serve", "--socket", &name]).output().unwrap());
     second.fails(2, &["nothing can listen at"]);
     server.signal("-INT");
-    assert_eq!(server.ended(), Some(0));
+    assert_eq!(server.wait_for_exit(), Some(0));
     assert!(!path.exists());
 }
 
@@ -502,7 +503,7 @@ fn tools_tasks_and_counters_are_listed() {
     assert_eq!(server.get("/v1/models/another").status, 404);
     assert_eq!(server.get("/background/tasks").json()["tasks"][0]["name"], "once");
     let begun = Instant::now();
-    // it was due when the server began
+    // it was due when the server started
     while server.get("/background/runs?task=once").json()["runs"][0]["state"] != "completed" {
         assert!(begun.elapsed() < AMPLE, "{}", server.get("/background/runs").body);
         std::thread::sleep(Duration::from_millis(50));
@@ -519,7 +520,7 @@ fn tools_tasks_and_counters_are_listed() {
 }
 
 #[test]
-fn the_real_model_answers_conversations_and_requests_side_by_side() {
+fn the_real_model_answers_chats_and_requests_in_parallel() {
     let Some(server) = Server::real() else { return };
     let ask = |question: &str| {
         let messages = json!([{"role": "user", "content": question}]);

@@ -1,4 +1,4 @@
-//! `caro agent --shards`: a tree that is read in parts, on a scripted model and on a real one.
+//! Tests `caro agent --shards`, which reads a tree in parts, on a scripted model.
 
 use crate::agent::{events, kinds};
 use crate::machine::Machine;
@@ -37,17 +37,17 @@ fn c18_a_tree_is_read_in_shards_and_its_answer_names_files_that_exist() {
         "{ran:#?}"
     );
     assert!(ran.err.contains("part 1 (") && ran.err.contains("1 sentence"), "{ran:#?}");
-    assert!(ran.err.contains(": settings in layers [config.rs]"), "what a part names is told: {ran:#?}");
-    let kept = events(&machine, "");
-    let count = |kind: &str| kinds(&kept).iter().filter(|k| **k == kind).count();
+    assert!(ran.err.contains(": settings in layers [config.rs]"), "the files of a part are printed: {ran:#?}");
+    let recorded = events(&machine, "");
+    let count = |kind: &str| kinds(&recorded).iter().filter(|k| **k == kind).count();
     assert_eq!((count("context_assembly"), count("model_call"), count("agent_end")), (1, 9, 1));
     let document = machine.ask(rules, &["agent", QUESTION, "--shards", "tree", "--json"]).json();
     assert_eq!((document["shards"].as_array().unwrap().len(), &document["files"]), (8, &json!(["config.rs"])));
-    assert!(!document.to_string().contains("left.log"), "what is ignored is not there");
+    assert!(!document.to_string().contains("left.log"), "ignored files are left out");
 }
 
 #[test]
-fn c18_what_cannot_be_read_is_told_and_asks_no_model() {
+fn c18_an_unreadable_folder_is_an_error_and_asks_no_model() {
     let machine = Machine::new();
     std::fs::create_dir_all(machine.path("work/empty")).unwrap();
     machine.write("work/empty/a.bin", [0u8, 1]);

@@ -1,4 +1,4 @@
-//! The shell as a whole: properties of parsing and quoting, names of programs, and what it all costs.
+//! Tests the shell crate as a whole: properties of parsing and quoting, names of programs, and the time it takes.
 
 use caro::shell::rules::check;
 use caro::shell::{Dialect, Target, assess, extract_commands, is_builtin, is_read_only, parse, quote};
@@ -8,7 +8,7 @@ fn dialects() -> impl Strategy<Value = Dialect> {
     prop::sample::select(Dialect::ALL.map(|(_, dialect)| dialect).to_vec())
 }
 
-/// Text with the characters that shells care about, more often than chance would have them.
+/// Random text with many characters that are special to shells.
 fn shellish() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         Just("rm -rf ".to_owned()),
@@ -33,7 +33,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_text_is_taken(text in shellish(), dialect in dialects()) {
+    fn any_text_is_parsed(text in shellish(), dialect in dialects()) {
         let script = parse(&text, dialect);
         for command in &script.commands {
             prop_assert!(!command.words.is_empty());
@@ -58,7 +58,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_quoted_is_read_back(word in "[^\\x00]{0,24}", dialect in dialects()) {
+    fn quoted_text_is_read_back(word in "[^\\x00]{0,24}", dialect in dialects()) {
         let text = format!("echo {} end", quote(&word, dialect));
         let script = parse(&text, dialect);
         prop_assert_eq!(script.commands.len(), 1, "{}", text);
@@ -69,7 +69,7 @@ proptest! {
 }
 
 #[test]
-fn names_of_programs() {
+fn names_of_programs_are_extracted() {
     let names = |text| extract_commands(&parse(text, Dialect::Bash));
     assert_eq!(names("ps aux | sort -k3 | head -5"), ["ps", "sort", "head"]);
     assert_eq!(names("ls && ls -a; cd /tmp || echo no > f"), ["ls", "cd", "echo"]);
@@ -85,10 +85,11 @@ fn names_of_programs() {
     assert!(is_builtin("Get-Process", Dialect::PowerShell) && is_builtin("string", Dialect::Fish));
 }
 
-/// A one-liner is parsed, checked and judged in well under a millisecond; here with a wide margin for unoptimised
-/// builds and busy machines. `cargo test --release -- --nocapture what_a_one_liner_costs` shows the figure.
+/// Parsing, checking and judging a one-liner takes well under a millisecond; the limit has a wide margin for
+/// unoptimised builds and busy machines. `cargo test --release -- --nocapture a_one_liner_is_judged_fast` shows the
+/// figure.
 #[test]
-fn what_a_one_liner_costs() {
+fn a_one_liner_is_judged_fast() {
     let lines = [
         "ps aux --sort=-%cpu | head -n 6",
         "find . -type f -name '*.log' -size +10M -exec ls -lh {} +",
@@ -115,9 +116,9 @@ fn what_a_one_liner_costs() {
     assert!(median.as_millis() < 10, "{median:?}");
 }
 
-/// Found by fuzzing: a grammar may end a node within a character, and what stands there was lost.
+/// Found by fuzzing: a grammar may end a node within a character, and the text there was lost.
 #[test]
-fn no_place_is_within_a_character() {
+fn no_span_splits_a_character() {
     for text in ["\u{fffd}\u{fffd}\nGWe= x", "\u{fffd}\u{fffd}\nA= rm -r x", "\u{fffd}\u{fffd}\u{fffd}\0x|||\nGW=-y"] {
         for (_, dialect) in Dialect::ALL {
             let script = parse(text, dialect);

@@ -1,5 +1,5 @@
-//! `caro agent --subagents` end to end on a scripted model: what helpers leave, what is kept of them, and that there are
-//! none unless the person wants them.
+//! Tests `caro agent --subagents` end to end on a scripted model: the output and the events of helpers, and that there
+//! are none unless the user asks for them.
 
 use crate::agent::{answer, events, kinds, step};
 use crate::machine::Machine;
@@ -12,7 +12,8 @@ fn worker(name: &str) -> Value {
     json!({"name": name, "role": "researcher", "task": task, "output_path": format!("{name}.md")})
 }
 
-/// The lead has two helpers count, reads what the first has left, and answers; the second may leave nothing.
+/// The lead starts two helpers that count, reads the output of the first, and answers. The second leaves output if
+/// `both`.
 fn rules(both: bool) -> Value {
     let count = |name: &str| step("count", &[("shell", json!({"command": format!("grep -c ERROR {name}.log")}))]);
     let write =
@@ -36,7 +37,7 @@ fn machine() -> Machine {
 }
 
 #[test]
-fn helpers_leave_what_the_lead_reads_and_are_kept_with_its_run() {
+fn the_lead_reads_the_output_of_its_helpers_and_their_runs_belong_to_it() {
     let machine = machine();
     let args = ["agent", TASK, "--subagents", "--session", "s1"];
     let ran = machine.ask(rules(true), &[&args[..], &["--json"]].concat());
@@ -53,7 +54,7 @@ fn helpers_leave_what_the_lead_reads_and_are_kept_with_its_run() {
     let helper = spawned["metadata"]["run"].as_str().unwrap();
     let own = events(&machine, helper);
     assert_eq!((kinds(&own)[0], kinds(&own).last()), ("agent_start", Some(&"agent_end")));
-    // it is no session and no latest run, cannot be gone on with by itself, and goes with its lead
+    // a helper's run is no session and no latest run, cannot be resumed by itself, and is removed with its lead
     assert_eq!(machine.run(&["session", "list", "--json"]).json().as_array().unwrap().len(), 1);
     machine.run(&["resume", helper]).fails(2, &["is a helper's run", document["run_id"].as_str().unwrap()]);
     assert_eq!(machine.run(&["session", "rm", "s1"]).code, Some(0));
@@ -61,7 +62,7 @@ fn helpers_leave_what_the_lead_reads_and_are_kept_with_its_run() {
 }
 
 #[test]
-fn a_helper_that_leaves_nothing_is_told_of_with_its_path() {
+fn a_helper_without_output_is_reported_with_its_path() {
     let machine = machine();
     let ran = machine.ask(rules(false), &["agent", TASK, "--subagents"]);
     assert_eq!(ran.code, Some(0), "{ran:#?}");
@@ -71,7 +72,7 @@ fn a_helper_that_leaves_nothing_is_told_of_with_its_path() {
 }
 
 #[test]
-fn there_are_none_unless_they_are_wanted() {
+fn there_are_no_helpers_without_the_option() {
     let machine = machine();
     let tools = |args: &[&str]| {
         let ran = machine.ask(json!([{"reply": "x"}]), &[&["agent", TASK, "--explain"], args].concat());

@@ -1,7 +1,7 @@
-//! The one test binary: end to end, contracts, properties, architecture. One line a topic.
-// A test that cannot go on panics, in its helpers too.
+//! The only test binary: end to end, contracts, properties, architecture. Each module tests one topic.
+// a test that fails panics, in its helpers too
 #![allow(clippy::unwrap_used, clippy::expect_used)]
-// A test that is skipped says why.
+// a skipped test prints the reason
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod adapter;
@@ -48,6 +48,7 @@ mod input;
 #[cfg(target_os = "linux")]
 mod keys_pty;
 mod knowledge;
+mod language;
 mod library;
 #[cfg(target_os = "linux")]
 mod locality;

@@ -1,4 +1,4 @@
-//! What several test files share: running a shell line, finding the real model, reading a list.
+//! Helpers shared by several test files: running a shell line, finding the real models, reading a list.
 
 use crate::machine::AMPLE;
 use std::ffi::OsStr;
@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-/// What a shell line left.
+/// The result of a shell line.
 pub struct Ran {
     pub ok: bool,
     pub stdout: String,
@@ -19,10 +19,10 @@ pub fn run_shell(line: &str, dir: &Path) -> Ran {
     run_shell_on(line, dir, None)
 }
 
-/// The same with another `PATH` and `HOME`.
+/// Runs a line in bash in `dir`, for at most [`AMPLE`] time, with the `PATH` and `HOME` of `place` if given.
 pub fn run_shell_on(line: &str, dir: &Path, place: Option<(&OsStr, &Path)>) -> Ran {
     let files = tempfile::tempdir().unwrap();
-    // files, not pipes: a background process that keeps a pipe open cannot hold the test up
+    // files, not pipes: a background process that keeps a pipe open would block the test
     let (out, err) = (files.path().join("out"), files.path().join("err"));
     let mut bash = Command::new(which::which("bash").unwrap());
     if let Some((path, home)) = place {
@@ -52,11 +52,11 @@ pub fn run_shell_on(line: &str, dir: &Path, place: Option<(&OsStr, &Path)>) -> R
     Ran { ok: status.is_some_and(|s| s.success()), stdout: text(&out), stderr: text(&err) }
 }
 
-/// The caro binary with a verb, ready to use the real model of this machine; `None`, with a printed reason, where there
-/// is none. With `CARO_REQUIRE_MODEL=1` a missing model is a failure.
+/// Returns a command that runs a verb of the caro binary on this machine's real model; `None`, with a printed reason,
+/// if the model is absent. With `CARO_REQUIRE_MODEL=1` a missing model is a failure.
 pub fn model_or_skip(verb: &str) -> Option<Command> {
     let mut caro = Command::new(env!("CARGO_BIN_EXE_caro"));
-    // a test leaves no process behind, and uses nobody else's; nor are the developer's own documents anything to it
+    // neither use nor leave a resident process, and do not search the developer's own documents
     caro.arg(verb).env("CARO_RESIDENT", "off").env("CARO_KNOWLEDGE", "off");
     let path = Command::new(env!("CARGO_BIN_EXE_caro")).args(["model", "path", "qwen2.5-coder-1.5b"]).output().unwrap();
     if path.status.success() {
@@ -67,8 +67,8 @@ pub fn model_or_skip(verb: &str) -> Option<Command> {
     None
 }
 
-/// The folder of the embedding model on this machine; `None`, with a printed reason, where there is none. With
-/// `CARO_REQUIRE_MODEL=1` it is fetched (91 MB, once): nothing else fetches it.
+/// Returns the folder of the embedding model on this machine; `None`, with a printed reason, if it is absent or this is
+/// a debug build. With `CARO_REQUIRE_MODEL=1` it is downloaded (91 MB, once).
 pub fn embedding_model_or_skip() -> Option<PathBuf> {
     static FOLDER: OnceLock<Option<PathBuf>> = OnceLock::new();
     if cfg!(debug_assertions) {
@@ -81,7 +81,7 @@ pub fn embedding_model_or_skip() -> Option<PathBuf> {
         let folder = PathBuf::from(String::from_utf8(output.stdout).unwrap().trim_end());
         output.status.success().then_some(folder).ok_or(String::from_utf8_lossy(&output.stderr).into_owned())
     };
-    let find = || match caro("path") {
+    let locate = || match caro("path") {
         Ok(folder) => Some(folder),
         Err(_) if std::env::var_os("CARO_REQUIRE_MODEL").is_some() => Some(caro("pull").unwrap()),
         Err(_) => {
@@ -89,10 +89,10 @@ pub fn embedding_model_or_skip() -> Option<PathBuf> {
             None
         }
     };
-    FOLDER.get_or_init(find).clone()
+    FOLDER.get_or_init(locate).clone()
 }
 
-/// The lines of a list, each in its columns.
+/// Splits each line of a list into its columns at ` => `, without empty lines and comments.
 pub fn rows(list: &str) -> Vec<Vec<&str>> {
     let lines = list.lines().filter(|l| !l.is_empty() && !l.starts_with('#'));
     lines.map(|l| l.split(" => ").map(str::trim).collect()).collect()

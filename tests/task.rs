@@ -1,4 +1,4 @@
-//! `caro task`: row B43. Tasks are kept, run when they are due and not twice at once, tried again, and leave what came of them.
+//! Tests `caro task` (row B43): tasks are stored, run when due, retried after a failure, and leave their results.
 
 use crate::agent::{answer, step};
 use crate::machine::{Machine, Ran, feed};
@@ -8,7 +8,7 @@ fn listed(machine: &Machine) -> Value {
     machine.run(&["task", "list", "--json"]).json()
 }
 
-/// A loop that ends at once, but for the tasks that are due.
+/// Runs a loop that ends as soon as the due tasks are done.
 fn run_loop(machine: &Machine, rules: Value, args: &[&str]) -> Ran {
     let model = machine.model(rules);
     let args: Vec<&str> =
@@ -79,7 +79,7 @@ fn a_task_is_run_when_it_is_due_and_leaves_its_files_and_events() {
 }
 
 #[test]
-fn a_task_that_fails_is_tried_again_and_one_of_another_folder_is_left() {
+fn a_failed_task_is_retried_and_a_task_of_another_folder_is_not_run() {
     let machine = Machine::new();
     machine.run(&[
         "task",
@@ -110,7 +110,7 @@ fn a_task_that_fails_is_tried_again_and_one_of_another_folder_is_left() {
 }
 
 #[test]
-fn a_task_is_run_now_and_what_is_asked_for_is_refused() {
+fn a_task_can_be_run_now_and_calls_that_need_approval_are_denied_without_yes() {
     let machine = Machine::new();
     machine.run(&["task", "add", "--name", "note", "write x to a.txt"]);
     let replies = [step("write", &[("write", json!({"path": "a.txt", "content": "x"}))]), answer("a.txt is written")];

@@ -1,4 +1,4 @@
-//! What a run costs and what is told about it, end to end on a scripted model: limits, and what happened read afterwards.
+//! Tests the limits of runs and the reading of their events, end to end on a scripted model.
 
 use crate::agent::{answer, by_step, events, kinds, step};
 use crate::machine::{AMPLE, Machine, Ran, feed};
@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 const TASK: &str = "look at every line of a.txt";
 
-/// A run of five looks and an answer, each token of which takes so long.
-fn looks(machine: &Machine, delay_ms: u64) -> String {
+/// Writes a scripted model for a run of five reading steps and an answer; each token takes `delay_ms`.
+fn reading_model(machine: &Machine, delay_ms: u64) -> String {
     machine.write("work/a.txt", "one\ntwo\n");
     let look = |n: usize| step("look", &[("shell", json!({"command": format!("sed -n {n}p a.txt | wc -c")}))]);
     let replies: Vec<String> = (1..=5).map(look).chain([answer("all seen")]).collect();
@@ -18,8 +18,8 @@ fn looks(machine: &Machine, delay_ms: u64) -> String {
     machine.model(rules)
 }
 
-/// Starts it, and waits until so many of its events are kept.
-fn begin(machine: &Machine, model: &str, args: &[&str], kept: usize) -> (Child, String) {
+/// Starts a run, waits until this many of its events are stored, and returns its process and its id.
+fn begin(machine: &Machine, model: &str, args: &[&str], stored: usize) -> (Child, String) {
     let args = [&["agent", TASK, "--max-steps", "9"], args].concat();
     let child = machine.caro(&args).env("CARO_MODEL", model).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
     let begun = Instant::now();
@@ -28,17 +28,17 @@ fn begin(machine: &Machine, model: &str, args: &[&str], kept: usize) -> (Child, 
         std::thread::sleep(Duration::from_millis(20));
         let listed = machine.run(&["session", "list", "--json"]).json();
         let Some(run) = listed[0]["runs"][0]["id"].as_str() else { continue };
-        if events(machine, run).len() >= kept {
+        if events(machine, run).len() >= stored {
             return (child.unwrap(), run.to_owned());
         }
     }
 }
 
 #[test]
-fn limits_hold_for_advice_for_conversations_and_for_who_goes_on() {
+fn limits_apply_to_advice_chats_and_resumed_runs() {
     let machine = Machine::new();
     machine.write("work/a.txt", "one\ntwo\n");
-    // the adviser's requests count
+    // the requests of `--advise` count
     let model = machine.model(json!([{"reply": "# not a shell task"}]));
     let advised = [
         "agent",
@@ -58,7 +58,7 @@ fn limits_hold_for_advice_for_conversations_and_for_who_goes_on() {
     assert_eq!(called.len(), 1);
     let of = |name: &str| called[0]["metadata"][name].as_u64().unwrap();
     assert!(of("tokens") > 20 && of("tokens") <= of("limit"), "{called:#?}");
-    // each answer of a conversation has its own
+    // each answer of a chat has a limit of its own
     let look = step("look", &[("shell", json!({"command": "wc -l a.txt"}))]);
     let rules = json!([{"match": "\nStep 2 of ", "reply": answer("never")}, {"reply": look}]);
     let mut caro = machine.caro(&["chat", "--max-requests", "1"]);
@@ -66,10 +66,10 @@ fn limits_hold_for_advice_for_conversations_and_for_who_goes_on() {
     let ran = feed(caro, b"how many lines has a.txt?\nand how many lines now?\n");
     assert_eq!(ran.err.matches("error: 1 request(s) to the model were allowed").count(), 2, "{ran:#?}");
     assert_eq!(ran.out, "", "it is no answer");
-    // killed, and gone on with; who goes on may say another number
+    // a resumed run keeps its limit, unless `resume` sets another one
     for (given, allowed) in [(&[][..], 2), (&["--max-requests", "3"], 3)] {
         let machine = Machine::new();
-        let model = looks(&machine, 20);
+        let model = reading_model(&machine, 20);
         let (mut child, _) = begin(&machine, &model, &["--max-requests", "2"], 8);
         child.kill().unwrap();
         child.wait().unwrap();
@@ -81,11 +81,11 @@ fn limits_hold_for_advice_for_conversations_and_for_who_goes_on() {
 }
 
 #[test]
-fn who_goes_on_asks_the_model_that_the_run_began_with() {
-    // a run of its own model, killed on its way; and what another model would say
+fn resume_uses_the_model_of_the_run() {
+    // a run on a model of its own, killed; and another model
     let killed = || {
         let machine = Machine::new();
-        looks(&machine, 20);
+        reading_model(&machine, 20);
         std::fs::copy(machine.path("script.json"), machine.path("work/own.json")).unwrap();
         let (mut child, run) = begin(&machine, "nosuch", &["--model", "script:own.json"], 8);
         child.kill().unwrap();
@@ -95,7 +95,7 @@ fn who_goes_on_asks_the_model_that_the_run_began_with() {
     };
     let resume = |machine: &Machine, other: &str, more: &[&str]| {
         let mut caro = machine.caro(&[&["resume"], more].concat());
-        // elsewhere, where its path as it was typed leads nowhere
+        // in another folder, in which the model's relative path does not exist
         caro.current_dir(machine.path("home")).env("CARO_MODEL", other);
         Ran::of(caro.output().unwrap())
     };
@@ -110,25 +110,25 @@ fn who_goes_on_asks_the_model_that_the_run_began_with() {
 }
 
 #[test]
-fn a_session_is_removed_by_its_own_name_and_one_that_nobody_named_by_its_beginning() {
+fn a_named_session_is_removed_by_its_full_name_and_an_unnamed_one_by_a_prefix() {
     let machine = Machine::new();
     for named in [&["--session", "proj"][..], &["--session", "proj-important"], &[]] {
         machine.ask(json!([{"reply": answer("seen")}]), &[&["agent", TASK][..], named].concat());
     }
-    let left = || -> Vec<String> {
+    let sessions = || -> Vec<String> {
         let listed = machine.run(&["session", "list", "--json"]).json();
         listed.as_array().unwrap().iter().map(|one| one["id"].as_str().unwrap().to_owned()).collect()
     };
     let rm = |name: &str| machine.run(&["session", "rm", name]);
-    assert_eq!((left().len(), rm("proj").code), (3, Some(0)));
+    assert_eq!((sessions().len(), rm("proj").code), (3, Some(0)));
     rm("proj").fails(2, &["there is no session `proj`", "caro session rm proj-important"]);
-    assert!(machine.run(&["session", "show", "proj"]).out.contains(TASK), "to look at one its beginning is enough");
+    assert!(machine.run(&["session", "show", "proj"]).out.contains(TASK), "a prefix is enough to show a session");
     assert_eq!(rm("session_").code, Some(0));
-    assert_eq!(left(), ["proj-important"]);
+    assert_eq!(sessions(), ["proj-important"]);
 }
 
 #[test]
-fn a_task_of_several_lines_is_one_line_of_a_list() {
+fn a_task_of_several_lines_is_listed_in_one_line() {
     let machine = Machine::new();
     machine.ask(json!([{"reply": answer("seen")}]), &["agent", "look at every line\nof a.txt\tand\r\nof b.txt"]);
     let listed = machine.run(&["session", "list"]).out;
@@ -137,7 +137,7 @@ fn a_task_of_several_lines_is_one_line_of_a_list() {
 }
 
 #[test]
-fn with_json_what_keeps_a_run_from_beginning_is_a_document_too() {
+fn with_json_an_error_before_the_run_is_a_document_too() {
     let machine = Machine::new();
     let cases = [
         (&["agent", "--json", ""][..], "too short"),
@@ -158,7 +158,7 @@ fn with_json_what_keeps_a_run_from_beginning_is_a_document_too() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn events_that_cannot_be_written_are_told_and_the_run_is_done() {
+fn a_run_is_completed_though_its_events_cannot_be_printed() {
     let machine = Machine::new();
     let replies = [step("note", &[("write", json!({"path": "note.md", "content": "x"}))]), answer("note.md is there")];
     let mut caro = machine.caro(&["agent", "write x to note.md", "--yes", "--events", "jsonl"]);
@@ -170,7 +170,7 @@ fn events_that_cannot_be_written_are_told_and_the_run_is_done() {
 
 #[cfg(unix)]
 #[test]
-fn where_nothing_was_ever_kept_nothing_is_made_to_look_at() {
+fn listing_an_empty_store_creates_no_file() {
     use std::os::unix::fs::PermissionsExt;
     let machine = Machine::new();
     let data = machine.path("home/.local/share/caro");
@@ -183,14 +183,14 @@ fn where_nothing_was_ever_kept_nothing_is_made_to_look_at() {
     assert!(list.code == Some(0) && list.err.contains("no session has been kept yet"), "{list:#?}");
     assert!(stats.code == Some(0) && stats.out.contains("0 (0 completed"), "{stats:#?}");
     events.fails(2, &["no run has been kept yet"]);
-    // root may write there all the same
+    // root could write there in spite of the mode
     assert_eq!(std::fs::read_dir(&data).unwrap().count(), 0);
 }
 
 #[test]
-fn events_after_a_number_are_those_and_the_context_is_assembled_once() {
+fn events_after_a_number_are_listed_and_the_context_is_assembled_once() {
     let machine = Machine::new();
-    let model = looks(&machine, 0);
+    let model = reading_model(&machine, 0);
     let ran = Ran::of(machine.caro(&["agent", TASK, "--max-steps", "9"]).env("CARO_MODEL", model).output().unwrap());
     assert_eq!(ran.code, Some(0), "{ran:#?}");
     let all = events(&machine, "");
@@ -211,7 +211,7 @@ fn events_after_a_number_are_those_and_the_context_is_assembled_once() {
 #[test]
 fn a_second_process_follows_a_run_to_its_end_and_sees_every_event_once() {
     let machine = Machine::new();
-    let model = looks(&machine, 15);
+    let model = reading_model(&machine, 15);
     let (mut child, run) = begin(&machine, &model, &[], 5);
     let mut follower =
         machine.caro(&["events", &run, "--follow", "--json", "--after", "1"]).stdout(Stdio::piped()).spawn().unwrap();
@@ -228,15 +228,15 @@ fn a_second_process_follows_a_run_to_its_end_and_sees_every_event_once() {
     assert_eq!(last["event_type"], "agent_end");
     assert_eq!(numbers, (2..=events(&machine, &run).len() as u64).collect::<Vec<_>>(), "each once, in order");
     assert!(live > 10, "only {live} of {} came while it ran", numbers.len());
-    // one that is over is told and left
-    let told = machine.run(&["events", "--follow"]);
-    assert_eq!((told.code, told.out.lines().count(), told.err.as_str()), (Some(0), numbers.len() + 1, ""));
+    // following a finished run prints its events and ends
+    let finished = machine.run(&["events", "--follow"]);
+    assert_eq!((finished.code, finished.out.lines().count(), finished.err.as_str()), (Some(0), numbers.len() + 1, ""));
 }
 
 #[test]
 fn following_ends_with_the_process_that_is_followed() {
     let machine = Machine::new();
-    let model = looks(&machine, 60);
+    let model = reading_model(&machine, 60);
     let (mut child, run) = begin(&machine, &model, &[], 5);
     let follower = machine.caro(&["events", &run, "--follow"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
     std::thread::sleep(Duration::from_millis(500));
@@ -248,11 +248,11 @@ fn following_ends_with_the_process_that_is_followed() {
 }
 
 #[test]
-fn what_runs_cost_is_summed_and_what_a_prompt_is_made_of_is_told() {
+fn the_usage_of_runs_is_summed_and_the_layers_of_a_prompt_are_listed() {
     let machine = Machine::new();
     let none = machine.run(&["stats", "--json"]).json();
     assert_eq!((&none["runs"], &none["average_ms"]), (&json!(0), &json!(0.0)));
-    let model = looks(&machine, 0);
+    let model = reading_model(&machine, 0);
     let go = |args: &[&str]| {
         let args = [&["agent", TASK, "--max-steps", "9"], args].concat();
         Ran::of(machine.caro(&args).env("CARO_MODEL", &model).output().unwrap())
@@ -265,8 +265,8 @@ fn what_runs_cost_is_summed_and_what_a_prompt_is_made_of_is_told() {
     }
     assert_eq!((&stats["runs"], &stats["completed"], &stats["not_completed"]), (&json!(2), &json!(1), &json!(1)));
     assert_eq!(stats["average_ms"].as_f64().unwrap(), sum("total_ms") as f64 / 2.0);
-    let told = machine.run(&["stats"]).out;
-    assert!(told.contains("2 (1 completed, 1 not completed, 0 open)") && told.contains(" s a run\n"), "{told}");
+    let text = machine.run(&["stats"]).out;
+    assert!(text.contains("2 (1 completed, 1 not completed, 0 open)") && text.contains(" s a run\n"), "{text}");
 
     let quiet = go(&[]);
     assert!(!quiet.err.contains("persona: priority"), "{quiet:#?}");
@@ -289,9 +289,9 @@ fn what_runs_cost_is_summed_and_what_a_prompt_is_made_of_is_told() {
 }
 
 #[test]
-fn checkpoints_and_the_agents_own_files_are_told() {
+fn checkpoints_and_uses_of_the_workspace_are_events() {
     let machine = Machine::new();
-    // one of these tools is shown to a task: the one that fits it
+    // each task is offered only the one of these tools that fits it
     let turns = [
         ("write a note into the workspace", "write", json!({"path": "a.md", "content": "one"}), "workspace_write a.md"),
         ("view a note of the workspace", "view", json!({"path": "a.md"}), "workspace_read a.md"),
@@ -320,6 +320,6 @@ fn checkpoints_and_the_agents_own_files_are_told() {
     }
     let at = |kind: &str| kinds(&all).iter().filter(|k| **k == kind).count();
     assert!(at("checkpoint") > at("tool_call") && at("checkpoint") > at("model_call"), "one a step and more");
-    let kept = all.iter().find(|e| e["event_type"] == "checkpoint").unwrap();
-    assert!(kept["metadata"]["bytes"].as_u64() > Some(100), "{kept:#}");
+    let checkpoint = all.iter().find(|e| e["event_type"] == "checkpoint").unwrap();
+    assert!(checkpoint["metadata"]["bytes"].as_u64() > Some(100), "{checkpoint:#}");
 }

@@ -1,10 +1,10 @@
-//! What the trainer tells the model is what the program tells it.
+//! Tests that the trainer's prompt is the same as the program's.
 
 use caro::command::{FewShot, History, View, prompt};
 use caro::model::Role;
 use caro::shell::{Dialect, Target};
 
-/// The targets of `benches/training/data.py`, with the shell that each is asked in.
+/// The targets of `benches/training/data.py`: the name there, the target and the dialect here.
 const TARGETS: [(&str, &str, Dialect); 6] = [
     ("linux-gnu", "linux-gnu", Dialect::Bash),
     ("linux-busybox", "linux-busybox", Dialect::Sh),
@@ -14,14 +14,14 @@ const TARGETS: [(&str, &str, Dialect); 6] = [
     ("fish", "linux-gnu", Dialect::Fish),
 ];
 
-/// The value of `NAME = "..."` in the trainer's file, with what stands behind it on the line.
+/// The text after `NAME = ` on its line in the trainer's file.
 fn assigned<'a>(file: &'a str, name: &str) -> &'a str {
     let line = file.lines().find(|line| line.starts_with(&format!("{name} = "))).unwrap();
     line.split_once(" = ").unwrap().1
 }
 
 #[test]
-fn the_persona_of_the_trainer_is_the_programs() {
+fn the_persona_of_the_trainer_is_that_of_the_program() {
     let file = include_str!("../benches/training/data.py");
     let refusal = assigned(file, "REFUSAL").trim_matches('"');
     let persona = assigned(file, "PERSONA").strip_suffix(" + REFUSAL").unwrap().trim_matches('"');
@@ -29,12 +29,12 @@ fn the_persona_of_the_trainer_is_the_programs() {
         let row = file.lines().find(|line| line.trim().starts_with(&format!("\"{name}\": (\""))).unwrap();
         let mut texts = row.split('"').skip(3).step_by(2);
         let (shell, system) = (texts.next().unwrap(), texts.next().unwrap());
-        let told = persona.replace("{shell}", shell).replace("{system}", system) + refusal;
+        let expected = persona.replace("{shell}", shell).replace("{system}", system) + refusal;
         let target = Target::named(target).unwrap();
         let prompt = prompt::first("list files", target, dialect, View::Adapted, FewShot::Alike, &History::default());
-        // the persona and the request, and nothing between
+        // only the persona and the request
         assert_eq!(prompt.messages.len(), 2);
         assert_eq!((prompt.messages[0].role, prompt.messages[1].role), (Role::System, Role::User));
-        assert_eq!(prompt.messages[0].text, told, "{name}");
+        assert_eq!(prompt.messages[0].text, expected, "{name}");
     }
 }

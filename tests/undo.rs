@@ -1,5 +1,5 @@
-//! Undo, by a table of what commands do and to what: each pair runs for real in bash, is undone, and all that was there is
-//! there again, byte for byte, with modes, owners, times, links, attributes and holes; and the same with a kill -9 at any step.
+//! Tests undo by a table of commands and of things they change: each pair runs for real in bash and is undone. That
+//! restores everything: content, modes, owners, times, links, attributes and holes, also after a kill -9 at any step.
 
 use caro::shell::{Dialect, parse};
 use caro::undo::plan::{Cover, Plan};
@@ -16,10 +16,10 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime};
 use tempfile::TempDir;
 
-/// Makes something in a folder.
+/// Creates something in a folder.
 type Thing = fn(&Path);
 
-/// The things in the folder `d` that commands are about.
+/// The things in the folder `d` that the commands change.
 const THINGS: &[(&str, Thing)] = &[
     ("regular", |d| file(&d.join("f"), b"one\ntwo\n", 0o644)),
     ("empty", |d| file(&d.join("f"), b"", 0o600)),
@@ -105,14 +105,14 @@ struct Stage {
 }
 
 impl Stage {
-    /// In memory, where there is such a file system: hundreds of them bring everything to the disk again and again.
+    /// Uses a file system in memory if there is one: hundreds of stages with many syncs are slow on a disk.
     fn new() -> Self {
         let memory = Path::new("/dev/shm");
         let dir = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
         Self { dir: dir.unwrap() }
     }
 
-    /// Sets a thing up.
+    /// Creates a stage with this thing.
     fn with(thing: Thing) -> Self {
         let stage = Self::new();
         let work = stage.work();
@@ -134,7 +134,7 @@ impl Stage {
         Store::new(self.dir.path().join("store"), Limits::default())
     }
 
-    /// The targets of the command, without a rehearsal.
+    /// Plans what to save for a command, without a rehearsal.
     fn plan(&self, command: &str) -> Plan {
         foresee(&parse(command, Dialect::Bash), &self.work()).plan(None)
     }
@@ -142,12 +142,12 @@ impl Stage {
 
 impl Drop for Stage {
     fn drop(&mut self) {
-        // a folder that may not be written cannot be removed by everybody
+        // ordinary users cannot remove the content of a read-only folder
         let _ = Command::new("chmod").args(["-R", "u+rwX"]).arg(self.dir.path()).stderr(Stdio::null()).status();
     }
 }
 
-/// Everything gets a time of its own, long ago.
+/// Sets a distinct time, long ago, for each path below a folder.
 fn age(top: &Path) {
     let mut paths = vec![top.to_path_buf()];
     let mut at = 0;
@@ -165,54 +165,54 @@ fn age(top: &Path) {
     }
 }
 
-/// All that is below a folder, the folder itself as `.`.
+/// A description of each path below a folder, including the folder itself as the empty path.
 type State = BTreeMap<PathBuf, String>;
 
 fn state(top: &Path) -> State {
     let mut names: BTreeMap<u64, BTreeSet<PathBuf>> = BTreeMap::new();
     let mut all: Vec<(PathBuf, fs::Metadata)> = Vec::new();
     let mut folders = vec![top.to_path_buf()];
-    let mut see = |path: PathBuf, all: &mut Vec<(PathBuf, fs::Metadata)>| {
+    let mut add = |path: PathBuf, all: &mut Vec<(PathBuf, fs::Metadata)>| {
         let meta = fs::symlink_metadata(&path).unwrap();
         if meta.is_file() {
             names.entry(meta.ino()).or_default().insert(path.clone());
         }
         all.push((path, meta));
     };
-    see(top.to_path_buf(), &mut all);
+    add(top.to_path_buf(), &mut all);
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(&folder).unwrap() {
             let entry = entry.unwrap();
             if entry.file_type().unwrap().is_dir() {
                 folders.push(entry.path());
             }
-            see(entry.path(), &mut all);
+            add(entry.path(), &mut all);
         }
     }
-    let tell = |(path, meta): (PathBuf, fs::Metadata)| {
-        let mut told =
+    let describe = |(path, meta): (PathBuf, fs::Metadata)| {
+        let mut line =
             format!("{:o} {}:{} {}.{:09}", meta.mode(), meta.uid(), meta.gid(), meta.mtime(), meta.mtime_nsec());
         if meta.is_symlink() {
-            told.push_str(&format!(" -> {:?}", fs::read_link(&path).unwrap()));
+            line.push_str(&format!(" -> {:?}", fs::read_link(&path).unwrap()));
         }
         if meta.is_file() {
             let content = fs::read(&path).unwrap();
             let shown = String::from_utf8_lossy(&content[..content.len().min(40)]).into_owned();
             let sum = content.iter().fold(7u64, |sum, byte| sum.wrapping_mul(31).wrapping_add(u64::from(*byte)));
             let holes = meta.blocks() * 512 + 65536 < meta.len();
-            told.push_str(&format!(" {} {sum:x} {shown:?} holes {holes} names {:?}", meta.len(), names[&meta.ino()]));
+            line.push_str(&format!(" {} {sum:x} {shown:?} holes {holes} names {:?}", meta.len(), names[&meta.ino()]));
         }
         let mut list = vec![0u8; 4096];
         if let Ok(length) = rustix::fs::llistxattr(&path, &mut list[..]) {
             for name in list[..length].split(|b| *b == 0).filter(|n| n.starts_with(b"user.")) {
                 let mut value = vec![0u8; 4096];
                 let length = rustix::fs::lgetxattr(&path, name, &mut value[..]).unwrap();
-                told.push_str(&format!(" {}={:?}", String::from_utf8_lossy(name), &value[..length]));
+                line.push_str(&format!(" {}={:?}", String::from_utf8_lossy(name), &value[..length]));
             }
         }
-        (path.strip_prefix(top).unwrap().to_path_buf(), told)
+        (path.strip_prefix(top).unwrap().to_path_buf(), line)
     };
-    all.into_iter().map(tell).collect()
+    all.into_iter().map(describe).collect()
 }
 
 fn bash(command: &str, cwd: &Path) -> i32 {
@@ -225,7 +225,7 @@ fn bash(command: &str, cwd: &Path) -> i32 {
     bash.status().unwrap().code().unwrap_or(128)
 }
 
-/// Every pair, with its number. What reads a pipe waits for a writer.
+/// All pairs with their numbers, except those that would wait for a writer of the pipe.
 fn pairs() -> impl Iterator<Item = (usize, &'static str, Thing, &'static str)> {
     let all = THINGS.iter().flat_map(|(name, thing)| COMMANDS.iter().map(move |command| (*name, *thing, *command)));
     let all = all.filter(|(name, _, command)| *name != "pipe" || !command.starts_with("sed"));
@@ -234,30 +234,30 @@ fn pairs() -> impl Iterator<Item = (usize, &'static str, Thing, &'static str)> {
 
 #[track_caller]
 fn assert_same(now: &State, then: &State, what: &str) {
-    let gone: Vec<_> = then.iter().filter(|(path, told)| now.get(*path) != Some(told)).collect();
-    let new: Vec<_> = now.iter().filter(|(path, told)| then.get(*path) != Some(told)).collect();
+    let gone: Vec<_> = then.iter().filter(|(path, description)| now.get(*path) != Some(description)).collect();
+    let new: Vec<_> = now.iter().filter(|(path, description)| then.get(*path) != Some(description)).collect();
     assert!(gone.is_empty() && new.is_empty(), "{what}:\nwas {gone:#?}\nis {new:#?}");
 }
 
 #[test]
-fn everything_is_put_back_and_an_undo_is_undone() {
+fn undo_restores_everything_and_can_be_undone() {
     let mut undone = 0;
     for (_, name, thing, command) in pairs() {
         let what = format!("{command} ({name})");
         let stage = Stage::with(thing);
         let (work, store) = (stage.work(), stage.store());
         let plan = stage.plan(command);
-        // into a folder, these programs write nothing; that is theirs to know
-        let told = plan.cover == Cover::Whole || ["truncate", "sed", "touch"].iter().any(|p| command.starts_with(p));
-        assert!(told, "{what}: {plan:?}");
+        // the plan does not know that these programs leave folders alone
+        let covered = plan.cover == Cover::Whole || ["truncate", "sed", "touch"].iter().any(|p| command.starts_with(p));
+        assert!(covered, "{what}: {plan:?}");
         let before = state(&work);
         let keeping = keep(&store, command, &work, plan, &mut ()).unwrap();
-        let kept = state(&work);
+        let saved = state(&work);
         let id = keeping.entry().id;
         let code = bash(command, &work);
         let changed = state(&work);
         let Some(entry) = keeping.ended(code, &mut ()).unwrap() else {
-            assert_same(&changed, &kept, &what);
+            assert_same(&changed, &saved, &what);
             assert!(store.all().unwrap().is_empty(), "{what}");
             continue;
         };
@@ -266,7 +266,7 @@ fn everything_is_put_back_and_an_undo_is_undone() {
         assert_eq!(done.problems, [], "{what}");
         assert_same(&state(&work), &before, &what);
         assert!(matches!(restore(&store, id, false, &mut ()), Err(UndoError::Already(..))));
-        // and back
+        // undo the undo
         let again = restore(&store, done.by, false, &mut ()).unwrap_or_else(|e| panic!("{what}: {e} {e:?}"));
         assert_eq!(again.problems, [], "{what}");
         assert_same(&state(&work), &changed, &format!("{what}, undone twice"));
@@ -277,13 +277,13 @@ fn everything_is_put_back_and_an_undo_is_undone() {
     assert!(pairs().count() >= 290 && undone >= 200, "{undone}");
 }
 
-/// Counts steps, and at one of them does something.
-struct At<F: FnMut() -> io::Result<()>> {
+/// Counts steps down, and calls `act` at one of them.
+struct AtStep<F: FnMut() -> io::Result<()>> {
     left: usize,
     act: F,
 }
 
-impl<F: FnMut() -> io::Result<()>> Watch for At<F> {
+impl<F: FnMut() -> io::Result<()>> Watch for AtStep<F> {
     fn step(&mut self, _: &'static str) -> io::Result<()> {
         if self.left == 0 {
             return (self.act)();
@@ -293,8 +293,8 @@ impl<F: FnMut() -> io::Result<()>> Watch for At<F> {
     }
 }
 
-/// The work of a process that is killed at some step: it keeps, runs, takes note, puts back.
-fn whole_way(store: &Store, command: &str, work: &Path, watch: &mut dyn Watch) {
+/// The work of a process that is killed at some step: save, run, record the end, undo.
+fn run_and_undo(store: &Store, command: &str, work: &Path, watch: &mut dyn Watch) {
     let plan = foresee(&parse(command, Dialect::Bash), work).plan(None);
     let keeping = keep(store, command, work, plan, watch).unwrap();
     let id = keeping.entry().id;
@@ -308,7 +308,7 @@ fn whole_way(store: &Store, command: &str, work: &Path, watch: &mut dyn Watch) {
 
 const CHILD: &str = "UNDO_TEST_CHILD";
 
-/// Not a test by itself: the process that the next one kills.
+/// Not a test by itself: the process that the next test starts, and that kills itself at a step.
 #[test]
 fn the_process_that_is_killed() {
     let Some(orders) = std::env::var_os(CHILD) else { return };
@@ -323,17 +323,17 @@ fn the_process_that_is_killed() {
             std::thread::park();
         }
     };
-    whole_way(&store, command, &top.join("w"), &mut At { left: left.parse().unwrap(), act: kill });
+    run_and_undo(&store, command, &top.join("w"), &mut AtStep { left: left.parse().unwrap(), act: kill });
 }
 
 #[test]
 fn a_kill_at_any_step_loses_nothing() {
     let (mut killed, mut after_ready) = (0, 0);
     for (number, name, thing, command) in pairs().filter(|(number, ..)| number % 2 == 0) {
-        // how many steps there are
+        // count the steps
         let rehearsal = Stage::with(thing);
-        let mut counter = At { left: usize::MAX, act: || Ok(()) };
-        whole_way(&rehearsal.store(), command, &rehearsal.work(), &mut counter);
+        let mut counter = AtStep { left: usize::MAX, act: || Ok(()) };
+        run_and_undo(&rehearsal.store(), command, &rehearsal.work(), &mut counter);
         let steps = usize::MAX - counter.left;
         let left = number * 7 % steps;
         let what = format!("{command} ({name}), killed at step {left} of {steps}");
@@ -354,9 +354,9 @@ fn a_kill_at_any_step_loses_nothing() {
         store.sweep(0);
         let latest = match store.latest() {
             Ok(latest) => latest,
-            // it never ran, changed nothing, or is undone already
+            // the command never ran, changed nothing, or is undone already
             Err(UndoError::Nothing) => {
-                assert_same(&timeless(state(&work)), &timeless(before), &what);
+                assert_same(&without_folder_times(state(&work)), &without_folder_times(before), &what);
                 continue;
             }
             Err(e) => panic!("{what}: {e}"),
@@ -364,24 +364,24 @@ fn a_kill_at_any_step_loses_nothing() {
         after_ready += 1;
         let done = restore(&store, latest.id, false, &mut ()).unwrap_or_else(|e| panic!("{what}: {e} {e:?}"));
         assert_eq!(done.problems, [], "{what}");
-        assert_same(&timeless(state(&work)), &timeless(before), &what);
+        assert_same(&without_folder_times(state(&work)), &without_folder_times(before), &what);
         assert!(matches!(store.latest(), Err(UndoError::Nothing)), "{what}");
     }
-    assert!(killed >= 100 && after_ready >= 60, "{killed} killed, {after_ready} of them with something kept");
+    assert!(killed >= 100 && after_ready >= 60, "{killed} killed, {after_ready} of them with something saved");
 }
 
-/// Without the times of the folders around: nobody knows what else happened in them.
-fn timeless(mut state: State) -> State {
+/// Removes the times of the surrounding folders, which other actions change too.
+fn without_folder_times(mut state: State) -> State {
     for folder in ["", "d", "dest"] {
-        if let Some(told) = state.get_mut(Path::new(folder)) {
-            *told = told.rsplit_once(' ').unwrap().0.to_owned();
+        if let Some(description) = state.get_mut(Path::new(folder)) {
+            *description = description.rsplit_once(' ').unwrap().0.to_owned();
         }
     }
     state
 }
 
 #[test]
-fn a_disk_that_is_full_at_any_step_keeps_the_command_from_running_and_loses_nothing() {
+fn a_full_disk_at_any_step_prevents_the_command_and_loses_nothing() {
     let (_, thing) = THINGS.iter().find(|(name, _)| *name == "tree").unwrap();
     for command in ["rm -rf d", "sed -i s/e/E/ d/three"] {
         for left in 0.. {
@@ -389,9 +389,9 @@ fn a_disk_that_is_full_at_any_step_keeps_the_command_from_running_and_loses_noth
             let (work, store) = (stage.work(), stage.store());
             let before = state(&work);
             let full = || Err(io::Error::from(ErrorKind::StorageFull));
-            let kept = keep(&store, command, &work, stage.plan(command), &mut At { left, act: full });
+            let result = keep(&store, command, &work, stage.plan(command), &mut AtStep { left, act: full });
             assert_same(&state(&work), &before, command);
-            match kept {
+            match result {
                 Ok(_) => {
                     assert!(left > 3, "{command}: {left} steps");
                     break;
@@ -406,7 +406,7 @@ fn a_disk_that_is_full_at_any_step_keeps_the_command_from_running_and_loses_noth
 }
 
 #[test]
-fn an_undo_that_meets_a_full_disk_says_so_and_can_be_done_again() {
+fn an_undo_on_a_full_disk_fails_and_can_be_repeated() {
     let (_, thing) = THINGS.iter().find(|(name, _)| *name == "tree").unwrap();
     let command = "rm -rf d";
     for left in 0..60 {
@@ -416,18 +416,18 @@ fn an_undo_that_meets_a_full_disk_says_so_and_can_be_done_again() {
         let keeping = keep(&store, command, &work, stage.plan(command), &mut ()).unwrap();
         let id = keeping.entry().id;
         keeping.ended(bash(command, &work), &mut ()).unwrap();
-        let mut full = At { left, act: || Err(io::Error::from(ErrorKind::StorageFull)) };
-        let all_well = restore(&store, id, false, &mut full).is_ok_and(|done| done.problems.is_empty());
-        if !all_well {
+        let mut full = AtStep { left, act: || Err(io::Error::from(ErrorKind::StorageFull)) };
+        let succeeded = restore(&store, id, false, &mut full).is_ok_and(|done| done.problems.is_empty());
+        if !succeeded {
             let done = restore(&store, id, false, &mut ()).unwrap_or_else(|e| panic!("{left}: {e} {e:?}"));
             assert_eq!(done.problems, [], "{left}");
         }
-        assert_same(&timeless(state(&work)), &timeless(before), &format!("full at {left}"));
+        assert_same(&without_folder_times(state(&work)), &without_folder_times(before), &format!("full at {left}"));
     }
 }
 
 #[test]
-fn what_changed_since_is_not_written_over_unless_forced_and_then_it_is_kept() {
+fn files_changed_since_are_overwritten_only_if_forced_and_then_saved() {
     let (_, thing) = THINGS[0];
     let stage = Stage::with(thing);
     let (work, store) = (stage.work(), stage.store());
@@ -451,7 +451,7 @@ fn what_changed_since_is_not_written_over_unless_forced_and_then_it_is_kept() {
 }
 
 #[test]
-fn what_is_made_where_something_was_deleted_is_seen() {
+fn a_new_file_in_place_of_a_deleted_one_is_detected() {
     let (_, thing) = THINGS[0];
     let stage = Stage::with(thing);
     let (work, store) = (stage.work(), stage.store());
@@ -470,18 +470,18 @@ fn what_is_made_where_something_was_deleted_is_seen() {
 }
 
 #[test]
-fn deleting_takes_no_room_and_writing_takes_a_copy_of_at_most_so_much() {
+fn a_deleted_file_is_saved_as_a_link_and_an_overwritten_one_as_a_copy_up_to_a_limit() {
     let stage = Stage::with(|d| file(&d.join("f"), &[7; 3 << 20], 0o644));
     let (work, folder) = (stage.work(), stage.dir.path().join("store"));
     let store = Store::new(&folder, Limits { copies: 1 << 20, ..Limits::default() });
     let keeping = keep(&store, "rm d/f", &work, stage.plan("rm d/f"), &mut ()).unwrap();
-    let held = fs::metadata(folder.join("1/files/1")).unwrap();
-    assert_eq!((held.ino(), held.nlink()), (fs::metadata(work.join("d/f")).unwrap().ino(), 2));
+    let saved = fs::metadata(folder.join("1/files/1")).unwrap();
+    assert_eq!((saved.ino(), saved.nlink()), (fs::metadata(work.join("d/f")).unwrap().ino(), 2));
     keeping.dropped();
     let why = keep(&store, "truncate -s 0 d/f", &work, stage.plan("truncate -s 0 d/f"), &mut ()).unwrap_err();
     assert!(matches!(why, UndoError::TooLarge { needed, most } if needed >= 3 << 20 && most == 1 << 20), "{why:?}");
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
-    // nor is more held than may be, however it is
+    // the total limit applies to links too
     let store = Store::new(&folder, Limits { total: 1 << 20, ..Limits::default() });
     let why = keep(&store, "rm d/f", &work, stage.plan("rm d/f"), &mut ()).unwrap_err();
     assert!(matches!(why, UndoError::TooLarge { .. }), "{why:?}");
@@ -489,7 +489,7 @@ fn deleting_takes_no_room_and_writing_takes_a_copy_of_at_most_so_much() {
 }
 
 #[test]
-fn what_was_moved_is_put_back_whatever_its_size_and_with_what_was_written_to_it_since() {
+fn a_moved_file_of_any_size_is_moved_back_with_later_changes() {
     let stage = Stage::with(|d| file(&d.join("f"), &[7; 3 << 20], 0o644));
     let (work, folder) = (stage.work(), stage.dir.path().join("store"));
     let store = Store::new(&folder, Limits { copies: 1 << 20, ..Limits::default() });
@@ -513,7 +513,7 @@ fn what_was_moved_is_put_back_whatever_its_size_and_with_what_was_written_to_it_
 }
 
 #[test]
-fn what_is_kept_goes_by_age_and_by_size_and_the_store_is_never_its_own_prey() {
+fn entries_are_removed_by_age_and_size_and_the_store_is_never_saved_in_itself() {
     let stage = Stage::with(THINGS[0].1);
     let (work, folder) = (stage.work(), stage.dir.path().join("store"));
     let limits = Limits { total: 3 << 20, ..Limits::default() };
@@ -542,7 +542,7 @@ fn what_is_kept_goes_by_age_and_by_size_and_the_store_is_never_its_own_prey() {
 }
 
 #[test]
-fn many_files_are_kept_in_a_moment() {
+fn three_thousand_files_are_saved_and_restored() {
     let stage = Stage::with(|d| {
         for i in 0..3000 {
             fs::write(d.join(i.to_string()), "x").unwrap();

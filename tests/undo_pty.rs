@@ -1,5 +1,5 @@
-//! `caro undo` by hand, on a real terminal: what is told before a command runs, what is asked where nothing can be kept, and
-//! what is put back, after a kill -9 and after a disk that is full too.
+//! Tests `caro undo` on a real terminal: what is shown before a command runs, the question if nothing can be saved,
+//! and what is restored, also after a kill -9 and on a full disk.
 
 use crate::agent::{answer, by_step, step};
 use crate::machine::{AMPLE, Machine, have};
@@ -7,7 +7,7 @@ use crate::pty::Terminal;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
-fn one(reply: &str) -> Value {
+fn one_rule(reply: &str) -> Value {
     json!([{ "reply": reply }])
 }
 
@@ -26,7 +26,7 @@ fn machine() -> Machine {
 fn start(machine: &Machine, command: &str, more: &[&str]) -> Terminal {
     let args: Vec<&str> =
         ["-x", "do it", "--shell", "bash", "--refine", "never"].into_iter().chain(more.iter().copied()).collect();
-    Terminal::start(machine, one(command), &args)
+    Terminal::start(machine, one_rule(command), &args)
 }
 
 fn text(machine: &Machine, name: &str) -> Option<String> {
@@ -34,7 +34,7 @@ fn text(machine: &Machine, name: &str) -> Option<String> {
 }
 
 #[test]
-fn what_ran_is_undone_listed_and_the_undo_undone() {
+fn a_command_is_undone_and_listed_and_the_undo_is_undone() {
     let machine = machine();
     let mut terminal = start(&machine, "rm -r build", &[]);
     terminal.shows("run it?");
@@ -79,7 +79,7 @@ fn files_that_changed_since_are_named_and_kept() {
 }
 
 #[test]
-fn a_command_whose_text_does_not_tell_is_rehearsed_and_what_it_did_is_undone() {
+fn a_command_of_unknown_effect_is_rehearsed_and_undone() {
     let machine = machine();
     let mut terminal = start(&machine, "cd build && for f in *.o; do rm \"$f\"; done; echo x > made", &[]);
     terminal.shows("run it?");
@@ -97,18 +97,18 @@ fn a_command_whose_text_does_not_tell_is_rehearsed_and_what_it_did_is_undone() {
 }
 
 #[test]
-fn what_is_not_covered_is_told_before_it_runs() {
+fn what_undo_does_not_cover_is_shown_before_the_command_runs() {
     let machine = machine();
     machine.write("config.toml", "rehearse = \"off\"\nundo_copies = \"4\"\n");
     machine.write("work/x.sh", "echo x >> notes\n");
-    for (command, told) in [
+    for (command, message) in [
         ("sh x.sh", "undo does not cover it: "),
         ("sed -i s/my/your/ notes", "undo does not cover it: "),
         ("rm notes; sh x.sh", "undo does not cover"),
     ] {
         let mut terminal = start(&machine, command, &[]);
         terminal.shows("run it?");
-        assert!(terminal.text().contains(told), "{command}: {}", terminal.text());
+        assert!(terminal.text().contains(message), "{command}: {}", terminal.text());
         terminal.types("n\n");
         assert_eq!(terminal.ends(), 1);
     }
@@ -145,7 +145,7 @@ fn a_preview_shows_a_tree_with_sizes_and_changes_nothing() {
 }
 
 #[test]
-fn what_is_deleted_is_laid_into_the_trash_where_that_is_wanted() {
+fn with_trash_deleted_files_are_moved_to_the_trash() {
     let machine = machine();
     let mut terminal = start(&machine, "rm -r build 'notes'", &["--trash"]);
     terminal.shows("run it?");
@@ -168,16 +168,16 @@ fn what_is_deleted_is_laid_into_the_trash_where_that_is_wanted() {
 }
 
 #[test]
-fn a_kill_while_it_runs_loses_nothing() {
+fn a_kill_while_the_command_runs_loses_nothing() {
     let machine = machine();
     let command = "rm -r build; echo over > notes; while test ! -e stop; do sleep 0.05; done";
-    // its end is not foreseen, and without a rehearsal that would be waited for
+    // the command waits for a file, so its rehearsal would run into the time limit
     machine.write("config.toml", "rehearse = \"off\"\n");
     let pid = machine.path("pid");
     let line = format!("echo $$ > {}; exec \"$0\" \"$@\"", pid.display());
     let caro = env!("CARGO_BIN_EXE_caro");
     let args = ["-c", &line, caro, "-x", "do it", "--shell", "bash", "--refine", "never"];
-    let mut terminal = Terminal::start_program("/bin/sh", &machine, one(command), &args);
+    let mut terminal = Terminal::start_program("/bin/sh", &machine, one_rule(command), &args);
     terminal.shows("run it?");
     terminal.types("y\n");
     let begun = Instant::now();
@@ -197,9 +197,9 @@ fn a_kill_while_it_runs_loses_nothing() {
     assert_eq!(text(&machine, "work/build/deep/b.o").as_deref(), Some("object b"));
 }
 
-/// A data folder on a file system of its own that is nearly full: `rm` can neither link nor copy.
+/// The data folder is on a small file system of its own: the deleted file can be neither linked nor copied into it.
 #[test]
-fn a_full_disk_refuses_to_run_without_a_net_unless_told_to() {
+fn on_a_full_disk_a_command_runs_only_after_without_is_typed() {
     if !have("unshare") || !rustix::process::geteuid().is_root() {
         println!("skipped: only root mounts a file system of its own");
         return;
@@ -211,7 +211,7 @@ fn a_full_disk_refuses_to_run_without_a_net_unless_told_to() {
         let line = "mount -t tmpfs -o size=1m none \"$HOME/.local/share\" && exec \"$0\" \"$@\"";
         let caro = env!("CARGO_BIN_EXE_caro");
         let args = ["-m", "sh", "-c", line, caro, "-x", "do it", "--shell", "bash", "--refine", "never"];
-        let mut terminal = Terminal::start_program("unshare", &machine, one("rm large"), &args);
+        let mut terminal = Terminal::start_program("unshare", &machine, one_rule("rm large"), &args);
         terminal.shows("run it?");
         terminal.types("y\n");
         terminal.shows("type without to run it without undo");
@@ -224,7 +224,7 @@ fn a_full_disk_refuses_to_run_without_a_net_unless_told_to() {
 }
 
 #[test]
-fn what_the_agents_shell_ran_is_undone() {
+fn a_command_of_the_agent_is_undone() {
     let machine = machine();
     let delete = step("shell", &[("shell", json!({"command": "rm -r build"}))]);
     let rules = by_step(&[delete, answer("Deleted.")]);

@@ -1,4 +1,4 @@
-//! `caro self uninstall`, in homes that are thrown away: what is listed, what goes, and what stays.
+//! Tests `caro self uninstall` in temporary home folders: what is listed, removed and kept.
 
 use crate::artifacts::files;
 use crate::machine::{Machine, Ran};
@@ -12,8 +12,8 @@ fn write(file: &Path, text: &str) {
     std::fs::write(file, text).unwrap();
 }
 
-/// A home in which caro was used, and somebody else's files beside.
-fn used() -> Machine {
+/// A machine whose home has the files of caro and those of others.
+fn used_machine() -> Machine {
     let machine = Machine::new();
     for name in [
         ".config/caro/config.toml",
@@ -31,7 +31,7 @@ fn used() -> Machine {
     machine
 }
 
-/// The binary with the platform's own folders.
+/// Returns a command for `self uninstall` that uses the platform's default folders.
 fn caro(machine: &Machine, args: &[&str]) -> Command {
     let mut caro = machine.caro(&[&["self", "uninstall"], args].concat());
     for name in ["CARO_CACHE_DIR", "CARO_CONFIG_FILE", "CARO_RUNTIME_DIR"] {
@@ -44,8 +44,8 @@ fn run(machine: &Machine, args: &[&str]) -> Ran {
     Ran::of(caro(machine, args).output().unwrap())
 }
 
-/// The files below the home, by their paths from there.
-fn left(machine: &Machine) -> Vec<String> {
+/// The files below the home folder, as relative paths.
+fn files_in_home(machine: &Machine) -> Vec<String> {
     let home = machine.path("home");
     let mut all: Vec<String> =
         files(&home).into_iter().map(|file| file.strip_prefix(&home).unwrap().display().to_string()).collect();
@@ -54,9 +54,9 @@ fn left(machine: &Machine) -> Vec<String> {
 }
 
 #[test]
-fn everything_is_listed_and_nothing_goes_unasked() {
-    let machine = used();
-    let before = left(&machine);
+fn everything_is_listed_and_nothing_is_removed_without_confirmation() {
+    let machine = used_machine();
+    let before = files_in_home(&machine);
     run(&machine, &[]).fails_with_a_list(&["nobody to ask", "--yes"]);
     let ran = run(&machine, &["--dry-run"]);
     assert_eq!(ran.code, Some(0), "{ran:#?}");
@@ -64,15 +64,15 @@ fn everything_is_listed_and_nothing_goes_unasked() {
         assert!(ran.out.contains(word), "no {word} in {ran:#?}");
     }
     assert!(ran.err.contains("stays: the program") && ran.err.contains("removes it"), "{ran:#?}");
-    assert_eq!(left(&machine), before);
+    assert_eq!(files_in_home(&machine), before);
 }
 
 #[test]
-fn what_is_ours_goes_and_all_else_stays() {
-    let machine = used();
+fn files_of_caro_are_removed_and_all_others_kept() {
+    let machine = used_machine();
     let ran = run(&machine, &["--yes"]);
     assert_eq!(ran.code, Some(0), "{ran:#?}");
-    assert_eq!(left(&machine), [".bashrc", ".cache/other/file", ".local/share/other", "letter"]);
+    assert_eq!(files_in_home(&machine), [".bashrc", ".cache/other/file", ".local/share/other", "letter"]);
     assert_eq!(std::fs::read_to_string(machine.path("home/.bashrc")).unwrap(), "ls\nexport A=1\n");
     for folder in [".config/caro", ".local/share/caro", ".local/state/caro", ".cache/caro"] {
         assert!(!machine.path("home").join(folder).exists(), "{folder}");
@@ -82,29 +82,29 @@ fn what_is_ours_goes_and_all_else_stays() {
 }
 
 #[test]
-fn data_stays_where_it_is_to() {
-    let machine = used();
+fn keep_data_keeps_settings_and_data() {
+    let machine = used_machine();
     let ran = run(&machine, &["--yes", "--keep-data"]);
     assert_eq!(ran.code, Some(0), "{ran:#?}");
-    let left = left(&machine);
+    let remaining = files_in_home(&machine);
     for kept in [".config/caro/config.toml", ".local/share/caro/undo/1/files/letter", ".local/state/caro/chat-history"]
     {
-        assert!(left.iter().any(|file| file == kept), "{left:?}");
+        assert!(remaining.iter().any(|file| file == kept), "{remaining:?}");
     }
-    assert!(left.iter().all(|file| !file.starts_with(".cache/caro")), "{left:?}");
+    assert!(remaining.iter().all(|file| !file.starts_with(".cache/caro")), "{remaining:?}");
 }
 
 #[cfg(unix)]
 #[test]
 fn links_are_not_followed_out_of_our_folders() {
     use std::os::unix::fs::symlink;
-    let machine = used();
+    let machine = used_machine();
     let outside = machine.path("outside");
     write(&outside.join("deep/letter"), "dear");
     let home = machine.path("home");
     symlink(&outside, home.join(".cache/caro/models/link")).unwrap();
     symlink(outside.join("deep/letter"), home.join(".local/share/caro/letter")).unwrap();
-    // the whole folder is on another disk
+    // the whole folder is a link, as to another disk
     std::fs::rename(home.join(".local/state/caro"), machine.path("state")).unwrap();
     symlink(machine.path("state"), home.join(".local/state/caro")).unwrap();
     let ran = run(&machine, &["--yes"]);
@@ -114,9 +114,9 @@ fn links_are_not_followed_out_of_our_folders() {
     assert!(home.join(".local/state/caro").symlink_metadata().is_err());
 }
 
-/// `CARO_CACHE_DIR` may name a folder that is full of other things.
+/// `CARO_CACHE_DIR` may name a folder that has other files too.
 #[test]
-fn of_a_folder_that_a_variable_names_only_what_caro_made_goes() {
+fn in_a_folder_named_by_a_variable_only_files_of_caro_are_removed() {
     let machine = Machine::new();
     for name in ["cache/manual.db", "cache/prefix/0123456789abcdef.state", "cache/letter", "cache/models/mine.gguf"] {
         write(&machine.path(name), "x");
@@ -125,13 +125,13 @@ fn of_a_folder_that_a_variable_names_only_what_caro_made_goes() {
     let ran = machine.run(&["self", "uninstall", "--yes"]);
     assert_eq!(ran.code, Some(0), "{ran:#?}");
     assert!(machine.path("cache/letter").exists() && !machine.path("cache/manual.db").exists());
-    assert!(machine.path("cache/models/mine.gguf").exists(), "nobody knows whose that is");
+    assert!(machine.path("cache/models/mine.gguf").exists(), "it may be the user's own");
     assert!(!machine.path("cache/prefix").exists() && !machine.path("config.toml").exists());
 }
 
 #[cfg(unix)]
 #[test]
-fn the_word_must_be_typed() {
+fn the_confirmation_word_must_be_typed() {
     use crate::pty::Terminal;
     let machine = Machine::new();
     write(&machine.path("home/.local/share/caro/agent.db"), "x");
@@ -150,18 +150,18 @@ fn the_word_must_be_typed() {
     assert!(!machine.path("home/.local/share/caro").exists());
 }
 
-/// It would write into folders that are gone.
+/// A running resident would write into removed folders.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_resident_that_runs_is_ended_first() {
+fn a_running_resident_is_ended_first() {
     let machine = Machine::new();
     let mut caro = machine.caro(&["list files"]);
     caro.env("CARO_RESIDENT", "on").env("CARO_MODEL", machine.model(serde_json::json!([{ "reply": "ls -a" }])));
     assert_eq!(Ran::of(caro.output().unwrap()).code, Some(0));
     let status = machine.run(&["status", "--json"]).json();
     let pid = status["residents"][0]["pid"].as_u64().unwrap_or_else(|| panic!("none runs: {status}"));
-    let looked = machine.run(&["doctor"]).out;
-    assert!(looked.contains(&format!("process {pid} keeps script:script.json ready")), "{looked}");
+    let report = machine.run(&["doctor"]).out;
+    assert!(report.contains(&format!("process {pid} keeps script:script.json ready")), "{report}");
     let ran = machine.run(&["self", "uninstall", "--yes"]);
     assert!(ran.code == Some(0) && ran.out.contains("1 resident"), "{ran:#?}");
     assert!(ran.err.contains(&format!("process {pid} ended")), "{ran:#?}");
@@ -170,7 +170,7 @@ fn a_resident_that_runs_is_ended_first() {
 }
 
 impl Ran {
-    /// As [`Ran::fails`], with the list on stdout.
+    /// Like [`Ran::fails`] with code 1, but with a list on stdout.
     #[track_caller]
     fn fails_with_a_list(&self, words: &[&str]) {
         assert_eq!(self.code, Some(1), "{self:#?}");

@@ -1,20 +1,20 @@
 #!/usr/bin/env python3
-"""What parts of the harness are worth: twelve tasks with all of it, and with one part switched off at a time.
+"""Measures what parts of the harness contribute: twelve tasks with all parts, and with one part switched off at a time.
 
     benches/agent/ablation.py CARO [--real] [--json FILE [--resume]] [--arm NAME] [--part NAME] [--window N] [--args "..."] [-v]
 
-CARO is the binary. Without --real a scripted model does the same steps each time (ablation.toml), which shows what a part costs and
-saves; with it the person's own model does what it can. Either way each of the twelve tasks runs with everything, without each of the
-four parts, and without all of them. These six runs of a task come one after the other, so that they have the same hour, and which of
-them is first changes with every task.
+CARO is the binary. Without --real a scripted model takes the same steps each time (ablation.toml), which shows what a
+part costs and saves; with it the user's own model is used. Each of the twelve tasks runs with everything, without each
+of the four parts, and without all of them. These six runs of a task follow one another, so that the machine is in a
+similar state, and the first of them changes with every task.
 
-Both models have a window of --window tokens, so that shortening has something to do. caro has no setting for it: the scripted
-model's file says it, and of the real one's a copy is made (in `bench-models` of the cache; as large as the model, remove it
-afterwards) that says it was trained for no more. --window 0 leaves the engine's own, 4096. Whether a part did anything at all is
-counted from the events and printed beside the rest: a part that never acted has shown nothing.
+Both models have a window of --window tokens, so that prompts have to be shortened. caro has no setting for it: the
+scripted model's file has the window, and the real model's file is copied with a smaller context length (into
+`bench-models` of the cache; as large as the model, remove it afterwards). --window 0 keeps the engine's own, 4096. How
+often each part acted is counted from the events and printed too: a part that never acted has shown nothing.
 
-With --json every run is on the disk as soon as it is over; --resume goes on with such a file, or only prints it where nothing is
-left. Seconds are worth something only where the runs of a task were made in one go.
+With --json every run is saved as soon as it ends; --resume continues such a file, or only prints it if it is complete.
+Times can be compared only if the runs of a task were made in one go.
 """
 import hashlib, json, os, pathlib, re, shlex, shutil, statistics, subprocess, sys, tempfile, time, tomllib
 from datetime import date
@@ -29,19 +29,19 @@ PARTS = {
     "context": ["--context", "off"],
 }
 ARMS = {"nothing": [], **PARTS, "all": [flag for flags in PARTS.values() for flag in flags]}
-# what a part leaves behind in the events where it did something
+# the figure of a run that counts how often a part acted
 TRACES = {"guard": "blocked_reads", "skills": "skills", "retrieval": "passages", "context": "shortened"}
-# tokens of the window: four files of the tasks do not fit, and the layers do
+# tokens of the window: the layers fit into it, but four files of the tasks do not
 WINDOW = 2600
 
 
 def compact(text):
-    """JSON as the grammar has it; TOML has turned its \\n into line ends already."""
+    """Restores the \\n of JSON, which TOML has turned into line ends."""
     return text.replace("\n", "\\n")
 
 
 def script(task, folder, window):
-    """The scripted model's file: a reply for each step; what it knows comes from what stands in the prompt."""
+    """Writes the scripted model: a reply for each step, depending on whether the prompt has what the task needs."""
     rules = []
     for steps, knows in ((task["steps"], True), (task.get("else", []), False)):
         for number, (tool, args) in enumerate(steps, 1):
@@ -49,7 +49,7 @@ def script(task, folder, window):
             if number > 1:
                 rule["match"] = f"\nStep {number} of "
             if knows and "knows" in task:
-                # skills stand in the first turn, knowledge in the task's own
+                # skills are in the system message, knowledge in the message of the task
                 if task["part"] == "skills":
                     rule["system"] = task["knows"]
                 elif number == 1:
@@ -63,10 +63,10 @@ def script(task, folder, window):
 
 
 def windowed(file, window, folder):
-    """A copy of a GGUF file whose `context_length` is `window`: an engine takes what its model was trained for, and no more."""
+    """Copies a GGUF file with `context_length` set to `window`, because an engine uses its model's value."""
     with open(file, "rb") as model:
         head = model.read(1 << 20)
-    # a key is its length, its letters, the kind of the value (4: 32 bits, unsigned) and the value
+    # a key is stored as its length, its letters, the type of the value (4: 32 bits, unsigned) and the value
     found = [m for m in re.finditer(rb"[a-z0-9_]+\.context_length(?=\x04\0\0\0)", head)
              if head[m.start() - 8:m.start()] == len(m[0]).to_bytes(8, "little")]
     if len(found) != 1:
@@ -84,14 +84,14 @@ def windowed(file, window, folder):
 
 
 def chosen(caro):
-    """The model that a run without --model takes: its id or file, as runs see no configuration but the variable."""
+    """Returns the id or file of the model of a run without --model; runs see no configuration except the variable."""
     with tempfile.TemporaryDirectory() as home:
         env = {k: v for k, v in os.environ.items() if k in ("PATH", "CARO_MODEL")} | {"HOME": home}
         return subprocess.run([caro, "config", "get", "model"], env=env, cwd=home, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def real(caro, name, window, cache):
-    """The arguments for the person's model with this window."""
+    """Returns the arguments for the user's model with this window."""
     if not window:
         return ["--model", name]
     asked = subprocess.run([caro, "model", "path", name], capture_output=True, text=True).stdout.strip()
@@ -102,7 +102,7 @@ def real(caro, name, window, cache):
 
 
 class Record:
-    """The runs so far, on the disk after each of them."""
+    """The runs so far, saved after each of them."""
 
     def __init__(self, path, resume, about):
         self.path, self.about, self.rows = path, about, []
@@ -128,7 +128,7 @@ class Record:
 
 
 def record(args):
-    """What has been run for these arguments, nothing at first."""
+    """Opens the record of the runs with these arguments."""
     caro = os.path.abspath(args.caro)
     version = subprocess.run([caro, "--version"], capture_output=True, text=True, check=True).stdout.strip()
     about = {
@@ -145,7 +145,7 @@ def machine():
 
 
 def measure(args, arms, kept):
-    """Runs what is not in the record yet."""
+    """Makes the runs that are not in the record yet."""
     caro = os.path.abspath(args.caro)
     tasks = [t for t in tomllib.loads((HERE / "ablation.toml").read_text())["task"] if args.part in (None, t["part"])]
     left = [(t, arm) for at, t in enumerate(tasks) for arm in arms[at % len(arms):] + arms[:at % len(arms)] if not kept.has(arm, t)]
@@ -159,7 +159,7 @@ def measure(args, arms, kept):
             return run(caro, task, [*spoken, *ARMS[arm], *shlex.split(args.args)], args.cache, args.timeout)
 
     if args.real:
-        # not counted: whoever is first reads the model from the disk and computes the standing prompt
+        # not counted: the first run reads the model from the disk and computes the constant part of the prompt
         one(tasks[0], "nothing")
     for task, arm in left:
         row = {"without": arm, "part": task["part"], "changing": changing(task), "at": int(time.time()), **one(task, arm)}
@@ -177,7 +177,7 @@ def changing(task):
 
 
 def of(rows, arm):
-    """The runs of an arm, by their task."""
+    """Returns the runs of an arm by task."""
     return {r["id"]: r for r in rows if r["without"] == arm}
 
 
@@ -186,12 +186,12 @@ def total(rows, key):
 
 
 def both(rows, key, form=""):
-    """The median of the runs, and their sum."""
+    """Formats the median and the sum of the runs."""
     return f"{statistics.median(r[key] for r in rows):{form}} / {total(rows, key):{form}}"
 
 
 def tables(rows, arms):
-    """What came of it, as Markdown."""
+    """Formats the results as Markdown."""
     whole, lines = of(rows, "nothing"), []
     lines += ["| without | tasks | done | lost, won | seconds, median / sum | tokens, median / sum | requests | reads | repeated | changes |",
               "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"]
@@ -222,7 +222,7 @@ def tables(rows, arms):
 
 
 def options(what):
-    """What a script that runs these tasks is told."""
+    """Returns the parser of the arguments of a script that runs these tasks."""
     parser = arguments(what)
     parser.add_argument("--real", action="store_true", help="the person's model, not the scripted one")
     parser.add_argument("--resume", action="store_true", help="go on with the runs of --json")

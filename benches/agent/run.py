@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Runs the tasks of several steps on a real model and grades them by what is there afterwards.
+"""Runs the tasks of several steps on a real model and grades them by the files and answers they leave.
 
     benches/agent/run.py CARO [--set dev|held|held2|fresh|fresh2|fresh3|skills|skills2|reading|reading-held] [--only ID] [--args "--advise never"] [--json FILE] [-v]
 
 CARO is the binary to measure. Each task has a folder, a home and a store of its own; the model and the cache are those of
-the person. Prints one line a task and the sums: tasks done, seconds, steps, requests, tokens, repeated reads.
+the user. Prints one line a task and the sums: tasks done, seconds, steps, requests, tokens, repeated reads.
 """
 import argparse, json, os, pathlib, shlex, subprocess, sys, tempfile, time, tomllib
 
@@ -36,7 +36,7 @@ def run(caro, task, extra, cache, timeout):
         graded = subprocess.run(
             ["bash", "-c", task["check"]], cwd=work, env=os.environ | {"ANSWER": answer}, capture_output=True, timeout=20
         )
-        # where nothing says what is asked for, that it cannot be told is right
+        # if no text has the answer, ending with `cannot` is right
         right = report.get("status") == "completed" or task.get("kind") == "absent" and report.get("termination_reason") == "cannot"
         done = graded.returncode == 0 and right
         blocked = [e for e in events if e["event_type"] == "guardrail_check" and e["metadata"].get("finding") == "repeat-read"]
@@ -54,13 +54,13 @@ def run(caro, task, extra, cache, timeout):
 
 
 def acted(events):
-    """How often the parts of the harness did something in a run, and what room they had."""
+    """Counts how often the parts of the harness acted in a run, and reads the token budget of the layers."""
     def of(kind):
         return [e.get("metadata") or {} for e in events if e["event_type"] == kind]
 
     assemblies, shortened = of("context_assembly"), of("context_compression")
     return {
-        # a call that was refused is told by no such event
+        # a refused call has no such event
         "changes": sum(bool(c["effects"].get("writes") or c["effects"].get("removes")) for c in of("tool_call")),
         "shortened": len(shortened), "shortened_tokens": sum(c["before"] - c["after"] for c in shortened),
         "offloaded": len(of("workspace_offload")), "skills": len(of("skill_loaded")),
@@ -85,7 +85,7 @@ def trace(events):
 
 
 def arguments(what):
-    """What every script that runs tasks is told."""
+    """Returns the parser of the arguments of every script that runs tasks."""
     parser = argparse.ArgumentParser(description=what, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("caro")
     parser.add_argument("--json", type=pathlib.Path)

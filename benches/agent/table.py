@@ -1,20 +1,23 @@
 #!/usr/bin/env python3
-"""The specification's own table of what such a harness brings, row by row, as it is here.
+"""Measures the rows of the specification's table of what such a harness gains.
 
     benches/agent/table.py CARO [--only knowledge|skills|tasks] [--words] [--real] [--json FILE [--resume]] [--record FILE]
 
-CARO is the binary. Three measurements, each printed with what the specification says (`a-omni-loop.md`, section 9 and scenario 2):
+CARO is the binary. Three measurements, each printed with the specification's figure (`a-omni-loop.md`, section 9 and
+scenario 2):
 
-- knowledge: questions.toml, asked of our own documents; a hit is a passage of the right file that holds the phrase, so what is
-  measured is whether the passage comes, not what a model makes of it. Each question is asked in two wordings, each by a process of
-  its own. By words, and by words and meaning where the embedding model is here (`caro model pull all-minilm-l6-v2`).
-- skills: shelf.toml, filled up to 10, 50 and 200 skills. What of a prompt skills take when they are chosen by the task, against the
-  texts of all of them in it, counted by the same program (`--explain`, a scripted model with a window in which all fit). And how often
-  the right one was chosen, without which a small prompt is worth nothing.
-- tasks: the twelve of ablation.py with everything and without all four parts: of the scripted model, or with --real of the person's.
-  --json, --resume, --window and --args are ablation.py's: with a file of its runs nothing is run again.
+- knowledge: the questions of questions.toml about our own documents. A hit is a passage of the right file that
+  contains the phrase, so the search is measured and not the model. Each question is asked in two wordings, each by a
+  process of its own: by words, and by words and meaning if the embedding model is installed
+  (`caro model pull all-minilm-l6-v2`).
+- skills: shelf.toml, filled up to 10, 50 and 200 skills. The tokens of the skills chosen for a task, against those of
+  all skills in the prompt, counted by the same program (`--explain`, a scripted model with a window in which all fit).
+  And how often the right skill was chosen, without which a small prompt is of no use.
+- tasks: the twelve of ablation.py with everything and without all four parts, on the scripted model, or with --real on
+  the user's. --json, --resume, --window and --args are those of ablation.py: with a file of its runs nothing is run
+  again.
 
---record keeps all figures as JSON.
+--record saves all figures as JSON.
 """
 import json, os, pathlib, re, statistics, subprocess, sys, tempfile, time, tomllib
 from datetime import date
@@ -29,7 +32,7 @@ WORDINGS = {"named": "by who knows what things are called", "ask": "in other wor
 
 
 def modes(caro, home, by_words):
-    """Environments by how something is looked for: by words, and by meaning too where that is wanted and can be."""
+    """Returns environments by mode of search: by words, and by words and meaning if wanted and possible."""
     plain = {k: v for k, v in os.environ.items() if k in ("PATH", "LANG")} | {"HOME": home, "XDG_DATA_HOME": f"{home}/data",
                                                                               "CARO_CACHE_DIR": f"{home}/cache"}
     found = subprocess.run([caro, "model", "path", "all-minilm-l6-v2"], capture_output=True, text=True).stdout.strip()
@@ -43,7 +46,7 @@ def flat(text):
 
 
 def corpus(patterns):
-    """The folders and files that are read in."""
+    """Returns the folders and files to ingest."""
     return [path for pattern in patterns for path in sorted(ROOT.glob(pattern))]
 
 
@@ -52,7 +55,7 @@ def sources(question):
 
 
 def shared(question, wording):
-    """The part of a question's words that stand around its answer: how much of it the words alone give away."""
+    """Returns the share of a question's words that occur near its answer, and so lead to it without meaning."""
     file, phrase = sources(question)[0]
     text = flat((ROOT / file).read_text())
     at = text.index(phrase)
@@ -62,7 +65,7 @@ def shared(question, wording):
 
 
 def interval(hits, of, z=1.96):
-    """Wilson's, 95 %, in percent."""
+    """Returns the 95 % interval by Wilson, in percent."""
     part, spread = hits / of + z * z / (2 * of), z * (hits / of * (1 - hits / of) / of + z * z / (4 * of * of)) ** 0.5
     return [round(100 * (part + sign * spread) / (1 + z * z / of)) for sign in (-1, 1)]
 
@@ -72,7 +75,7 @@ def spread(times):
 
 
 def knowledge(caro, by_words):
-    """Does the passage that answers a question come first, or among three, and how long does that take?"""
+    """Measures how often the passage with the answer is the first hit or among three, and the time of a search."""
     asked = tomllib.loads((HERE / "questions.toml").read_text())
     roots, questions = corpus(asked["corpus"]), asked["question"]
     for file, phrase in [source for question in questions for source in sources(question)]:
@@ -112,7 +115,7 @@ def knowledge(caro, by_words):
 
 
 def skill(folder, name, description):
-    """Drops a skill into the folder, with a text of about 1000 letters."""
+    """Writes a skill with a text of about 1000 letters into the folder."""
     line = f"Step of {name}: look at what is there, do the next part of it, and hold the result against what was asked for.\n"
     place = folder / name
     place.mkdir(parents=True)
@@ -120,7 +123,7 @@ def skill(folder, name, description):
 
 
 def explained(caro, env, folder, *words):
-    """Tokens of the layers that skills make of a prompt, how many of them are whole texts, and the skills' names."""
+    """Returns the tokens of the skill layers of a prompt, the number of whole texts, and the names of the skills."""
     model = pathlib.Path(env["HOME"]) / "all.json"
     model.write_text(json.dumps({"context": 100_000_000, "rules": [{"reply": "x"}]}))
     done = subprocess.run([caro, "agent", *words, "--explain", "--no-mcp", "--model", f"script:{model}"], env=env, cwd=folder, capture_output=True,
@@ -134,7 +137,7 @@ def explained(caro, env, folder, *words):
 
 
 def skills(caro, by_words):
-    """What skills take of a prompt, chosen by the task and all of them."""
+    """Measures the tokens of skills in a prompt: of those chosen for the task, and of all."""
     shelf = tomllib.loads((HERE / "shelf.toml").read_text())
     made = [(f"{thing}-{deed}", f"How {thing} are {deed} in this house, and by whom.") for deed in shelf["deeds"] for thing in shelf["things"]]
     every = [(s["name"], s["description"]) for s in shelf["skill"]] + made
@@ -158,7 +161,7 @@ def skills(caro, by_words):
                     tokens, texts, chosen = explained(caro, place, folder / "work", task)
                     rows.append({"task": task, "tokens": tokens, "right": right in chosen[:texts], "listed": right in chosen[texts:],
                                  "chosen": chosen[:texts]})
-                # where nothing or something else was chosen, few tokens are no merit
+                # only tasks with the right skill: without it few tokens are no merit
                 served = [r["tokens"] for r in rows if r["right"]]
                 mean = statistics.mean(served) if served else 0
                 report[mode][str(size)] = {
@@ -169,11 +172,11 @@ def skills(caro, by_words):
 
 
 def tasks(args):
-    """The twelve tasks with everything and without all four parts."""
+    """Runs the twelve tasks with everything and without all four parts."""
     kept = ablation.record(args)
     ablation.measure(args, ["nothing", "all"], kept)
     whole, bare = (ablation.of(kept.rows, arm) for arm in ("nothing", "all"))
-    # the longest that lies between the two runs of a task: in another hour a machine has another speed
+    # the longest time between the two runs of a task, because the speed of a machine changes over hours
     apart = max(abs(run["at"] - bare[task]["at"]) for task, run in whole.items())
     report = {"apart_s": apart, "model": kept.about["model"], "window": kept.about["window"], "args": kept.about["args"]}
     for name, arm in (("with", "nothing"), ("without", "all")):
@@ -195,7 +198,7 @@ def percent(hits, at, of):
 
 
 def table(report):
-    """The specification's rows, and what is so here."""
+    """Formats the rows of the specification with the figures measured here."""
     lines = ["| | specification: before, after | here: without, with | |", "| --- | --- | --- | --- |"]
     if ran := report.get("tasks"):
         out, full = ran["without"], ran["with"]

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""llama.cpp's word on a model with a low-rank adapter, into adapter.json: benches/agreement/adapter.py MODEL.gguf ADAPTER.gguf
+"""Records llama.cpp's results with an adapter in adapter.json: benches/agreement/adapter.py MODEL.gguf ADAPTER.gguf
 
-Set-up as for ../peer.py. For windows of text.txt the negative natural logarithms of the probabilities of all tokens but the first,
-summed, with the adapter and without it. To hold caro against it:
+Set-up as for ../peer.py. The number of a window of text.txt is the sum of the negative natural logarithms of the
+probabilities of all tokens except the first, with the adapter and without it. To compare caro with it:
 
     CARO_ADAPTER_FILE=ADAPTER.gguf cargo test --release --lib -- --ignored --nocapture the_adapter_agrees
 """

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""llama.cpp's verdict on text.txt, window by window, into oracle.json: benches/agreement/perplexity.py MODEL.gguf
+"""Records llama.cpp's results for text.txt by window in oracle.json: benches/agreement/perplexity.py MODEL.gguf
 
-Set-up as for ../peer.py. A window is 512 tokens that stand alone; its number is the sum of the negative natural logarithms of
-the probabilities of all tokens but the first.
+Set-up as for ../peer.py. A window is 512 tokens without earlier context; its number is the sum of the negative natural
+logarithms of the probabilities of all tokens except the first.
 """
 import json, os, sys
 
@@ -14,7 +14,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def windows(model_path, lora_path=None):
-    """The tokens of the text, and the sum of each window, with or without an adapter."""
+    """Returns the tokens of the text and the sum of each window, with or without an adapter."""
     options = dict(n_ctx=WINDOW, n_batch=WINDOW, n_threads=os.cpu_count(), logits_all=True, verbose=False)
     model = Llama(model_path, lora_path=lora_path, **options)
     tokens = model.tokenize(open(os.path.join(HERE, "text.txt"), "rb").read(), add_bos=False)

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""caro as an MCP server, from the protocol's own Python SDK: over standard streams and over HTTP.
+"""Checks caro as an MCP server with the protocol's official Python SDK, over stdio and over HTTP.
 
     pip install mcp
     python benches/clients/mcp_python.py --caro target/release/caro
     python benches/clients/mcp_python.py --caro target/debug/caro --model script:replies.json
 
-Without --model the model is the one that caro's settings name. The server over HTTP is started here, on a free port. Each line
-says what was tried and how it went; the exit code is 1 if anything went wrong. The SDK itself holds each structured result
-against the tool's output schema. Asks nothing but the two servers.
+Without --model caro's settings choose the model. The server over HTTP is started here, on a free port. Prints a line
+for each check; the exit code is 1 if one failed. The SDK itself validates each structured result against the tool's
+output schema. Connects only to the two servers.
 """
 
 import argparse
@@ -28,14 +28,14 @@ FAILED = []
 
 
 def say(name, right, detail=""):
-    """Tells how one thing went."""
+    """Prints the result of a check."""
     print(f"{'ok    ' if right else 'FAILED'} {name}{': ' if detail else ''}{detail}", flush=True)
     if not right:
         FAILED.append(name)
 
 
 async def use(client, name):
-    """Uses everything that the server has."""
+    """Checks everything that the server offers."""
     say(f"{name}: revision", bool(client.protocol_version), client.protocol_version)
     listed = await client.list_tools()
     names = [tool.name for tool in listed.tools]
@@ -73,7 +73,7 @@ async def use(client, name):
 
 
 async def both(arguments):
-    """Both transports, each with a handshake and as the SDK likes it best."""
+    """Checks both transports, each with a handshake (legacy) and in the mode that the SDK chooses (auto)."""
     more = ["--model", arguments.model] if arguments.model else []
     for mode in ["legacy", "auto"]:
         server = StdioServerParameters(command=arguments.caro, args=["mcp", "serve", *more], env=dict(os.environ))

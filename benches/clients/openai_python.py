@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Runs the official `openai` package against a running `caro serve`: what its users do, call by call.
+"""Checks a running `caro serve` with the official `openai` package, call by call as its users make them.
 
     openai_python.py URL TOKEN [--scripted] [--vectors]
 
 --scripted: the server answers from `script()` below (`--print-script` prints it), so that texts can be compared, too.
---vectors: the embedding model has been fetched; without it, that its absence is told well is checked.
-Prints a line for each check; ends with 1 if one failed.
+--vectors: the embedding model is installed; without this flag the error for its absence is checked.
+Prints a line for each check; the exit code is 1 if one failed.
 """
 
 import argparse
@@ -165,7 +165,7 @@ def vectors(c):
             assert "caro model pull" in str(error), error
             return
         raise AssertionError("there were vectors")
-    # the package asks for base64 by itself
+    # the package requests base64 by default
     done = c.client.embeddings.create(model="all-minilm-l6-v2", input=texts)
     cat, kitten, tax = (item.embedding for item in done.data)
     close = lambda a, b: sum(x * y for x, y in zip(a, b))

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Draws the losses of a run: curve.py STATE.jsonl [MORE.jsonl ...] > curve.svg
 
-Grey dots are steps, the blue line their mean over 20 steps, the red one the validation side. Where two files have the same step, the
-later file's counts.
+Grey dots are steps, the blue line is their mean over 20 steps, the red line the validation loss. If two files have the
+same step, the later file is used.
 """
 import json, sys
 

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Reads the training pairs, splits them by pair and leaves out what is near a task: data.py [--report]
+"""Reads the training pairs, splits them by pair and leaves out those near a task: data.py [--report]
 
-Examples come from platform-rules/library and platform-rules/training: every wording of every pair for every target it has a
-command for, and the lines that are no request. `--report` prints the counts and what was left out; the tasks themselves are never printed.
+Examples come from platform-rules/library and platform-rules/training: every wording of every pair for every target it
+has a command for, and the lines that are no request. Prints counts; `--report` also prints what was left out. The
+tasks themselves are never printed.
 """
 import argparse, glob, hashlib, json, os, re, sys, tomllib
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 REFUSAL = "# not a shell task"
-# src/command/prompt.rs makes the same sentence; a test of the suite holds the two together.
+# src/command/prompt.rs has the same sentence; a test of the suite compares the two.
 PERSONA = "Answer each request with one {shell} command for {system}, on one line. If a request is no task for a shell, answer: " + REFUSAL
 SYSTEMS = {
     "linux-gnu": ("bash", "Linux (GNU tools)"),
@@ -20,7 +21,7 @@ SYSTEMS = {
     "windows": ("PowerShell", "Windows"),
     "fish": ("fish shell", "Linux (GNU tools)"),
 }
-# The field of a pair that has the command for a target, and where to look when it is not said.
+# The field of a pair with the command for a target, and the fields that replace it if it is absent.
 FIELDS = {"macos-bsd": ("macos", "cmd"), "freebsd": ("freebsd", "macos", "cmd"), "linux-busybox": ("busybox", "cmd"),
           "windows": ("powershell",), "fish": ("fish",)}
 NEAR = 0.6
@@ -28,7 +29,7 @@ NEAR = 0.6
 
 @dataclass(frozen=True)
 class Example:
-    """One request, as it is asked on one target, and its answer."""
+    """A request for one target, and its answer."""
     target: str
     request: str
     answer: str
@@ -54,7 +55,7 @@ def jaccard(a, b):
 
 
 def command_of(pair, target):
-    """A pair's command for a target, or None."""
+    """Returns a pair's command for a target, or None."""
     if "target" in pair:
         return pair["cmd"] if pair["target"] == target else None
     if target == "linux-gnu":
@@ -66,7 +67,7 @@ def command_of(pair, target):
 
 
 def pairs():
-    """(source file, pair) of every file of pairs."""
+    """Yields (source file, pair) for all pairs."""
     for folder in ("library", "training"):
         for path in sorted(glob.glob(f"{ROOT}/platform-rules/{folder}/*.toml")):
             try:
@@ -88,7 +89,7 @@ def refusals():
 
 
 def tasks():
-    """The token sets of every request that something is measured with; read by program, shown to nobody."""
+    """Returns the token sets of all requests used in measurements. They are only compared, never printed."""
     found = []
     for path in glob.glob(f"{ROOT}/benches/tasks/*.toml"):
         found += [tokens(t["request"]) for t in tomllib.loads(Path(path).read_text())["task"]]
@@ -105,7 +106,7 @@ def tasks():
 
 
 def side(command):
-    """train, validation or test, by the command without its names and numbers: near-duplicates are on one side."""
+    """Returns train, validation or test, by the command without names and numbers: near-duplicates are on one side."""
     shape = re.sub(r"[\w./-]*[\d.][\w./-]*|'[^']*'|\"[^\"]*\"", "#", command)
     part = int(hashlib.sha1(shape.encode()).hexdigest(), 16) % 100
     return "validation" if part < 3 else "test" if part < 6 else "train"
@@ -117,7 +118,7 @@ def near(texts, measured):
 
 
 def examples():
-    """{side: [Example]}, and what was left out: (wording, source)."""
+    """Returns {side: [Example]}, and [(wording, source)] of what was left out."""
     measured = tasks()
     sides, left_out = {"train": [], "validation": [], "test": []}, []
     for source, pair in pairs():
@@ -129,14 +130,14 @@ def examples():
         for target in SYSTEMS:
             if command := command_of(pair, target):
                 sides[part] += [Example(target, w, command, own, source) for w in wordings]
-    # of two answers to the same words the later one stays: `training` is written after `library`, and plainer
+    # of two answers to the same words the later one is used: `training` comes after `library`, and is plainer
     for part, found in sides.items():
         sides[part] = list({(e.target, " ".join(re.findall(r"\w+", e.request.lower())) or e.request): e for e in found}.values())
     for line in refusals():
         if near([line], measured) and len(tokens(line)) > 2:
             left_out.append((line, "refusals"))
             continue
-        # what is no task is none on any system: half of the lines are asked on Linux, the rest elsewhere
+        # refusals do not depend on the system: half of the lines are for Linux, the rest for all targets
         others = list(SYSTEMS)
         number = int(hashlib.sha1(line.encode()).hexdigest(), 16)
         target = others[number // 2 % len(others)] if number % 2 else "linux-gnu"

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Writes a trained adapter as a GGUF file that caro and llama.cpp read: export.py MODEL.gguf STATE OUT.gguf [--alpha A] [--a KIND]
 
-A is written as Q8_0 (or what `--a` says), B, whose rows are no longer than the rank, as F16. The file names its base by its SHA-256.
+A is written as Q8_0 (or as `--a` says), B as F16, because its rows are only as long as the rank. The file has the
+SHA-256 of its base model.
 """
 import argparse, hashlib
 import numpy as np

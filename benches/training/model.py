@@ -1,7 +1,7 @@
 """A Qwen2 decoder over the weights of a GGUF file, with low-rank adapters on all matrices of its blocks.
 
-The weights are the file's own, dequantised and frozen: an adapter learns against what it will be used with. Several short
-examples go through at once, behind one shared prefix (see `pack`).
+The weights are those of the file, dequantised and frozen, so that an adapter is trained on the weights it will be used
+with. Several short examples are processed at once after a shared prefix (see `pack`).
 """
 import math
 import torch
@@ -11,7 +11,7 @@ from gguf import GGUFReader, dequantize
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers
 
 MATRICES = ("attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down")
-# How Qwen2 splits text before its byte pairs; `tokenizer.ggml.pre = "qwen2"` names it.
+# The pattern by which Qwen2 splits text before byte-pair encoding, which `tokenizer.ggml.pre = "qwen2"` names.
 SPLIT = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+")
 
 
@@ -31,7 +31,7 @@ class LowRank(nn.Module):
 
 
 class Qwen2(nn.Module):
-    """The decoder. `forward` takes packed token ids and returns the last hidden states, normed, of the wanted positions."""
+    """The decoder. `forward` takes packed token ids, and returns the normed last hidden states of wanted positions."""
 
     def __init__(self, path, rank=16, alpha=32, dtype=torch.bfloat16, device="cpu"):
         super().__init__()
@@ -73,7 +73,7 @@ class Qwen2(nn.Module):
         return (x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + self.eps) * weight).to(self.dtype)
 
     def turned(self, x, cos, sin):
-        """Rotary positions, halves against halves; x is heads x tokens x head_dim."""
+        """Applies rotary position embedding, by halves; x is heads x tokens x head_dim."""
         a, b = x.chunk(2, -1)
         return torch.cat((a * cos - b * sin, b * cos + a * sin), -1)
 
@@ -96,17 +96,17 @@ class Qwen2(nn.Module):
         return self.rms(x[wanted], self.norm)
 
     def loss(self, batch, reduction="mean"):
-        """Cross-entropy of the answers' tokens alone."""
+        """Returns the cross-entropy of the tokens of the answers only."""
         hidden = self(batch["ids"], batch["positions"], batch["mask"], batch["wanted"])
         return F.cross_entropy(F.linear(hidden, self.head).float(), batch["targets"], reduction=reduction)
 
     def adapter(self):
-        """The trained numbers, by name."""
+        """Returns the trained parameters by name."""
         return {n: p for n, p in self.named_parameters() if p.requires_grad}
 
 
 def adapter(path, alpha):
-    """(name, numbers) of every half in an adapter's GGUF file, by the names of `Qwen2.adapter`. Its alpha must be `alpha`."""
+    """Yields (name, numbers) of each A and B in an adapter's file, named as by `Qwen2.adapter`; checks its alpha."""
     reader = GGUFReader(path)
     written = reader.fields["adapter.lora.alpha"]
     assert written.parts[written.data[0]][0].item() == alpha, "an adapter of another alpha"
@@ -117,7 +117,7 @@ def adapter(path, alpha):
 
 
 def tokenizer(fields):
-    """The byte-pair tokenizer of a GGUF file whose `tokenizer.ggml.pre` is qwen2."""
+    """Returns the byte-pair tokenizer of a GGUF file whose `tokenizer.ggml.pre` is qwen2."""
     texts = lambda key: [bytes(fields[key].parts[i]).decode() for i in fields[key].data]
     assert texts("tokenizer.ggml.pre") == ["qwen2"], "only qwen2's way of splitting is known"
     tokens, merges = texts("tokenizer.ggml.tokens"), texts("tokenizer.ggml.merges")
@@ -131,9 +131,9 @@ def tokenizer(fields):
 
 
 def pack(prefix, examples, dtype, device="cpu"):
-    """Packs (prompt ids, answer ids) behind one prefix: each sees the prefix and itself, and its positions go on from the prefix.
+    """Packs (prompt ids, answer ids) after one prefix: each attends to the prefix and itself, and follows the prefix.
 
-    The same numbers as each example alone, without padding. Returns ids, positions, mask, wanted, targets.
+    The results are the same as for each example alone, without padding. Returns ids, positions, mask, wanted, targets.
     """
     ids, positions, segment = list(prefix), list(range(len(prefix))), [0] * len(prefix)
     wanted, targets = [], []

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Trains an adapter: train.py MODEL.gguf STATE [--until N] [--finish N] [options]
 
-Goes on from STATE if it is there, else from `--begin ADAPTER.gguf` (what a machine that is gone had learned). All pairs are seen once before any is seen twice; a share of each target is fixed (SHARES).
-The files of pairs are read anew now and then, so that what is written meanwhile is learned too. The rate rises, stays, and falls
-to nothing over the last `--finish` steps: a run can be stopped at any step and finished later. Beside STATE lies STATE.jsonl, a line
-a step, with the loss of the validation side every 50 steps.
+Continues from STATE if it exists, else from `--begin ADAPTER.gguf` (an adapter that was exported before). All pairs
+are seen once before any is seen twice; the share of each target is fixed (SHARES). Changed files of pairs are read
+again from time to time, so that new pairs are used too. The rate rises, stays, and falls to zero over the last
+`--finish` steps: a run can be stopped at any step and finished later. STATE.jsonl beside STATE has a line for each
+step, with the validation loss every 50 steps.
 """
 import argparse, json, os, random, time
 import torch
@@ -14,7 +15,7 @@ SHARES = {"linux-gnu": 0.62, "macos-bsd": 0.15, "windows": 0.09, "linux-busybox"
 
 
 class Examples:
-    """The training side, drawn from: the least seen pairs first, at random among those."""
+    """The training side. Draws the least seen pairs first, at random among those."""
 
     def __init__(self, seen, rng):
         self.seen, self.rng, self.read_at, self.groups, self.linux, self.validation = seen, rng, 0.0, {}, set(), []
@@ -37,13 +38,13 @@ class Examples:
         self.validation = sides["validation"]
 
     def draw(self, count):
-        """`count` examples of one target, so that they share its prefix."""
+        """Draws `count` examples of one target, so that they share its prefix."""
         groups = [g for g in self.groups if g in SHARES]
         group = self.rng.choices(groups, [SHARES[g] for g in groups])[0]
         return self.least(self.groups[group], count)
 
     def least(self, found, count):
-        """Of the least seen pairs those whose command differs from Linux's first, each in its least seen wording."""
+        """Returns the least seen pairs, first those that differ from Linux, each in its least seen wording."""
         pairs = {}
         for e in self.rng.sample(found, len(found)):
             pairs.setdefault(e.key if e.pair == "refusal" else e.pair, []).append(e)
@@ -62,7 +63,7 @@ class Batches:
         return self.tokenizer.encode(text, add_special_tokens=False).ids
 
     def make(self, examples):
-        """One packed batch for each target among the examples."""
+        """Yields one packed batch for each target among the examples."""
         by = {}
         for e in examples:
             by.setdefault(e.target, []).append(e)
@@ -80,12 +81,12 @@ def save(path, net, optimizer, step, seen, rng):
 
 
 def halves():
-    """True if bf16 is what this machine multiplies fast: a card, or a CPU with AVX512-BF16 or AMX."""
+    """Returns true if this machine multiplies bf16 fast: with a GPU, or a CPU with AVX512-BF16 or AMX."""
     return torch.cuda.is_available() or torch.cpu.get_capabilities().get("avx512_bf16", False)
 
 
 def validate(net, batches, examples, count):
-    """Mean loss of an answer's token over a fixed sample of the validation side."""
+    """Returns the mean loss per token of the answers in a fixed sample of the validation side."""
     chosen = sorted(examples, key=lambda e: e.key)
     chosen = [e for e in chosen if e.target == "linux-gnu"][:count] + [e for e in chosen if e.target != "linux-gnu"][:count // 2]
     total, tokens = 0.0, 0

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Checks files of request and command pairs: verify.py FILE.toml ... [--against DIR ...]
 
-Each pair is looked at as the training data needs it: the fields are known, every text is one trimmed line, no wording is
-said twice (in these files or in those of --against), the command parses in bash, and it runs in a copy of the library's
-fixture tree (tests/library/fixture.sh) in a sandbox without network: its exit status, what it prints and what it leaves
-are held against the pair's own judgement. `busybox` variants run with busybox's programs alone. `root = true` is run as root
-of the sandbox. A pair with `run = "no: why"` is only parsed.
+Checks for each pair that its fields are known, every text is one trimmed line, no wording occurs twice (in these files
+or those of --against), and the command parses in bash. Then runs the command in a copy of the library's fixture tree
+(tests/library/fixture.sh) in a sandbox without network, and compares its exit status, its output and the files it
+leaves with those the pair expects. `busybox` variants run with busybox's programs only. `root = true` runs as root of
+the sandbox. A pair with `run = "no: why"` is only parsed.
 
-Prints what is wrong, a line each, then the counts. Exit status 1 if anything is wrong.
+Prints the faults, then the counts. Exit status 1 if there are faults.
 Needs bubblewrap, busybox and bash.
 """
 import argparse, glob, hashlib, json, os, re, shlex, shutil, subprocess, sys, tempfile, tomllib
@@ -23,7 +23,7 @@ TOPS = ("srv", "opt", "data", "backup")
 
 
 def shape(pair):
-    """What is wrong with the form of a pair."""
+    """Yields the faults in the form of a pair."""
     for key in pair:
         if key not in TEXTS | OTHERS:
             yield f"unknown field {key}"
@@ -49,7 +49,7 @@ def shape(pair):
 
 
 def box(tree, bash, root):
-    """The command line of a sandbox in which the tree is mounted where the pairs expect it."""
+    """Returns the command line of a sandbox in which the tree is mounted where the pairs expect it."""
     line = ["bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--ro-bind", "/usr", "/usr", "--ro-bind", "/etc", "/etc"]
     for name in ("bin", "sbin", "lib", "lib64"):
         line += ["--symlink", f"usr/{name}", f"/{name}"]
@@ -69,7 +69,7 @@ def box(tree, bash, root):
 
 
 def execute(tree, pair, command):
-    """What is wrong with how the command ran, or None."""
+    """Runs a command; returns how its result differs from the expected one, or None."""
     place = f"cd /work/{pair.get('dir', '')} || exit 99\n"
     run = lambda text: subprocess.run(box(tree, place + text, pair.get("root", False)), capture_output=True, timeout=20,
                                       stdin=subprocess.DEVNULL)
@@ -99,7 +99,7 @@ def execute(tree, pair, command):
 
 
 def judge(job):
-    """Runs one pair in a fixture of its own."""
+    """Runs one pair in a fixture of its own; returns the fault, if any, and whether it was run."""
     name, pair, master, base, i, busybox = job
     command = pair.get("busybox", pair["cmd"]) if busybox else pair["cmd"]
     if pair.get("run") or not command or pair.get("target", "linux-gnu") not in ("linux-gnu", "linux-busybox"):
@@ -151,7 +151,7 @@ def main():
             parsed = subprocess.run(["bash", "-n", "-c", pair["cmd"]], capture_output=True, text=True)
             if parsed.returncode:
                 wrong.append(f"{name}: {pair['request']}: {parsed.stderr.strip()}")
-    # what has passed once passes again: a fixture or a pair that changed is another key
+    # pairs that have passed are not run again: a changed fixture or pair has another key
     fixture = (ROOT / "tests/library/fixture.sh").read_bytes()
     key = lambda p, b: hashlib.sha1(fixture + json.dumps([p, b], sort_keys=True).encode()).hexdigest()
     kept = Path(tempfile.gettempdir()) / "caro-verified"

@@ -1,52 +1,52 @@
-//! What the model may do next, as a grammar; and what it wrote, read back.
+//! Builds the grammar of what the model may write in a step, and parses what it wrote.
 //!
-//! A step is one short thought and then one to [`ActionSet::batch`] calls, or the end:
+//! A step is one short thought, followed by one to [`ActionSet::batch`] calls or by an action that ends the run:
 //!
 //! ```text
 //! Thought: the biggest files come first in a listing by size
 //! Action: list {"path": "logs"}
 //! ```
 //!
-//! The engine holds every token to the grammar: a tool that is not admitted, an argument that its schema does not have,
-//! cannot be written.
+//! The engine checks every token against the grammar, so a tool that is not admitted, or an argument that is not in its
+//! schema, cannot be written.
 
 use super::tool::{Args, Provider, ToolSpec};
 use caro_model::Shape;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// Characters of a thought at most: some forty tokens.
-const THOUGHT: usize = 180;
+/// Most characters of a thought: about forty tokens.
+const MAX_THOUGHT: usize = 180;
 
-/// What the model may do next.
+/// The actions that are open to the model in its next step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ActionSet {
-    /// The tools it may call, in the order they are shown.
+    /// The tools it may call, in the order in which they are shown.
     pub tools: Vec<String>,
     /// True if it may answer.
     pub answer: bool,
-    /// True if it may say that it cannot: closed where all is done and but to be told, and before those were asked who
-    /// were named.
-    #[serde(default = "open")]
+    /// True if it may end with `cannot`. False once only the answer is left to write, and until a server that the task
+    /// names has been asked.
+    #[serde(default = "default_true")]
     pub cannot: bool,
     /// The most calls in one step.
     pub batch: usize,
-    /// The only file that a tool with a `path` may be called for, if there is but one.
+    /// The only value that an argument `path` may have; `None` for any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
 }
 
-fn open() -> bool {
+fn default_true() -> bool {
     true
 }
 
 impl ActionSet {
-    /// Only the end is left.
+    /// The set of the last step, in which the model may only end the run.
     pub fn last() -> Self {
         Self { tools: Vec::new(), answer: true, cannot: true, batch: 1, path: None }
     }
 
-    /// Takes out whatever is not in `outer`.
+    /// Removes every action that is not in `outer`.
     pub fn keep_within(&mut self, outer: &Self) {
         self.tools.retain(|tool| outer.tools.contains(tool));
         self.answer &= outer.answer;
@@ -57,7 +57,7 @@ impl ActionSet {
         }
     }
 
-    /// The names of all actions, the ends included.
+    /// Returns the names of all actions, including `answer` and `cannot`.
     pub fn names(&self) -> Vec<&str> {
         let answer = self.answer.then_some("answer");
         let cannot = self.cannot.then_some("cannot");
@@ -65,7 +65,7 @@ impl ActionSet {
     }
 }
 
-/// The grammar of one step. Tools of the set that have no spec are left out.
+/// Builds the grammar of one step. Tools of the set that have no spec are left out.
 pub fn shape(set: &ActionSet, specs: &[ToolSpec]) -> Shape {
     let text = |name: &str| schema(&json!({ name: {"type": "string"} }), &[name]);
     let mut rules = String::new();
@@ -84,14 +84,14 @@ pub fn shape(set: &ActionSet, specs: &[ToolSpec]) -> Shape {
         ends.push(format!("{} answer", quoted("answer")));
         rules.push_str(&format!("answer: %json {}\n", text("text")));
     }
-    // a step that is neither a call nor an end could not be written at all
+    // without any call or end the grammar would be empty
     if set.cannot || ends.is_empty() && calls.is_empty() {
         ends.push(format!("{} cannot", quoted("cannot")));
         rules.push_str(&format!("cannot: %json {}\n", text("reason")));
     }
     let more = set.batch.saturating_sub(1);
     let mut grammar = String::from("start: \"Thought: \" thought \"\\nAction: \" step\n");
-    grammar.push_str(&format!("thought: /[^\\n]{{1,{THOUGHT}}}/\n"));
+    grammar.push_str(&format!("thought: /[^\\n]{{1,{MAX_THOUGHT}}}/\n"));
     match calls.is_empty() {
         true => grammar.push_str("step: end\n"),
         false => {
@@ -111,8 +111,8 @@ fn schema(properties: &Value, required: &[&str]) -> Value {
     compact(json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false}))
 }
 
-/// The schema with the spacing that models write by themselves and no other: forced spacing costs no decoding, and a
-/// small model cannot lose itself in white space.
+/// Fixes the spacing of a schema to what models usually write: forced spacing costs no decoding, and a small model
+/// cannot get stuck in white space.
 fn compact(mut schema: Value) -> Value {
     if let Value::Object(map) = &mut schema {
         map.entry("x-guidance")
@@ -121,16 +121,16 @@ fn compact(mut schema: Value) -> Value {
     schema
 }
 
-/// What the model decided.
+/// One step of the model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Decision {
-    /// Why, in its own words.
+    /// The reason, in the model's own words.
     pub thought: String,
-    /// What it does.
+    /// The actions.
     pub choice: Choice,
 }
 
-/// What a step does.
+/// The actions of a step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Choice {
@@ -138,15 +138,15 @@ pub enum Choice {
     Calls(Vec<(String, Args)>),
     /// Ends with an answer.
     Answer(String),
-    /// Ends without one.
+    /// Ends without an answer, for this reason.
     Cannot(String),
 }
 
-/// Reads what the model wrote.
+/// Parses what the model wrote.
 ///
 /// # Errors
-/// What is wrong with it, for the model. A whole completion under the grammar always reads; one that was cut off, or that
-/// came from a model without a grammar, may not.
+/// A message for the model. A complete text under the grammar always parses; one that was cut off, or written without
+/// the grammar, may not.
 pub fn read(text: &str) -> Result<Decision, String> {
     let mut thought = String::new();
     let mut calls = Vec::new();
@@ -167,7 +167,7 @@ pub fn read(text: &str) -> Result<Decision, String> {
         [] => return Err("there is no action".into()),
         [(name, args), ..] if name == "answer" => Choice::Answer(text_of(args, "text")),
         [(name, args), ..] if name == "cannot" => Choice::Cannot(text_of(args, "reason")),
-        // an end after calls has not seen their results: it does not count
+        // an end that follows calls was written before their results: it is dropped
         _ => {
             calls.retain(|(name, _)| !super::tool::RESERVED.contains(&name.as_str()));
             Choice::Calls(calls)
@@ -176,11 +176,11 @@ pub fn read(text: &str) -> Result<Decision, String> {
     Ok(Decision { thought, choice })
 }
 
-/// A number in the examples of a prompt that no real text has: a small model that knows nothing better writes an example
-/// down, and is known by it.
+/// The number used in the examples of prompts. Real text hardly ever has it, so an output that does was copied from an
+/// example.
 pub const EXAMPLE: &str = "8317";
 
-/// Tools as a prompt lists them, a line each, with its arguments or one worked example.
+/// Lists tools for a prompt, one per line, each with its arguments or a worked example.
 pub fn list(specs: &[ToolSpec]) -> String {
     let mut lines = String::new();
     for spec in specs {
@@ -188,7 +188,7 @@ pub fn list(specs: &[ToolSpec]) -> String {
         lines.push_str(&format!("- {name}: {}", spec.description));
         if spec.example.is_object() {
             lines.push_str(&format!(" Example: Action: {name} {}", one_line(&spec.example)));
-            // ours show what matters; of a server's nobody knows
+            // the examples of built-in tools show all that matters; those of servers may not
             let more = arguments(spec, |name| spec.example.get(name).is_none());
             if matches!(spec.provider, Provider::Mcp(_)) && !more.is_empty() {
                 lines.push_str(&format!(" More arguments: {more}"));
@@ -201,7 +201,7 @@ pub fn list(specs: &[ToolSpec]) -> String {
     lines
 }
 
-/// The tools as the prompt lists them, and how to end.
+/// Lists tools for a prompt, followed by the two actions that end the run.
 pub fn describe(specs: &[ToolSpec]) -> String {
     let mut lines = list(specs);
     lines.push_str(
@@ -213,7 +213,7 @@ pub fn describe(specs: &[ToolSpec]) -> String {
     lines
 }
 
-/// A document in one line with the spacing of the grammar.
+/// Writes JSON on one line with the spacing of the grammar.
 pub fn one_line(value: &Value) -> String {
     match value {
         Value::Object(map) => {
@@ -226,7 +226,7 @@ pub fn one_line(value: &Value) -> String {
     }
 }
 
-/// The arguments of a tool whose names are wanted.
+/// Lists those arguments of a tool for whose name `wanted` is true.
 fn arguments(spec: &ToolSpec, wanted: impl Fn(&str) -> bool) -> String {
     let required: Vec<&str> = spec
         .parameters
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_admitted_can_be_written() {
+    fn only_admitted_actions_can_be_written() {
         let read = "Thought: look\nAction: read {\"path\": \"a\\nb\"}";
         let part = "Thought: look\nAction: read {\"path\": \"a\", \"from\": 5}";
         let two = "Thought: both\nAction: read {\"path\": \"a\"}\nAction: list {\"path\": \".\"}";
@@ -310,11 +310,12 @@ mod tests {
         ] {
             assert!(!may_write(&all, text), "{text}");
         }
-        assert!(!may_write(&all, &format!("Thought: {}\nAction: list {{\"path\": \".\"}}", "x".repeat(THOUGHT + 1))));
+        let long = "x".repeat(MAX_THOUGHT + 1);
+        assert!(!may_write(&all, &format!("Thought: {long}\nAction: list {{\"path\": \".\"}}")));
     }
 
     #[test]
-    fn what_was_written_is_read_back() {
+    fn a_step_is_parsed_and_a_broken_one_is_refused() {
         let decision = read("Thought: both\nAction: read {\"path\": \"a\"}\nAction: list {\"path\": \".\"}").unwrap();
         let Choice::Calls(calls) = decision.choice else { panic!() };
         assert_eq!(calls.iter().map(|(n, _)| n.as_str()).collect::<Vec<_>>(), ["read", "list"]);
@@ -333,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn the_prompt_lists_what_the_grammar_has() {
+    fn the_prompt_lists_every_action_of_the_grammar() {
         let text = describe(&specs());
         for name in set(&["read", "list"], true, 1).names() {
             assert!(text.contains(&format!("- {name}: ")), "{name} in {text}");

@@ -1,8 +1,9 @@
-//! What the model is told beside the task: layers of context, each from its provider, by priority within a budget.
+//! Assembles the context of a prompt: layers of text, one per provider, by priority within a budget of tokens.
 //!
-//! Providers are asked side by side and put together in order, so that the result does not depend on who was first. Lower
-//! numbers win: persona 0, active skill 10, tools 20, knowledge and memory 40. A layer that does not fit is left out
-//! whole, and a smaller one after it may still fit. A provider that fails is left out too, and the run goes on.
+//! Providers run in parallel, and their layers are sorted afterwards, so the result does not depend on which one is
+//! fastest. Lower numbers come first: persona 0, active skill 10, tools 20, knowledge and memory 40. A layer that
+//! does not fit is left out as a whole, and a smaller one after it may still fit. A provider that fails is left out
+//! too, and the run goes on.
 
 use super::event::Draft;
 use caro_model::{Prompt, Shape};
@@ -11,13 +12,13 @@ use std::sync::Arc;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-/// How long the providers may take, all together; who is later is left out.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+/// The time that all providers may take together; those that take longer are left out.
+pub const ASSEMBLY_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// What the layers are for.
+/// The task that layers are assembled for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Query {
-    /// The task, in the person's words.
+    /// The task, in the user's words.
     pub task: String,
     /// The session.
     pub session: String,
@@ -26,103 +27,103 @@ pub struct Query {
 /// One piece of context.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Layer {
-    /// What it is, as `--show-prompt` and the events name it.
+    /// Its name in `--show-prompt` and in events.
     pub name: String,
-    /// Its place: lower is earlier and more important.
+    /// Its position: lower is earlier and more important.
     pub priority: u16,
     /// The text.
     pub text: String,
     /// Tokens of the text, by the model's own tokenizer.
     pub tokens: usize,
-    /// True for our own words. Others' words (documents, notes, memories) are data: they are fenced, and stand with the
-    /// task and not with the instructions.
+    /// True for text of this program. Any other text (documents, notes, memories) is data: it is fenced, and is placed
+    /// with the task and not with the instructions.
     pub trusted: bool,
 }
 
-/// Why a provider has no layer.
+/// The reason why a provider has no layer.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct ProviderError(pub String);
 
 impl ProviderError {
-    /// What to do next.
+    /// Advice to the user.
     pub fn hint(&self) -> &'static str {
         "the run goes on without this layer; `--show-prompt` shows what was assembled"
     }
 }
 
-/// Brings one layer.
+/// A source of one layer.
 pub trait ContextProvider: Send + Sync {
     /// The layer's name.
     fn name(&self) -> &'static str;
 
-    /// The layer's place.
+    /// The layer's position.
     fn priority(&self) -> u16;
 
-    /// The text for this query in at most `budget` tokens, and whether it is trusted; nothing where there is nothing to say.
+    /// Returns the text for this query in at most `budget` tokens; `None` if there is nothing to tell.
     ///
     /// # Errors
-    /// Costs the layer, not the run.
+    /// An error leaves the layer out; the run goes on.
     fn provide(&self, query: &Query, budget: usize) -> Result<Option<Provided>, ProviderError>;
 
-    /// What the event log is to have of the last call, if it is worth an event.
+    /// Returns an event about the last call of [`ContextProvider::provide`], if there is one to record.
     fn record(&self) -> Option<Draft> {
         None
     }
 
-    /// A rule of our own for what the layer has: it stands with the instructions, and only where the layer is there.
+    /// A rule about the layer's content. It is placed with the instructions, and only if the layer is in the prompt.
     fn rule(&self) -> Option<&'static str> {
         None
     }
 
-    /// What a model is to write before the layer is brought, for a run and not for a look at its prompt. `budget` is that
-    /// of [`ContextProvider::provide`].
-    fn errand(&self, _query: &Query, _budget: usize) -> Option<ProviderRequest> {
+    /// A text that the model has to write before [`ContextProvider::provide`] is called with the same `budget`. Asked
+    /// for in a run only, not when a prompt is just shown.
+    fn request(&self, _query: &Query, _budget: usize) -> Option<ProviderRequest> {
         None
     }
 
-    /// Takes what the model wrote, once before each run; nothing where there was no errand, or where it could not be done:
-    /// the provider does without. Returns what the event log is to have of it.
-    fn settle(&self, _written: Option<&str>) -> Option<Draft> {
+    /// Receives what the model wrote, once before each run; `None` if nothing was requested, or if the request failed.
+    /// Returns an event about it, if there is one to record.
+    fn accept(&self, _written: Option<&str>) -> Option<Draft> {
         None
     }
 }
 
-/// A text that a provider has a model write. It is the run's request like any other: held to its limits, told in its events
-/// and charged to it.
+/// A request of a provider for a text written by the model. It counts as a request of the run: its limits hold, and
+/// it is recorded in its events and charged to it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProviderRequest {
-    /// What it is, as the events name it.
+    /// Its name in events.
     pub name: &'static str,
-    /// The conversation.
+    /// The messages.
     pub prompt: Prompt,
-    /// What may be written.
+    /// The grammar of the text.
     pub shape: Shape,
-    /// Tokens of that at most.
+    /// Most tokens of the text.
     pub max_tokens: usize,
 }
 
-/// What a provider says.
+/// The text of a layer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Provided {
     /// The text.
     pub text: String,
-    /// True for our own words, see [`Layer::trusted`].
+    /// True for text of this program, see [`Layer::trusted`].
     pub trusted: bool,
 }
 
-/// A layer that is the same whatever the task.
+/// A layer whose text does not depend on the task.
 pub struct Fixed {
     /// Its name.
     pub name: &'static str,
-    /// Its place.
+    /// Its position.
     pub priority: u16,
-    /// Its text: our own words.
+    /// Its text: trusted.
     pub text: String,
 }
 
 impl Fixed {
-    /// The layer itself, for who has it at hand.
+    /// Returns the layer without going through [`assemble`].
     pub fn layer(self, count: &dyn Fn(&str) -> usize) -> Layer {
         let Self { name, priority, text } = self;
         Layer { name: name.into(), priority, tokens: count(&text), text, trusted: true }
@@ -143,14 +144,14 @@ impl ContextProvider for Fixed {
     }
 }
 
-/// The layers that made it, in order, and those that did not.
+/// The layers of a prompt, and the names of those that were left out.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Assembly {
-    /// In the order of the prompt.
+    /// The layers, in the order of the prompt.
     pub layers: Vec<Layer>,
-    /// Names of those that did not fit.
+    /// Names of layers that did not fit.
     pub dropped: Vec<String>,
-    /// Names of providers that failed or were late, with the reason.
+    /// Names of providers that failed or took too long, with the reason.
     pub failed: Vec<(String, String)>,
 }
 
@@ -160,7 +161,7 @@ impl Assembly {
         self.layers.iter().map(|l| l.tokens).sum()
     }
 
-    /// The same in the order of the prompt, without what `budget` tokens do not hold.
+    /// Sorts the layers and leaves out those that do not fit into `budget` tokens.
     #[must_use]
     pub fn within(mut self, budget: usize) -> Self {
         self.layers.sort_by(|a, b| (a.priority, &a.name).cmp(&(b.priority, &b.name)));
@@ -173,36 +174,39 @@ impl Assembly {
                 self.dropped.push(layer.name);
             }
         }
-        // a rule for what is not there says nothing
-        let there: Vec<String> = self.layers.iter().map(|layer| layer.name.clone()).collect();
-        self.layers.retain(|layer| layer.name.strip_suffix(RULE).is_none_or(|of| there.iter().any(|name| name == of)));
+        // a rule about a layer that was left out is left out too
+        let kept: Vec<String> = self.layers.iter().map(|layer| layer.name.clone()).collect();
+        let is_kept = |name: &str| kept.iter().any(|one| one == name);
+        self.layers.retain(|layer| layer.name.strip_suffix(RULE_SUFFIX).is_none_or(is_kept));
         self
     }
 }
 
-/// Behind the name of a layer: the rule for it.
-const RULE: &str = " rule";
-/// The place of rules for what a layer has: behind the tools, before whatever is data.
-const RULES: u16 = 23;
+/// Suffix of the name of the layer that holds the rule for another layer.
+const RULE_SUFFIX: &str = " rule";
+/// The position of such rules: after the tools, before all data.
+const RULE_PRIORITY: u16 = 23;
 
-/// Asks every provider and puts the layers together within `budget` tokens. Who is not there after `patience` is left out.
+/// Asks every provider and assembles the layers within `budget` tokens. A provider that takes longer than `timeout` is
+/// left out.
 pub fn assemble(
     providers: &[Arc<dyn ContextProvider>],
     query: &Query,
-    (budget, patience): (usize, Duration),
+    (budget, timeout): (usize, Duration),
     count: &dyn Fn(&str) -> usize,
 ) -> Assembly {
-    gather(providers, query, (budget, patience), count).within(budget)
+    gather(providers, query, (budget, timeout), count).within(budget)
 }
 
-/// Asks every provider as [`assemble`] does, and leaves none of their layers out: for who has more to put beside them.
+/// Asks every provider as [`assemble`] does, but leaves no layer out and does not sort them: the caller adds more
+/// layers.
 pub fn gather(
     providers: &[Arc<dyn ContextProvider>],
     query: &Query,
-    (budget, patience): (usize, Duration),
+    (budget, timeout): (usize, Duration),
     count: &dyn Fn(&str) -> usize,
 ) -> Assembly {
-    let deadline = Instant::now() + patience;
+    let deadline = Instant::now() + timeout;
     let waiting: Vec<_> = providers.iter().map(|p| (p.clone(), ask(p.clone(), query.clone(), budget))).collect();
     let mut assembly = Assembly::default();
     for (provider, answer) in waiting {
@@ -211,8 +215,8 @@ pub fn gather(
         match answer.recv_timeout(left) {
             Ok(Ok(Some(Provided { text, trusted }))) => {
                 if let Some(rule) = provider.rule() {
-                    let (name, text, tokens) = (format!("{name}{RULE}"), rule.to_owned(), count(rule));
-                    assembly.layers.push(Layer { name, priority: RULES, text, tokens, trusted: true });
+                    let (name, text, tokens) = (format!("{name}{RULE_SUFFIX}"), rule.to_owned(), count(rule));
+                    assembly.layers.push(Layer { name, priority: RULE_PRIORITY, text, tokens, trusted: true });
                 }
                 let tokens = count(&text);
                 assembly.layers.push(Layer { name, priority: provider.priority(), text, tokens, trusted });
@@ -226,20 +230,20 @@ pub fn gather(
     assembly
 }
 
-/// Asks one provider on a thread of its own, which is left to itself if it is late.
+/// Asks one provider on a thread of its own. A thread that takes too long is not stopped, only ignored.
 fn ask(
     provider: Arc<dyn ContextProvider>,
     query: Query,
     budget: usize,
 ) -> mpsc::Receiver<Result<Option<Provided>, ProviderError>> {
-    let (say, hear) = mpsc::channel();
+    let (sender, receiver) = mpsc::channel();
     let work = move || {
-        // nobody listens any more: the run has gone on
-        let _ = say.send(provider.provide(&query, budget));
+        // sending fails if the run has gone on without this layer
+        let _ = sender.send(provider.provide(&query, budget));
     };
-    // without a thread the sender is dropped, and the layer is missing like that of a provider that panicked
+    // if no thread can be started the sender is dropped, which looks like a provider that panicked
     let _ = std::thread::Builder::new().name("context".into()).spawn(work);
-    hear
+    receiver
 }
 
 #[cfg(test)]
@@ -272,7 +276,7 @@ mod tests {
 
     fn run(providers: Vec<Slow>, budget: usize) -> Assembly {
         let providers: Vec<Arc<dyn ContextProvider>> = providers.into_iter().map(|p| Arc::new(p) as _).collect();
-        assemble(&providers, &query(), (budget, PATIENCE), &|t| t.split_whitespace().count())
+        assemble(&providers, &query(), (budget, ASSEMBLY_TIMEOUT), &|t| t.split_whitespace().count())
     }
 
     fn names(assembly: &Assembly) -> Vec<&str> {
@@ -280,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn the_order_is_by_priority_whoever_is_first() {
+    fn the_order_is_by_priority_and_not_by_speed() {
         let mut seen = Vec::new();
         for round in 0..20u64 {
             let slow = |at: u64| (round * 7 + at * 3) % 5;
@@ -297,8 +301,8 @@ mod tests {
     }
 
     #[test]
-    fn they_are_asked_side_by_side() {
-        // each of them comes back once all four are there
+    fn providers_run_in_parallel() {
+        // each provider returns only once all four are running
         static ALL: Barrier = Barrier::new(4);
         let meets = |name| {
             Slow(name, 1, 0, || {
@@ -310,23 +314,23 @@ mod tests {
     }
 
     #[test]
-    fn who_is_late_is_left_out_and_nobody_waits_for_it() {
-        assert_eq!(PATIENCE, Duration::from_secs(20));
+    fn a_provider_that_takes_too_long_is_left_out() {
+        assert_eq!(ASSEMBLY_TIMEOUT, Duration::from_secs(20));
         let providers: Vec<Arc<dyn ContextProvider>> = vec![
             Arc::new(Slow("late", 0, 60_000, || words(1))),
             Arc::new(Slow("later", 1, 60_000, || words(1))),
             Arc::new(Slow("here", 2, 0, || words(1))),
         ];
-        let begun = Instant::now();
+        let started = Instant::now();
         let assembly = assemble(&providers, &query(), (10, Duration::from_secs(2)), &|_| 1);
-        assert!(begun.elapsed() < Duration::from_secs(40), "{:?}", begun.elapsed());
+        assert!(started.elapsed() < Duration::from_secs(40), "{:?}", started.elapsed());
         assert_eq!(names(&assembly), ["here"]);
         let late = |name: &str| (name.to_owned(), "it took too long".to_owned());
         assert_eq!(assembly.failed, [late("late"), late("later")]);
     }
 
     #[test]
-    fn a_rule_stands_with_its_layer_or_not_at_all() {
+    fn a_rule_is_there_only_with_its_layer() {
         struct Ruled(usize);
         impl ContextProvider for Ruled {
             fn name(&self) -> &'static str {
@@ -342,7 +346,8 @@ mod tests {
                 Some("look first")
             }
         }
-        let of = |size| assemble(&[Arc::new(Ruled(size))], &query(), (10, PATIENCE), &|t| t.split_whitespace().count());
+        let words = |text: &str| text.split_whitespace().count();
+        let of = |size| assemble(&[Arc::new(Ruled(size))], &query(), (10, ASSEMBLY_TIMEOUT), &words);
         assert_eq!(names(&of(5)), ["memory rule", "memory"]);
         assert!(of(5).layers[0].trusted && !of(5).layers[1].trusted);
         assert_eq!(names(&of(0)), [""; 0]);
@@ -350,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_left_out_whole_and_a_smaller_one_still_fits() {
+    fn a_layer_that_does_not_fit_is_left_out_and_a_smaller_one_still_fits() {
         let providers = vec![
             Slow("persona", 0, 0, || words(5)),
             Slow("memory", 40, 0, || words(50)),
@@ -362,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_fails_panics_or_is_silent_costs_only_its_layer() {
+    fn a_provider_that_fails_panics_or_has_nothing_costs_only_its_layer() {
         let providers = vec![
             Slow("a", 0, 0, || Err(ProviderError("no store".into()))),
             Slow("b", 1, 0, || panic!("broken on purpose")),

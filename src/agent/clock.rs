@@ -1,25 +1,25 @@
-//! Times as the person's clock has them.
+//! Formats and parses times in the user's time zone.
 
 use chrono::{Local, LocalResult, NaiveDateTime, TimeZone};
 
-/// How times are written.
-const FORM: &str = "%Y-%m-%d %H:%M:%S";
+/// The format of times.
+const FORMAT: &str = "%Y-%m-%d %H:%M:%S";
 
-/// A time as the person's clock has it.
+/// Formats milliseconds since 1970 as local time; empty if out of range.
 pub fn stamp(time: u64) -> String {
     let time = i64::try_from(time).ok().and_then(|millis| Local.timestamp_millis_opt(millis).earliest());
-    time.map_or_else(String::new, |time| time.format(FORM).to_string())
+    time.map_or_else(String::new, |time| time.format(FORMAT).to_string())
 }
 
-/// The milliseconds of a time that is written so; seconds or the whole time of day may be left out.
+/// Parses a local time into milliseconds since 1970. Seconds, or the whole time of day, may be left out.
 pub fn parse_time(text: &str) -> Option<u64> {
     let text = text.trim().replace('T', " ");
     let whole = ["", ":00", " 00:00:00"]
         .into_iter()
-        .find_map(|rest| NaiveDateTime::parse_from_str(&format!("{text}{rest}"), FORM).ok())?;
+        .find_map(|rest| NaiveDateTime::parse_from_str(&format!("{text}{rest}"), FORMAT).ok())?;
     let local = match Local.from_local_datetime(&whole) {
         LocalResult::Single(time) | LocalResult::Ambiguous(time, _) => time,
-        // an hour that a change of the clock leaves out
+        // an hour skipped by a change of the clock
         LocalResult::None => whole.and_utc().with_timezone(&Local),
     };
     u64::try_from(local.timestamp_millis()).ok()
@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_time_is_written_and_read_back() {
+    fn a_formatted_time_parses_to_itself() {
         for time in [0, 1_795_230_245_000, 951_782_400_000] {
             assert_eq!(parse_time(&stamp(time)), Some(time), "{}", stamp(time));
         }

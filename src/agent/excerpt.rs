@@ -1,26 +1,26 @@
-//! What of a long text stands in a prompt, where it is known what is asked of it: its two ends, and the lines that have the
-//! question's words. (Where nothing is known, [`caro_policy::compress`] keeps the ends alone.)
+//! Shortens a long text for a prompt that asks a question about it: keeps its first and last line, and the lines that
+//! match the question best. Without a question [`caro_policy::compress`] is used, which keeps both ends.
 
 use super::retrieve::bm25;
 
-/// Characters of a line at most before it is cut at the ends of its sentences.
-const LINE: usize = 240;
-/// What a line is worth by what the lines before it are worth, the nearest first: what is asked for stands behind the word
-/// that it is asked by more often than before it.
-const BEHIND: [f64; 4] = [0.6, 0.4, 0.3, 0.2];
-/// The same for the lines after it.
-const BEFORE: [f64; 2] = [0.3, 0.15];
-/// Characters that the note on what is left out takes.
-const NOTE: usize = 28;
+/// Most characters of a line; a longer one is split into sentences.
+const MAX_LINE: usize = 240;
+/// The parts of the scores of the lines before a line that are added to its own, the nearest first. They are greater
+/// than those of [`NEXT_WEIGHTS`], as an answer follows the words of its question more often than it precedes them.
+const PREVIOUS_WEIGHTS: [f64; 4] = [0.6, 0.4, 0.3, 0.2];
+/// The parts of the scores of the lines after a line.
+const NEXT_WEIGHTS: [f64; 2] = [0.3, 0.15];
+/// Most characters of the note about lines that are left out.
+const NOTE_LEN: usize = 28;
 
-/// About `limit` characters of a text: all of it if it fits, else its first and its last line and those that fit `question`
-/// best, in their order, with notes of what is left out between them.
+/// Returns about `limit` characters of a text: all of it if it fits; else its first and last line and those that match
+/// `question` best, in their order, with notes where lines are left out.
 pub fn excerpt(text: &str, question: &str, limit: usize) -> String {
     if text.chars().count() <= limit {
         return text.to_owned();
     }
     let pieces: Vec<String> = text.lines().flat_map(sentences).collect();
-    let kept = chosen(&pieces, &worth(&pieces, question), limit);
+    let kept = select(&pieces, &score(&pieces, question), limit);
     let (mut out, mut left_out) = (String::new(), 0);
     for (piece, kept) in pieces.iter().zip(kept) {
         if !kept {
@@ -40,7 +40,7 @@ pub fn excerpt(text: &str, question: &str, limit: usize) -> String {
     out.trim_end().to_owned()
 }
 
-/// True for an excerpt that leaves something out.
+/// True if an excerpt has a note about lines that are left out.
 pub fn leaves_out(excerpt: &str) -> bool {
     excerpt.lines().any(|line| line.starts_with("[... ") && line.ends_with(" left out ...]"))
 }
@@ -49,53 +49,54 @@ fn note(lines: usize) -> String {
     format!("[... {lines} {} left out ...]", if lines == 1 { "line" } else { "lines" })
 }
 
-/// A line as it is; one that is too long at the ends of its sentences, and where these are too long, anywhere.
+/// Splits a line that is too long into sentences, and a sentence that is too long between any two words.
 fn sentences(line: &str) -> Vec<String> {
-    if line.chars().count() <= LINE {
+    if line.chars().count() <= MAX_LINE {
         return vec![line.to_owned()];
     }
     let mut pieces: Vec<String> = vec![String::new()];
     for word in line.split_inclusive(' ') {
         let last =
             pieces.last_mut().map(|piece| (piece.trim_end().ends_with(['.', '!', '?', ';']), piece.chars().count()));
-        let full = last.is_some_and(|(ends, length)| ends && length > LINE / 4 || length + word.chars().count() > LINE);
-        match pieces.last_mut().filter(|_| !full) {
-            Some(piece) => piece.push_str(word),
-            None => pieces.push(word.to_owned()),
+        let added = word.chars().count();
+        let full = last.is_some_and(|(ends, length)| ends && length > MAX_LINE / 4 || length + added > MAX_LINE);
+        match pieces.last_mut() {
+            Some(piece) if !full => piece.push_str(word),
+            _ => pieces.push(word.to_owned()),
         }
     }
-    // one word of any length
+    // a single word may still be too long
     let cut = |piece: String| {
         let chars: Vec<char> = piece.trim_end().chars().collect();
-        chars.chunks(LINE).map(|chunk| chunk.iter().collect()).collect::<Vec<String>>()
+        chars.chunks(MAX_LINE).map(|chunk| chunk.iter().collect()).collect::<Vec<String>>()
     };
     pieces.into_iter().flat_map(cut).filter(|piece| !piece.is_empty()).collect()
 }
 
-/// How well each piece fits the question, with what it has from those around it.
-fn worth(pieces: &[String], question: &str) -> Vec<f64> {
+/// Scores each piece by how well it matches the question, with a part of the scores of its neighbours.
+fn score(pieces: &[String], question: &str) -> Vec<f64> {
     let own = bm25(question, pieces);
     let at = |i: Option<usize>| i.and_then(|i| own.get(i)).copied().unwrap_or_default();
     let with_others = |i: usize| {
-        let behind: f64 = BEHIND.iter().enumerate().map(|(n, part)| part * at(i.checked_sub(n + 1))).sum();
-        let before: f64 = BEFORE.iter().enumerate().map(|(n, part)| part * at(i.checked_add(n + 1))).sum();
-        own[i] + behind + before
+        let previous: f64 = PREVIOUS_WEIGHTS.iter().enumerate().map(|(n, part)| part * at(i.checked_sub(n + 1))).sum();
+        let next: f64 = NEXT_WEIGHTS.iter().enumerate().map(|(n, part)| part * at(i.checked_add(n + 1))).sum();
+        own[i] + previous + next
     };
     (0..pieces.len()).map(with_others).collect()
 }
 
-/// Which pieces stay: both ends, then the best, of equal ones the earlier.
-fn chosen(pieces: &[String], worth: &[f64], limit: usize) -> Vec<bool> {
+/// Marks the pieces to keep: both ends, then those with the best scores, of equal ones the earlier.
+fn select(pieces: &[String], scores: &[f64], limit: usize) -> Vec<bool> {
     let mut kept = vec![false; pieces.len()];
     let mut order: Vec<usize> = (0..pieces.len()).collect();
-    order.sort_by(|a, b| worth[*b].total_cmp(&worth[*a]));
+    order.sort_by(|a, b| scores[*b].total_cmp(&scores[*a]));
     let is_text = |i: &usize| !pieces[*i].trim().is_empty();
     let (first, last) = ((0..pieces.len()).find(is_text), (0..pieces.len()).rfind(is_text));
-    let mut room = limit.saturating_sub(NOTE);
+    let mut room = limit.saturating_sub(NOTE_LEN);
     for i in first.into_iter().chain(last).chain(order) {
         let length = pieces[i].chars().count() + 1;
-        // a gap before it may be a new one, with a note of its own
-        let gap = if i == 0 || kept[i - 1] { 0 } else { NOTE };
+        // a gap before the piece may need a note of its own
+        let gap = if i == 0 || kept[i - 1] { 0 } else { NOTE_LEN };
         if !kept[i] && length + gap <= room {
             kept[i] = true;
             room -= length + gap;
@@ -120,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_for_stays_with_both_ends() {
+    fn the_answer_and_both_ends_are_kept() {
         let short = excerpt(&notes(), "who is the owner?", 600);
         assert!(short.starts_with("# Notes\n") && short.ends_with("The end."), "{short}");
         assert!(short.contains("## Owner\n\nThat is Ada, since May.\n"), "{short}");
@@ -129,13 +130,13 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_is_whole() {
+    fn a_short_text_is_not_changed() {
         assert_eq!(excerpt("a\n\nb\n", "x", 5), "a\n\nb\n");
         assert!(!leaves_out("a [... 3 lines left out ...] b"));
     }
 
     #[test]
-    fn a_paragraph_in_one_line_is_read_by_its_sentences() {
+    fn a_long_line_is_split_into_sentences() {
         let filler = "Nothing of this is of any importance to whoever reads it. ".repeat(60);
         let text = format!("{filler}The rent of the boat house is 450 a month. {filler}");
         let short = excerpt(&text, "how much is the rent of the boat house?", 500);
@@ -145,18 +146,18 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_short_and_takes_nothing_from_elsewhere(
+        fn an_excerpt_is_short_and_consists_of_lines_of_the_text(
             text in "([a-z é\u{4e00}.]{0,90}\n){0,60}", question in "[a-z ]{0,40}", limit in 0usize..2000
         ) {
             let short = excerpt(&text, &question, limit);
-            prop_assert!(short.chars().count() <= limit.max(NOTE));
+            prop_assert!(short.chars().count() <= limit.max(NOTE_LEN));
             for line in short.lines().filter(|line| !leaves_out(line)) {
                 prop_assert!(text.contains(line), "{line}");
             }
         }
 
         #[test]
-        fn one_word_of_any_length_is_no_trouble(n in 0usize..5000, limit in 100usize..1000) {
+        fn a_word_of_any_length_is_shortened(n in 0usize..5000, limit in 100usize..1000) {
             prop_assert!(excerpt(&"x".repeat(n), "x", limit).chars().count() <= limit);
         }
     }

@@ -1,4 +1,4 @@
-//! The person's own documents as a layer of a task's prompt.
+//! Provides the layer `knowledge`: passages from the user's own documents that match the task.
 
 use crate::assemble::{ContextProvider, Provided, ProviderError, Query};
 use crate::event::{Draft, Kind};
@@ -11,34 +11,34 @@ use serde_json::json;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-/// The most passages, where no other number is given.
+/// Most passages by default.
 pub const LIMIT: usize = 3;
-/// The least score of a passage, where no other number is given; see [`Hit::score`].
+/// Least score of a passage by default; see [`Hit::score`].
 pub const THRESHOLD: f64 = 0.5;
-/// The most passages for a question that a document may answer, which is asked with these alone; how near the nearest of
-/// them has to be, and the others: the answer has few of the question's words if the question is put in others.
-const WIDE: usize = 5;
-const SPOKEN_OF: f64 = 0.35;
-const NEAR: f64 = 0.2;
-/// Characters a token has at least, on average: what the layer takes of the budget is estimated with it.
-const CHARS_A_TOKEN: usize = 3;
+/// Most passages for a question about documents. As the answer may use other words than the question, a score of
+/// [`LOWERED_THRESHOLD`] is enough once one passage reaches [`BEST_SCORE`].
+const QUESTION_LIMIT: usize = 5;
+const BEST_SCORE: f64 = 0.35;
+const LOWERED_THRESHOLD: f64 = 0.2;
+/// Characters per token, estimated low so that the layer stays within its budget.
+const CHARS_PER_TOKEN: usize = 3;
 
-/// The layer `knowledge`. The library is not even opened for a task that does not ask for it.
+/// The provider of the layer `knowledge`. The library is opened only for a task that needs it.
 pub struct Knowledge {
     librarian: Arc<Librarian>,
     limit: usize,
     threshold: f64,
-    /// What the event log is to have of the last search.
+    /// The event about the last search.
     record: Mutex<Option<Draft>>,
 }
 
 impl Knowledge {
-    /// Looks into this library.
+    /// Creates a provider that searches this library with the default limits.
     pub fn new(librarian: Arc<Librarian>) -> Self {
         Self { librarian, limit: LIMIT, threshold: THRESHOLD, record: Mutex::default() }
     }
 
-    /// The same with at most `limit` passages, each with a score of `threshold` at least.
+    /// Returns the provider with at most `limit` passages, each with a score of at least `threshold`.
     #[must_use]
     pub fn within(self, limit: usize, threshold: f64) -> Self {
         Self { limit, threshold, ..self }
@@ -58,30 +58,31 @@ impl ContextProvider for Knowledge {
         if needs_knowledge(&query.task).is_none() || !self.librarian.exists() {
             return Ok(None);
         }
-        let begun = Instant::now();
-        let wide = asks_documents(&query.task);
-        let limit = if wide && self.limit == LIMIT { WIDE } else { self.limit };
+        let started = Instant::now();
+        let is_question = asks_documents(&query.task);
+        let limit = if is_question && self.limit == LIMIT { QUESTION_LIMIT } else { self.limit };
         let answer = self.librarian.query(&query.task, limit).map_err(|e| ProviderError(e.to_string()))?;
-        let spoken_of = answer.hits.iter().any(|hit| hit.score >= SPOKEN_OF);
-        let threshold = if wide && spoken_of { NEAR.min(self.threshold) } else { self.threshold };
-        let near: Vec<Hit> = answer.hits.into_iter().filter(|hit| hit.score >= threshold).collect();
-        // documents are others' words, their names as well: what is addressed to the model does not reach it. Judged is
-        // what would be shown
+        let has_good_hit = answer.hits.iter().any(|hit| hit.score >= BEST_SCORE);
+        let lowered = is_question && has_good_hit;
+        let threshold = if lowered { LOWERED_THRESHOLD.min(self.threshold) } else { self.threshold };
+        let hits: Vec<Hit> = answer.hits.into_iter().filter(|hit| hit.score >= threshold).collect();
+        // documents and their names are untrusted: a passage with instructions for the model is withheld. The check
+        // sees the text exactly as it would be shown
         let harmless = |hit: &Hit| !screen(&format!("{}\n{}", source(hit), normalise(&hit.text))).blocks();
-        let (near, kept): (Vec<Hit>, Vec<Hit>) = near.into_iter().partition(harmless);
-        let scores: Vec<f64> = near.iter().map(|hit| hit.score).collect();
-        let sources: Vec<String> = near.iter().map(source).collect();
-        let record = Draft::new(Kind::KnowledgeRetrieved).took(begun.elapsed()).metadata(json!({
-            "hits": near.len(), "scores": scores, "ms": begun.elapsed().as_micros() as f64 / 1e3,
-            "sources": sources, "withheld": kept.len(), "by_meaning": answer.by_meaning
+        let (hits, withheld): (Vec<Hit>, Vec<Hit>) = hits.into_iter().partition(harmless);
+        let scores: Vec<f64> = hits.iter().map(|hit| hit.score).collect();
+        let sources: Vec<String> = hits.iter().map(source).collect();
+        let record = Draft::new(Kind::KnowledgeRetrieved).took(started.elapsed()).metadata(json!({
+            "hits": hits.len(), "scores": scores, "ms": started.elapsed().as_micros() as f64 / 1e3,
+            "sources": sources, "withheld": withheld.len(), "by_meaning": answer.by_meaning
         }));
         *self.record.lock().unwrap_or_else(PoisonError::into_inner) = Some(record);
-        if near.is_empty() {
+        if hits.is_empty() {
             return Ok(None);
         }
-        // half of the budget at most: the task's own layers come first
-        let each = budget / 2 * CHARS_A_TOKEN / near.len();
-        Ok(Some(Provided { text: text(&near, &query.task, each), trusted: false }))
+        // at most half of the budget: the layers of the task itself come first
+        let each = budget / 2 * CHARS_PER_TOKEN / hits.len();
+        Ok(Some(Provided { text: text(&hits, &query.task, each), trusted: false }))
     }
 
     fn record(&self) -> Option<Draft> {
@@ -89,11 +90,12 @@ impl ContextProvider for Knowledge {
     }
 }
 
-/// Where a passage is from, in one line.
+/// The place that a passage is from, on one line.
 fn source(hit: &Hit) -> String {
     normalise(&hit.place()).replace(['\n', '\t'], " ")
 }
 
+/// The text of the layer, with about `each` characters per passage.
 fn text(hits: &[Hit], task: &str, each: usize) -> String {
     let mut text = String::from("## Relevant Knowledge");
     for (i, hit) in hits.iter().enumerate() {

@@ -1,8 +1,8 @@
-//! The texts that runs of a session have read, for the run that comes after them: the texts, as long as their files are as they
-//! were. A text that the prompt has is not read again; of a file that has changed nothing is told, and it can be read.
+//! Passes the texts that the runs of a session have read on to its next run, so that unchanged files are not read
+//! again. A file that has changed since is left out, and can be read again.
 //!
-//! - [`Known::of`]: what of a call's result is kept. [`current`]: what still holds, within the limits of a prompt.
-//! - [`ReadBefore`]: the layer that tells it.
+//! - [`Known::of`]: the text of a call's result that is stored. [`current`]: those that still hold, within the limits
+//!   of a prompt. [`ReadBefore`]: the layer with their texts.
 
 use super::assemble::{ContextProvider, Provided, ProviderError, Query};
 use super::tool::{Outcome, ToolResult, file_of, shown_part};
@@ -14,36 +14,37 @@ use std::path::Path;
 /// The name of the layer.
 pub const LAYER: &str = "read_before";
 
-/// Texts that a run keeps, the latest; and characters of each at most: a longer one is read again.
-pub const KEPT: usize = 8;
-const TEXT: usize = 2000;
-/// Texts that a run is told of, and characters of all of them.
-const TOLD: usize = 6;
-const TOGETHER: usize = 4000;
+/// Most texts that a run stores, the latest ones.
+pub const MAX_STORED: usize = 8;
+/// Most characters of a stored text; a longer one is read again.
+const MAX_TEXT: usize = 2000;
+/// Most texts in the layer, and most characters of all of them together.
+const MAX_SHOWN: usize = 6;
+const MAX_TOTAL: usize = 4000;
 
-/// A text that was read, whole.
+/// A text that was read in full.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Known {
-    /// Its parts, by the names of [`shown_part`]: these say how the files were then.
+    /// Its parts, named by [`shown_part`]: a name holds the state of its file when it was read.
     pub shows: Vec<String>,
-    /// The text, as the model was told it.
+    /// The text, as the model was shown it.
     pub text: String,
 }
 
 impl Known {
-    /// The part of a call's result that is kept: the whole text of files, where it is short. Of what was cut, put aside or screened
-    /// nothing is.
-    pub fn of(settled: &ToolResult) -> Option<Self> {
-        let effects = &settled.call.effects;
-        let reads = settled.outcome == Outcome::Succeeded && effects.is_read_only() && !effects.shows.is_empty();
-        let short = settled.text.chars().count() <= TEXT && !settled.text.trim().is_empty();
-        if !reads || !short || !settled.is_whole() {
+    /// Returns the text of a call that read short files in full; `None` for any other call, and if the text was cut,
+    /// moved to the workspace or screened.
+    pub fn of(result: &ToolResult) -> Option<Self> {
+        let effects = &result.call.effects;
+        let reads = result.outcome == Outcome::Succeeded && effects.is_read_only() && !effects.shows.is_empty();
+        let short = result.text.chars().count() <= MAX_TEXT && !result.text.trim().is_empty();
+        if !reads || !short || !result.is_whole() {
             return None;
         }
-        Some(Self { shows: effects.shows.clone(), text: settled.text.clone() })
+        Some(Self { shows: effects.shows.clone(), text: result.text.clone() })
     }
 
-    /// True if each of its files is as it was.
+    /// True if none of its files has changed.
     fn is_current(&self) -> bool {
         self.shows.iter().all(|shown| {
             let file = file_of(shown);
@@ -52,31 +53,31 @@ impl Known {
         })
     }
 
-    /// True if it may be told without being asked for again.
-    fn is_open(&self) -> bool {
+    /// True if it holds no secret: a secret needs a new permission in each run.
+    fn may_be_shown(&self) -> bool {
         let secret = self.shows.iter().any(|shown| is_secret(Path::new(file_of(shown))));
         !secret && !is_redacted(&serde_json::Value::from(self.text.as_str()))
     }
 }
 
-/// Those of these that still hold, the latest first: each text once, and no more than a prompt has room for.
+/// Returns the texts whose files have not changed, each once, up to the limits of the layer. Expects the latest first.
 pub fn current(known: Vec<Known>) -> Vec<Known> {
-    let (mut told, mut length) = (Vec::new(), 0);
+    let (mut shown, mut length) = (Vec::new(), 0);
     let mut seen = BTreeSet::new();
     for one in known {
-        if !seen.insert(one.shows.clone()) || !one.is_open() || !one.is_current() {
+        if !seen.insert(one.shows.clone()) || !one.may_be_shown() || !one.is_current() {
             continue;
         }
         length += one.text.chars().count();
-        if told.len() == TOLD || length > TOGETHER {
+        if shown.len() == MAX_SHOWN || length > MAX_TOTAL {
             break;
         }
-        told.push(one);
+        shown.push(one);
     }
-    told
+    shown
 }
 
-/// The layer of what was read before. Texts that others have written: data.
+/// The layer of texts that were read before. They are untrusted: data.
 pub struct ReadBefore(pub Vec<Known>);
 
 impl ContextProvider for ReadBefore {
@@ -85,7 +86,7 @@ impl ContextProvider for ReadBefore {
     }
 
     fn priority(&self) -> u16 {
-        // behind the files that the task itself names
+        // after the files that the task itself names
         32
     }
 
@@ -126,9 +127,9 @@ mod tests {
     }
 
     #[test]
-    fn a5_what_was_cut_failed_or_is_long_is_not_kept() {
+    fn a5_long_cut_or_failed_reads_are_not_stored() {
         let path = Path::new("/tmp/a.txt");
-        let long = "x".repeat(TEXT + 1);
+        let long = "x".repeat(MAX_TEXT + 1);
         assert!(Known::of(&read(path, "one")).is_some());
         assert!(Known::of(&read(path, &long)).is_none());
         assert!(Known::of(&read(path, "  \n")).is_none());
@@ -140,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a5_secrets_are_not_told_again_and_there_is_a_limit() {
+    fn a5_secrets_are_left_out_and_there_is_a_limit() {
         let dir = tempfile::tempdir().unwrap();
         let of = |name: &str, text: &str| {
             let file = dir.path().join(name);
@@ -151,6 +152,6 @@ mod tests {
         let long: Vec<Known> = (0..9).map(|i| of(&format!("{i}.txt"), &"x".repeat(900))).collect();
         assert_eq!(current(long.clone()), long[..4], "the latest that have room");
         let short: Vec<Known> = (0..9).map(|i| of(&format!("s{i}.txt"), "x")).collect();
-        assert_eq!(current(short).len(), TOLD);
+        assert_eq!(current(short).len(), MAX_SHOWN);
     }
 }

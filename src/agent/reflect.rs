@@ -1,34 +1,34 @@
-//! What came of a run, without a model: outcome, confidence, what to do next.
+//! Sums up a finished run without a model: outcome, confidence, next action.
 
 use super::state::RunState;
 use super::tool::Outcome;
 use serde::{Deserialize, Serialize};
 
-/// Characters of an objective.
+/// Most characters of an objective.
 pub const OBJECTIVE: usize = 160;
 
-/// How a run ended.
+/// The way in which a run ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum End {
-    /// The model answered of its own will.
+    /// The model chose to answer.
     Answered,
-    /// There is an answer, but what was seen does not bear it out: what is missing.
+    /// There is an answer, but the results of the calls do not confirm it; holds what is missing.
     Unverified(Vec<String>),
-    /// The model says that it cannot be done.
+    /// The model says that the task cannot be done.
     Cannot,
     /// No step was left, and the model had to answer.
     MaxSteps,
-    /// It went in circles, and the model had to answer.
+    /// The run repeated itself, and the model had to answer.
     Stuck,
-    /// A budget ended it.
+    /// A guard ended it, with this reason ([`Halt::reason`](super::guard::Halt::reason)).
     Halted(String),
-    /// The model failed.
+    /// The model failed with this error.
     Failed(String),
 }
 
 impl End {
-    /// `completed`, `incomplete` or `failed`.
+    /// Returns `completed`, `incomplete` or `failed`.
     pub fn status(&self) -> &'static str {
         match self {
             Self::Answered => "completed",
@@ -37,7 +37,7 @@ impl End {
         }
     }
 
-    /// `answered`, `unverified`, `max_steps`, `consecutive_errors` ...
+    /// Returns the reason: `answered`, `unverified`, `max_steps`, `consecutive_errors` and others.
     pub fn reason(&self) -> &str {
         match self {
             Self::Answered => "answered",
@@ -51,22 +51,22 @@ impl End {
     }
 }
 
-/// What came of a run.
+/// The summary of a finished run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Reflection {
-    /// What was to be done, at most [`OBJECTIVE`] characters.
+    /// The task, at most [`OBJECTIVE`] characters.
     pub objective: String,
-    /// What came out, at most 220 characters.
+    /// The answer, at most 220 characters.
     pub result: String,
     /// `success`, `partial` or `failure`.
     pub outcome: String,
-    /// How far to trust it, 0 to 1.
+    /// The confidence in the result, 0 to 1.
     pub confidence: f64,
-    /// What to do next.
+    /// Advice to the user.
     pub next_action: String,
 }
 
-/// Looks back at a run.
+/// Sums up a finished run.
 pub fn reflect(task: &str, response: &str, end: &End, state: &RunState) -> Reflection {
     let cut = |text: &str, limit: usize| text.chars().take(limit).collect::<String>();
     let errors = state.calls.iter().filter(|c| c.outcome.is_error()).count();

@@ -1,41 +1,44 @@
-//! Which of many tools a model is shown for a task, and under which names: BM25 over names, descriptions and argument names.
+//! Chooses which of many tools a model is shown for a task, and under which names. Ranks them by BM25 over names,
+//! descriptions and argument names.
 
 use super::observe::ARTIFACT_TOOLS;
 use super::tool::{Provider, RESERVED, ToolSpec};
 use caro_intent::orders_removal;
-use caro_intent::tokens::{STOP, tells, words};
+use caro_intent::tokens::{STOP, is_significant, words};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How fast more of the same word counts less. Source: Robertson and Zaragoza, "The Probabilistic Relevance Framework".
+/// BM25 parameter k1: how quickly repeats of a word stop counting. Source: Robertson and Zaragoza, "The Probabilistic
+/// Relevance Framework".
 const K1: f64 = 1.5;
-/// How much a long text is held against it.
+/// BM25 parameter b: how much a long document is penalised. Same source.
 const B: f64 = 0.75;
 
-/// Tools that a run may have at most, those included that a result makes known later: more than that no model keeps apart.
+/// Most tools in a prompt, including the tools for artifacts that may be added during the run. Models confuse more
+/// tools than that.
 pub const MOST: usize = 20;
-/// Characters of a name that a model is shown as it is.
-const NAME: usize = 32;
-/// Tools of ours that are shown only to a task that orders a removal.
-const TAKES_AWAY: [&str; 2] = ["workspace_clear", "workspace_delete"];
-/// Tools of ours in the order in which they are needed: who has the first can do without the others.
-const NEEDED: [&str; 5] = ["shell", "read", "write", "list", "edit"];
-/// So many words must be shared: one alone (`write`, `file`) is in every task.
-const SHARED: usize = 2;
+/// Most characters of a tool's name; a longer name gets an alias.
+const MAX_NAME: usize = 32;
+/// Built-in tools that are shown only for a task that orders a removal.
+const REMOVING_TOOLS: [&str; 2] = ["workspace_clear", "workspace_delete"];
+/// Built-in tools by need: a model that has the first can do without the others.
+const BY_NEED: [&str; 5] = ["shell", "read", "write", "list", "edit"];
+/// Least number of words that a task and a tool must share: a single word such as `write` or `file` is in most tasks.
+const MIN_SHARED_WORDS: usize = 2;
 
-/// Scores every document for the query; a document without any of its words scores 0.
+/// Scores every document for the query by BM25; a document without any of its words scores 0.
 pub fn bm25(query: &str, documents: &[String]) -> Vec<f64> {
     let documents: Vec<Vec<String>> = documents.iter().map(|d| words(d)).collect();
     let mut query = words(query);
-    // a number in a task says nothing about which tool it takes
-    query.retain(|w| tells(w));
+    // a number in a task does not say which tool it needs
+    query.retain(|w| is_significant(w));
     query.sort_unstable();
     query.dedup();
     let count = documents.len() as f64;
     let average = documents.iter().map(Vec::len).sum::<usize>().max(1) as f64 / count.max(1.0);
-    let mut holding: BTreeMap<&str, f64> = BTreeMap::new();
+    let mut inverse_frequency: BTreeMap<&str, f64> = BTreeMap::new();
     for word in &query {
-        let holders = documents.iter().filter(|d| d.contains(word)).count() as f64;
-        holding.insert(word, ((count - holders + 0.5) / (holders + 0.5) + 1.0).ln());
+        let containing = documents.iter().filter(|d| d.contains(word)).count() as f64;
+        inverse_frequency.insert(word, ((count - containing + 0.5) / (containing + 0.5) + 1.0).ln());
     }
     let score = |document: &Vec<String>| {
         let length = document.len() as f64;
@@ -44,20 +47,20 @@ pub fn bm25(query: &str, documents: &[String]) -> Vec<f64> {
             .map(|word| {
                 let frequency = document.iter().filter(|w| *w == word).count() as f64;
                 let weight = frequency * (K1 + 1.0) / (frequency + K1 * (1.0 - B + B * length / average));
-                holding.get(word.as_str()).copied().unwrap_or_default() * weight
+                inverse_frequency.get(word.as_str()).copied().unwrap_or_default() * weight
             })
             .sum()
     };
     documents.iter().map(score).collect()
 }
 
-/// The tools of a run as the model sees them: those that fit the task, `limit` of them at most and never more than
-/// [`MOST`] with those of artifacts, without any that another one of them covers, and with names that it can write.
+/// Returns the tools that the model is shown for a task: at most `limit`, and never more than [`MOST`] together with
+/// those for artifacts; without any that another shown tool covers; with aliases for names that are hard to write.
 pub fn view(task: &str, specs: &[ToolSpec], limit: usize) -> Vec<ToolSpec> {
     let limit = limit.min(MOST - ARTIFACT_TOOLS.len());
     let mut shown: Vec<ToolSpec> = Vec::new();
     for spec in choose(task, specs, usize::MAX) {
-        // one that is covered takes no other's place, whichever of the two comes first
+        // a covered tool is dropped whether it comes before or after the tool that covers it
         let covers = |one: &ToolSpec, other: &ToolSpec| one.covers.contains(&other.name);
         let before = shown.len();
         if shown.iter().any(|other| covers(other, &spec)) {
@@ -68,40 +71,40 @@ pub fn view(task: &str, specs: &[ToolSpec], limit: usize) -> Vec<ToolSpec> {
             shown.push(spec);
         }
     }
-    name(&mut shown);
+    set_aliases(&mut shown);
     shown
 }
 
-/// The places of tools in a list, the most needed first, for where there is no room for all: those of whom the task names, the
-/// shell, what the run was set up with beside our own, our own, and the others as they come.
+/// Returns the indices of tools, the most needed first, for a prompt that has no room for all. The order: tools of the
+/// provider that the task names, the shell, core tools that are not built in, built-in tools, all others.
 pub fn by_need(task: &str, specs: &[ToolSpec]) -> Vec<usize> {
-    let who = super::plan::who(task, specs);
-    let need = |at: &usize| match NEEDED.iter().position(|name| *name == specs[*at].name) {
-        _ if Some(&specs[*at].provider) == who => 0,
+    let named = super::plan::named_provider(task, specs);
+    let need = |at: &usize| match BY_NEED.iter().position(|name| *name == specs[*at].name) {
+        _ if Some(&specs[*at].provider) == named => 0,
         Some(0) => 1,
         None if specs[*at].core => 2,
-        Some(place) => 2 + place,
+        Some(rank) => 2 + rank,
         None => usize::MAX,
     };
-    let mut places: Vec<usize> = (0..specs.len()).collect();
-    places.sort_by_key(need);
-    places
+    let mut indices: Vec<usize> = (0..specs.len()).collect();
+    indices.sort_by_key(need);
+    indices
 }
 
-/// Gives aliases where a name is long or has other characters than a model writes of its own accord.
-fn name(specs: &mut [ToolSpec]) {
+/// Sets an alias in `snake_case` where a name is long or has characters that models rarely write in a name.
+fn set_aliases(specs: &mut [ToolSpec]) {
     let mut taken: BTreeSet<String> = specs.iter().map(|spec| spec.name.clone()).collect();
     taken.extend(RESERVED.into_iter().chain(ARTIFACT_TOOLS.iter().copied()).map(str::to_owned));
     for spec in specs {
-        let alias = snake(&spec.name);
+        let alias = snake_case(&spec.name);
         if alias != spec.name && !alias.is_empty() && taken.insert(alias.clone()) {
             spec.alias = Some(alias);
         }
     }
 }
 
-/// A name in `snake_case`, its last words if it is long.
-fn snake(name: &str) -> String {
+/// Returns a name in `snake_case`; if it is too long, only its last words.
+fn snake_case(name: &str) -> String {
     let mut plain = String::new();
     let mut before = '_';
     for c in name.chars() {
@@ -115,43 +118,43 @@ fn snake(name: &str) -> String {
         before = c;
     }
     let mut words: Vec<&str> = plain.split('_').filter(|word| !word.is_empty()).collect();
-    while words.len() > 1 && words.iter().map(|word| word.len() + 1).sum::<usize>() > NAME + 1 {
+    while words.len() > 1 && words.iter().map(|word| word.len() + 1).sum::<usize>() > MAX_NAME + 1 {
         words.remove(0);
     }
     words.join("_")
 }
 
-/// True if a tool and a task share more than a word.
+/// True if a tool and a task share at least two telling words.
 pub fn is_about(task: &str, spec: &ToolSpec) -> bool {
     let asked = words(task);
     let mut known = words(&spec.search_text());
     known.sort_unstable();
     known.dedup();
-    shared(&asked, &known).count() >= SHARED
+    shared(&asked, &known).count() >= MIN_SHARED_WORDS
 }
 
-/// The words of the second list that the first has too and that say something.
+/// The words of the second list that are in the first too, without stop words.
 fn shared<'a>(asked: &'a [String], known: &'a [String]) -> impl Iterator<Item = &'a String> {
     known.iter().filter(|w| w.len() > 1 && !STOP.contains(&w.as_str()) && asked.contains(w))
 }
 
-/// True if a task has a word of a tool's name, its server's name aside.
+/// True if a task has a word of a tool's name that is not in its server's name.
 pub fn has_name_of(task: &str, spec: &ToolSpec) -> bool {
     let server = if let Provider::Mcp(server) = &spec.provider { words(server) } else { Vec::new() };
     shared(&words(task), &words(spec.shown())).any(|word| !server.contains(word))
 }
 
-/// The tools to show for a task: every core tool, then those of the server that it names, then the best of the others that
-/// fit it at all, `limit` in all. The order is stable: core tools as given, then by score, then by name.
+/// Returns at most `limit` tools for a task: every core tool, then those of the server that it names, then the best
+/// of the others that match it. The order is stable: core tools as given, the others by score, then by name.
 fn choose(task: &str, specs: &[ToolSpec], limit: usize) -> Vec<ToolSpec> {
     let (core, others): (Vec<&ToolSpec>, Vec<&ToolSpec>) = specs.iter().partition(|s| s.core);
     let scores = bm25(task, &others.iter().map(|s| s.search_text()).collect::<Vec<_>>());
-    // who names a server wants its tools, whatever words they have
-    let who = super::plan::who(task, specs);
-    let named = |spec: &ToolSpec| matches!(spec.provider, Provider::Mcp(_)) && Some(&spec.provider) == who;
-    // what throws notes away is no offer to whoever wants to write one
-    let keeps = |spec: &ToolSpec| !TAKES_AWAY.contains(&spec.name.as_str()) || orders_removal(task);
-    let fits = |(score, spec): &(f64, &ToolSpec)| named(spec) || *score > 0.0 && keeps(spec) && is_about(task, spec);
+    // all tools of a server that the task names are wanted, whatever words they have
+    let server = super::plan::named_provider(task, specs);
+    let named = |spec: &ToolSpec| matches!(spec.provider, Provider::Mcp(_)) && Some(&spec.provider) == server;
+    // a tool that deletes notes must not be offered for a task that writes one
+    let allowed = |spec: &ToolSpec| !REMOVING_TOOLS.contains(&spec.name.as_str()) || orders_removal(task);
+    let fits = |(score, spec): &(f64, &ToolSpec)| named(spec) || *score > 0.0 && allowed(spec) && is_about(task, spec);
     let mut ranked: Vec<(f64, &ToolSpec)> = scores.into_iter().zip(others).filter(fits).collect();
     let order = |a: &(f64, &ToolSpec), b: &(f64, &ToolSpec)| named(b.1).cmp(&named(a.1)).then(b.0.total_cmp(&a.0));
     ranked.sort_by(|a, b| order(a, b).then_with(|| a.1.name.cmp(&b.1.name)));
@@ -164,7 +167,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn the_tool_that_fits_is_found_among_many() {
+    fn the_matching_tool_is_found_among_many() {
         let tool = |name: &str, what: &str| ToolSpec::new(name, what, json!({}), &[]);
         let mut specs: Vec<ToolSpec> = (0..32).map(|i| tool(&format!("tool_{i}"), "does something else")).collect();
         specs.push(tool("convert_currency", "Converts an amount of money between currencies."));
@@ -175,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_clears_is_shown_to_whoever_wants_something_gone() {
+    fn a_deleting_tool_is_shown_only_for_a_removal() {
         let tool = |name: &str| ToolSpec::new(name, "about every note of the workspace.", json!({}), &[]);
         let specs = [tool("workspace_clear"), tool("workspace_write")];
         let shown = |task: &str| names(&choose(task, &specs, 1)).join(" ");
@@ -184,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tools_of_the_server_that_is_named_are_shown() {
+    fn the_tools_of_a_named_server_are_shown() {
         let tool = |name: &str, server: &str| ToolSpec {
             provider: Provider::Mcp(server.into()),
             ..ToolSpec::new(name, "does.", json!({}), &[])
@@ -207,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn there_are_never_more_than_a_model_keeps_apart() {
+    fn the_number_of_tools_is_limited() {
         let many: Vec<ToolSpec> = (0..40).map(|i| spec(&format!("tool_{i}"))).collect();
         for (limit, expected) in [(0, 0), (6, 6), (16, 16), (17, 16), (500, 16)] {
             assert_eq!(view("x", &many, limit).len(), expected);
@@ -216,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_needed_most_is_given_a_place_first() {
+    fn the_most_needed_tools_come_first() {
         let of = |name: &str, provider: Provider| ToolSpec { provider, ..spec(name) };
         let fetch = ToolSpec { core: false, ..of("fetch", Provider::Mcp("wiki".into())) };
         let search = ToolSpec { core: false, ..spec("search") };
@@ -232,19 +235,19 @@ mod tests {
     }
 
     #[test]
-    fn what_another_one_covers_is_hidden_and_takes_no_place() {
+    fn a_covered_tool_is_hidden_and_takes_no_place() {
         let (mut high, low) = (spec("replace"), spec("insert"));
         high.covers = vec!["insert".into()];
         assert_eq!(names(&view("x", &[high.clone(), low.clone(), spec("view")], 2)), ["replace", "view"]);
         assert_eq!(names(&view("x", &[low.clone(), high.clone(), spec("view")], 2)), ["replace", "view"]);
         assert_eq!(names(&view("x", &[low.clone(), high.clone()], 1)), ["replace"]);
-        // one that is not shown covers nothing
+        // a tool that is not shown covers nothing
         high.core = false;
         assert_eq!(names(&view("x", &[high, low, spec("view")], 3)), ["insert", "view"]);
     }
 
     #[test]
-    fn names_that_no_model_writes_by_itself_have_another() {
+    fn unusual_names_get_an_alias() {
         let shown = |all: &[&str]| {
             let specs: Vec<ToolSpec> = all.iter().map(|name| spec(name)).collect();
             view("x", &specs, 16).iter().map(|spec| spec.shown().to_owned()).collect::<Vec<_>>()
@@ -253,7 +256,7 @@ mod tests {
         assert_eq!(shown(&["getForecast", "HTTPGet", "fetch-page.v2"]), ["get_forecast", "httpget", "fetch_page_v2"]);
         let long = "com.example.platform.server.files-and-folders.read_lines";
         assert_eq!(shown(&[long]), ["files_and_folders_read_lines"]);
-        // none takes another's name, or that of an end
+        // an alias is never the name of another tool or of a final action
         let others = ["read", "Read", "Answer", "read-artifact", "a-b", "a.b"];
         assert_eq!(shown(&others), ["read", "Read", "Answer", "read-artifact", "a_b", "a.b"]);
     }

@@ -1,5 +1,4 @@
-//! What a run knows about itself: which files it has seen and changed, what it has called, what went wrong. Plain data:
-//! guards look at it, the turn stores it.
+//! The state of a run: files read and changed, calls made, errors. Plain data that guards read and the turn stores.
 
 use super::event::Tokens;
 use super::known::{self, Known};
@@ -8,14 +7,14 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// How often a file was changed.
+/// The number of changes to a file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileState {
     /// Changes so far.
     pub version: u64,
 }
 
-/// What a run may cost; 0 for any number.
+/// The limits of what a run may cost; 0 for no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     /// Requests to the model.
@@ -24,7 +23,7 @@ pub struct Limits {
     pub tokens: u64,
 }
 
-/// What asking a model has cost.
+/// The cost of requests to the model.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Cost {
     /// Requests to the model.
@@ -42,105 +41,105 @@ impl std::ops::AddAssign for Cost {
     }
 }
 
-/// One call as the loop guard remembers it.
+/// One call, as the loop guard sees it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
-    /// Tool and arguments.
+    /// The tool and its arguments, see [`Call::signature`].
     pub signature: String,
     /// SHA-256 of the output.
     pub output: String,
     /// [`RunState::changes`] when it was called.
     pub changes: u64,
-    /// How it ended.
+    /// The outcome.
     pub outcome: Outcome,
-    /// True once its result has been folded out of the prompt: it may be asked for again.
+    /// True once its result has been folded out of the prompt: the call may be repeated.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub folded: bool,
 }
 
-/// The state of a run. Everything in it is O(1) or O(log n) to ask.
+/// The state of a run. Every lookup takes O(1) or O(log n).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunState {
-    /// Changes of every file by path.
+    /// The changes to every file, by path.
     pub files: BTreeMap<String, FileState>,
-    /// Version of the file at which each text (a file or a part of one) was last shown.
+    /// The version of its file when each text (a file or a part of one) was last shown.
     pub shown: BTreeMap<String, u64>,
-    /// Files that were looked at.
+    /// Files that were read.
     pub visited: BTreeSet<String>,
     /// Files that were changed.
     pub modified: BTreeSet<String>,
-    /// Counts every change, foreseen or not: what was true before it may not be now.
+    /// The number of all changes, foreseen or not.
     pub changes: u64,
-    /// Counts the changes that could not be foreseen: after one, every file may be another.
+    /// The number of calls whose changes could not be foreseen: any file may have changed in each of them.
     pub unforeseen: u64,
     /// The latest calls, oldest first, at most [`RunState::REMEMBERED`].
     pub calls: Vec<Record>,
-    /// Calls so far.
+    /// The number of calls so far.
     pub total_calls: u64,
-    /// Steps in a row in which nothing succeeded and something failed.
+    /// The number of latest steps in a row in which nothing succeeded and something failed.
     pub errors_in_a_row: u32,
     /// Requests to the model so far.
     pub requests: u64,
     /// Tokens so far, prompts and completions.
     pub tokens: u64,
-    /// What the two may come to.
+    /// The limits of requests and tokens.
     #[serde(default)]
     pub limits: Limits,
-    /// Set once the run goes in circles, with the reason: from then on it may only answer.
+    /// The reason, once the run repeats itself: from then on it may only answer.
     pub stuck: Option<String>,
-    /// Calls that only looked, and succeeded.
+    /// The number of read-only calls that succeeded.
     pub looks: u64,
-    /// Steps in which something succeeded.
+    /// The number of steps in which something succeeded.
     pub successes: u64,
     /// Numbers and file names that tools have shown.
     pub facts: BTreeSet<String>,
-    /// Texts that it has read, the latest last, for the next run of its session; at most [`known::KEPT`].
+    /// Texts that were read, the latest last, for the next run of the session; at most [`known::MAX_STORED`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub read: Vec<Known>,
-    /// Kinds of calls the person has allowed for the rest of the run.
+    /// Kinds of calls that the user has allowed for the rest of the run.
     pub always: BTreeSet<String>,
 }
 
 impl RunState {
-    /// How many calls are remembered.
+    /// Most calls that are remembered.
     pub const REMEMBERED: usize = 50;
 
-    /// How many facts are remembered.
-    const FACTS: usize = 2000;
+    /// Most facts that are remembered.
+    const MAX_FACTS: usize = 2000;
 
-    /// The version of a file: another one after any change to it.
+    /// Returns the version of a file, which grows with every change to it.
     pub fn version(&self, path: &str) -> u64 {
         self.files.get(path).map_or(0, |f| f.version) + self.unforeseen
     }
 
-    /// True if the text was shown before and its file has not changed since.
+    /// True if a text was shown before and its file has not changed since.
     pub fn is_redundant_read(&self, shown: &str) -> bool {
         self.shown.get(shown).is_some_and(|version| *version == self.version(file_of(shown)))
     }
 
-    /// Takes note of a call that ran.
-    pub fn settle(&mut self, settled: &ToolResult) {
-        let ToolResult { call, outcome, hash, .. } = settled;
+    /// Records the result of a call.
+    pub fn settle(&mut self, result: &ToolResult) {
+        let ToolResult { call, outcome, hash, .. } = result;
         if *outcome == Outcome::Succeeded {
-            self.read(&call.effects);
+            self.record_reads(&call.effects);
             self.looks += u64::from(call.effects.is_read_only());
         }
-        if let Some(known) = Known::of(settled) {
+        if let Some(known) = Known::of(result) {
             self.read.push(known);
-            self.read.drain(..self.read.len().saturating_sub(known::KEPT));
+            self.read.drain(..self.read.len().saturating_sub(known::MAX_STORED));
         }
-        // how many tests fail is told by a run that failed
+        // a test run that fails still prints how many tests failed
         if matches!(outcome, Outcome::Succeeded | Outcome::FailedLate) {
-            self.learn(&settled.text);
-            // of what was shortened only the half would be added
-            if settled.is_whole() {
-                let sums: Vec<String> = totals(&settled.text).iter().map(u64::to_string).collect();
+            self.learn(&result.text);
+            // the sums of a shortened text would be wrong
+            if result.is_whole() {
+                let sums: Vec<String> = totals(&result.text).iter().map(u64::to_string).collect();
                 self.learn(&sums.join(" "));
             }
         }
-        // a writer that failed or ran out of time may have written all the same
+        // a call that failed or timed out may still have written
         if !matches!(outcome, Outcome::Blocked | Outcome::Denied) {
-            self.write(call, *outcome == Outcome::Succeeded);
+            self.record_writes(call, *outcome == Outcome::Succeeded);
         }
         let (signature, changes) = (call.signature(), self.changes);
         self.calls.push(Record { signature, output: hash.clone(), changes, outcome: *outcome, folded: false });
@@ -150,57 +149,58 @@ impl RunState {
         }
     }
 
-    /// Of the results only those of the latest calls are still in the prompt, so many: what the others showed may be read
-    /// again.
+    /// Records that only the results of the latest `left` calls are still in the prompt: the others may be repeated,
+    /// and all files may be read again.
     pub fn fold(&mut self, left: usize) {
-        let gone = self.calls.len().saturating_sub(left);
-        self.calls.iter_mut().take(gone).for_each(|call| call.folded = true);
+        let folded = self.calls.len().saturating_sub(left);
+        self.calls.iter_mut().take(folded).for_each(|call| call.folded = true);
         self.shown.clear();
     }
 
-    /// Takes note of texts that the prompt has from its beginning: runs before have read them.
+    /// Records texts that are in the prompt from the start, read by earlier runs, as shown.
     pub fn recall(&mut self, known: &[Known]) {
         for shown in known.iter().flat_map(|one| &one.shows) {
-            self.show(shown);
+            self.record_shown(shown);
         }
     }
 
-    /// Takes note of what asking a model has cost.
+    /// Adds the cost of requests to the model.
     pub fn charge(&mut self, cost: Cost) {
         self.requests += cost.requests;
         self.tokens += cost.tokens.request + cost.tokens.response;
     }
 
-    /// True if a tool has shown this number or file name, or so many that nobody knows.
+    /// True if a tool has shown this number or file name. Always true once so many facts are stored that later ones are
+    /// not recorded.
     pub fn has_shown(&self, fact: &str) -> bool {
-        self.facts.len() >= Self::FACTS || self.facts.contains(fact)
+        self.facts.len() >= Self::MAX_FACTS || self.facts.contains(fact)
     }
 
-    /// Takes note of what a text shows.
+    /// Records the facts of a text as shown.
     pub fn learn(&mut self, text: &str) {
-        let room = Self::FACTS.saturating_sub(self.facts.len());
-        let whole = without_thousands(text);
-        self.facts.extend(facts(text).chain(facts(&whole)).chain(pieces(text)).take(room));
+        let room = Self::MAX_FACTS.saturating_sub(self.facts.len());
+        let plain = without_thousands(text);
+        self.facts.extend(facts(text).chain(facts(&plain)).chain(date_parts(text)).take(room));
     }
 
-    fn read(&mut self, effects: &Effects) {
+    fn record_reads(&mut self, effects: &Effects) {
         for path in &effects.reads {
             self.visited.insert(name(path));
         }
-        effects.shows.iter().for_each(|shown| self.show(shown));
+        effects.shows.iter().for_each(|shown| self.record_shown(shown));
     }
 
-    fn show(&mut self, shown: &str) {
+    fn record_shown(&mut self, shown: &str) {
         let version = self.version(file_of(shown));
         self.visited.insert(file_of(shown).to_owned());
         self.shown.insert(shown.to_owned(), version);
     }
 
-    fn write(&mut self, call: &Call, done: bool) {
+    fn record_writes(&mut self, call: &Call, succeeded: bool) {
         for path in &call.effects.writes {
             self.files.entry(name(path)).or_default().version += 1;
             self.changes += 1;
-            if done {
+            if succeeded {
                 self.modified.insert(name(path));
             }
         }
@@ -210,11 +210,11 @@ impl RunState {
         }
     }
 
-    /// Takes note of a whole batch: a step in which nothing succeeded and something failed is an error.
+    /// Records a whole batch: a step in which nothing succeeded and something failed is an error.
     pub fn settle_batch(&mut self, batch: &[ToolResult]) {
-        let done = batch.iter().any(|s| s.outcome == Outcome::Succeeded);
+        let succeeded = batch.iter().any(|s| s.outcome == Outcome::Succeeded);
         let failed = batch.iter().any(|s| s.outcome.is_error());
-        if done {
+        if succeeded {
             self.errors_in_a_row = 0;
             self.successes += 1;
         } else if failed {
@@ -222,7 +222,7 @@ impl RunState {
         }
     }
 
-    /// Counts, for a person.
+    /// Returns the counts for the report.
     pub fn stats(&self) -> Stats {
         Stats { visited_files: self.visited.len(), modified_files: self.modified.len() }
     }
@@ -231,34 +231,34 @@ impl RunState {
 /// Counts of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stats {
-    /// Files that were looked at.
+    /// Files that were read.
     pub visited_files: usize,
     /// Files that were changed.
     pub modified_files: usize,
 }
 
-/// True for what stands between words, of which numbers and file names are some.
-fn is_between(c: char) -> bool {
+/// True for a character that separates words, numbers and file names.
+fn is_separator(c: char) -> bool {
     !(c.is_alphanumeric() || matches!(c, '.' | '_' | '-'))
 }
 
-/// What a text says that can be true or false: numbers of two digits and more, and names with an extension, without their
-/// folder.
+/// Returns the facts of a text that can be checked: numbers of two or more digits, and file names with an extension but
+/// without their folder.
 pub fn facts(text: &str) -> impl Iterator<Item = String> + '_ {
-    text.split(is_between).filter_map(|word| {
+    text.split(is_separator).filter_map(|word| {
         let word = word.trim_matches(['.', '-', '_']);
         let number = word.len() >= 2 && word.bytes().all(|b| b.is_ascii_digit());
-        let named = word.rsplit_once('.').is_some_and(|(stem, extension)| {
+        let is_file_name = word.rsplit_once('.').is_some_and(|(stem, extension)| {
             stem.chars().any(char::is_alphabetic)
                 && (1..=5).contains(&extension.len())
                 && extension.chars().all(|c| c.is_ascii_alphanumeric())
         });
-        let shortened = ["e.g", "i.e"].iter().any(|latin| word.eq_ignore_ascii_case(latin));
-        (number || named && !shortened).then(|| word.to_lowercase())
+        let is_abbreviation = ["e.g", "i.e"].iter().any(|latin| word.eq_ignore_ascii_case(latin));
+        (number || is_file_name && !is_abbreviation).then(|| word.to_lowercase())
     })
 }
 
-/// The same text with the numbers that have a comma between their thousands in one piece.
+/// Removes the commas between the thousands of numbers: `1,234` becomes `1234`.
 pub fn without_thousands(text: &str) -> String {
     let bytes = text.as_bytes();
     let digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
@@ -267,22 +267,22 @@ pub fn without_thousands(text: &str) -> String {
     text.char_indices().filter(|&(at, c)| c != ',' || !comma(at)).map(|(_, c)| c).collect()
 }
 
-/// The numbers in words like `2026-11-22`, which people say in another order.
-fn pieces(text: &str) -> impl Iterator<Item = String> + '_ {
-    let words = text.split(is_between).filter(|word| word.contains(['-', '.']));
+/// Returns the numbers in words like `2026-11-22`: an answer may give them in another order.
+fn date_parts(text: &str) -> impl Iterator<Item = String> + '_ {
+    let words = text.split(is_separator).filter(|word| word.contains(['-', '.']));
     let numbers = words.flat_map(|word| word.split(|c: char| !c.is_ascii_digit()));
     numbers.filter(|number| number.len() >= 2).map(str::to_owned)
 }
 
-/// Sums of the columns of a text in lines that have as many numbers each: who says those has added up, and made nothing up.
-/// A last line with a total of its own is not added, and neither are our own notes in parentheses.
+/// Returns the sums of the columns of a text whose lines all have the same count of numbers: an answer may give them
+/// although no tool has shown them. A last line with a total, and notes in parentheses, are not added.
 fn totals(text: &str) -> Vec<u64> {
     let is_note = |line: &&str| line.starts_with('(') && line.ends_with(')');
     let mut lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty() && !is_note(line)).collect();
     if lines.last().is_some_and(|line| line.to_lowercase().contains("total")) {
         lines.pop();
     }
-    let numbers = |line: &&str| line.split(is_between).filter_map(|word| word.parse().ok()).collect::<Vec<u64>>();
+    let numbers = |line: &&str| line.split(is_separator).filter_map(|word| word.parse().ok()).collect::<Vec<u64>>();
     let rows: Vec<Vec<u64>> = lines.iter().map(numbers).filter(|row| !row.is_empty()).collect();
     let width = rows.first().map_or(0, Vec::len);
     if rows.len() < 2 || rows.iter().any(|row| row.len() != width) {
@@ -305,7 +305,7 @@ mod tests {
     use std::path::PathBuf;
 
     #[test]
-    fn numbers_and_dates_are_the_same_in_other_words() {
+    fn numbers_and_dates_match_in_other_notations() {
         let mut state = RunState::default();
         state.learn("1234567 a.bin\n2026-11-22 b.bin 7,654,321");
         for shown in ["1234567", "22", "2026", "7654321", "654"] {
@@ -318,20 +318,17 @@ mod tests {
         assert_eq!(facts("e.g. two, i.e. a.md").collect::<Vec<_>>(), ["a.md"]);
     }
 
-    fn settled(effects: Effects, outcome: Outcome) -> ToolResult {
+    fn result(effects: Effects, outcome: Outcome) -> ToolResult {
         let call = Call { id: "s1c1".into(), tool: "t".into(), args: Args::new(), effects };
         ToolResult { call, outcome, text: String::new(), hash: String::new(), ms: 0 }
     }
 
     fn read(path: &str) -> ToolResult {
-        settled(
-            Effects { reads: vec![path.into()], shows: vec![path.into()], ..Effects::default() },
-            Outcome::Succeeded,
-        )
+        result(Effects { reads: vec![path.into()], shows: vec![path.into()], ..Effects::default() }, Outcome::Succeeded)
     }
 
     fn write(path: &str) -> ToolResult {
-        settled(Effects { writes: vec![PathBuf::from(path)], ..Effects::default() }, Outcome::Succeeded)
+        result(Effects { writes: vec![PathBuf::from(path)], ..Effects::default() }, Outcome::Succeeded)
     }
 
     #[test]
@@ -347,7 +344,7 @@ mod tests {
         assert!(!state.is_redundant_read("/a"));
         state.settle(&read("/a"));
         assert!(state.is_redundant_read("/a"));
-        state.settle(&settled(Effects { opaque: true, ..Effects::default() }, Outcome::Failed));
+        state.settle(&result(Effects { opaque: true, ..Effects::default() }, Outcome::Failed));
         assert!(!state.is_redundant_read("/a"), "nobody knows what it did");
         assert_eq!(state.stats(), Stats { visited_files: 1, modified_files: 2 });
     }
@@ -359,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn what_failed_was_not_read() {
+    fn a_failed_read_does_not_count_as_read() {
         let mut state = RunState::default();
         state.settle(&ToolResult { outcome: Outcome::Failed, ..read("/a") });
         assert!(!state.is_redundant_read("/a"));
@@ -367,10 +364,9 @@ mod tests {
     }
 
     #[test]
-    fn what_tests_say_that_fail_is_known_and_they_are_an_error() {
+    fn the_output_of_failing_tests_is_learned_and_counts_as_an_error() {
         let mut state = RunState::default();
-        let failed =
-            |outcome| ToolResult { text: "3 failed, 14 passed".into(), ..settled(Effects::default(), outcome) };
+        let failed = |outcome| ToolResult { text: "3 failed, 14 passed".into(), ..result(Effects::default(), outcome) };
         state.settle(&failed(Outcome::Failed));
         assert!(!state.has_shown("14"));
         let late = failed(Outcome::FailedLate);
@@ -383,20 +379,20 @@ mod tests {
     #[test]
     fn errors_in_a_row_end_with_a_success() {
         let mut state = RunState::default();
-        let failed = settled(Effects::default(), Outcome::Failed);
+        let failed = result(Effects::default(), Outcome::Failed);
         state.settle_batch(std::slice::from_ref(&failed));
         state.settle_batch(std::slice::from_ref(&failed));
         assert_eq!(state.errors_in_a_row, 2);
-        state.settle_batch(&[settled(Effects::default(), Outcome::Blocked)]);
+        state.settle_batch(&[result(Effects::default(), Outcome::Blocked)]);
         assert_eq!(state.errors_in_a_row, 2, "a blocked call is neither");
         state.settle_batch(&[failed, read("/a")]);
         assert_eq!(state.errors_in_a_row, 0);
     }
 
     proptest! {
-        /// Against the plain definition: shown, and no change of that file since.
+        /// The definition: shown, and no change of that file since.
         #[test]
-        fn redundancy_is_what_it_says(ops in prop::collection::vec((0u8..3, 0usize..3), 0..40)) {
+        fn redundancy_matches_its_definition(ops in prop::collection::vec((0u8..3, 0usize..3), 0..40)) {
             let paths = ["/a", "/b", "/c#5"];
             let mut state = RunState::default();
             let mut fresh = [false; 3];
@@ -404,7 +400,10 @@ mod tests {
                 match op {
                     0 => { state.settle(&read(paths[at])); fresh[at] = true; }
                     1 => { state.settle(&write(file_of(paths[at]))); fresh[at] = false; }
-                    _ => { state.settle(&settled(Effects { opaque: true, ..Effects::default() }, Outcome::Succeeded)); fresh = [false; 3]; }
+                    _ => {
+                        state.settle(&result(Effects { opaque: true, ..Effects::default() }, Outcome::Succeeded));
+                        fresh = [false; 3];
+                    }
                 }
                 for (path, fresh) in paths.iter().zip(fresh) {
                     prop_assert_eq!(state.is_redundant_read(path), fresh);
@@ -414,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn what_adds_up_was_shown() {
+    fn sums_of_columns_count_as_shown() {
         for (text, sums) in [
             ("a.log:17\nb.log:55\nc.log:42\n", vec![114]),
             ("12 30 a\n\n10 31 b\n", vec![22, 61]),

@@ -1,7 +1,7 @@
-//! What a tool is, and the one registry through which all of them are found, wherever they come from.
+//! Defines tools, and the registry through which all of them are found, whatever their provider.
 //!
-//! A tool says what it takes (a JSON schema), what a particular call would do ([`Effects`]) before it is done, and does
-//! it. Its output is [`Raw`]: it cannot be read but by [`crate::observe`].
+//! A tool describes its arguments (a JSON schema) and, before a call, what that call would do ([`Effects`]); then it
+//! makes the call. Its output is [`Raw`], which only [`crate::observe`] can read.
 
 use super::observe::Raw;
 use caro_base::id;
@@ -16,18 +16,18 @@ use std::time::Duration;
 /// The arguments of a call: one JSON object.
 pub type Args = Map<String, Value>;
 
-/// The actions that end a run. They are no tools and cannot be registered as such.
+/// The actions that end a run. No tool can have one of these names.
 pub const RESERVED: [&str; 2] = ["answer", "cannot"];
 
-/// Where a tool comes from. The model is not told.
+/// The origin of a tool. The model does not see it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Provider {
     /// Part of this program.
     Builtin,
-    /// The runtime's own: workspace and artifacts.
+    /// The runtime: tools for the workspace and artifacts.
     Workspace,
-    /// A server of the model context protocol, by name.
+    /// A server of the Model Context Protocol, by name.
     Mcp(String),
     /// One skill or several, by name.
     Skill(String),
@@ -35,38 +35,38 @@ pub enum Provider {
     Subagent,
 }
 
-/// What is known about a tool without calling it.
+/// The description of a tool.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolSpec {
     /// Its name: letters, digits, `_`, `-` and `.`.
     pub name: String,
-    /// What it does, in a sentence or two.
+    /// Its purpose, in a sentence or two.
     pub description: String,
     /// Its arguments: a JSON schema of type `object`.
     pub parameters: Value,
-    /// Arguments as they may be written: the worked example that the prompt shows.
+    /// Example arguments, shown in the prompt.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub example: Value,
-    /// True if calls of it may run beside others of the same batch: it changes nothing.
+    /// True if its calls may run in parallel with others of the same batch, as they change nothing.
     pub parallel: bool,
-    /// How long a call may take.
+    /// The timeout of a call.
     pub timeout: Duration,
-    /// Where it comes from.
+    /// Its origin.
     pub provider: Provider,
-    /// True if it is always shown, and not only when it fits the task.
+    /// True if it is always shown, and not only when it matches the task.
     pub core: bool,
-    /// Names of tools that nobody needs where this one is shown: it does what they do.
+    /// Names of tools that are hidden where this one is shown, as it does what they do.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub covers: Vec<String>,
-    /// What the model has for its name, where that is another: given by [`crate::retrieve::view`], and resolved
-    /// before anything else sees a call.
+    /// The name that the model sees, if it differs. Set by [`crate::retrieve::view`], and resolved before anything else
+    /// sees a call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alias: Option<String>,
 }
 
 impl ToolSpec {
-    /// A built-in tool with the default limits. `parameters` lists the arguments' schemas in the order in which the model
-    /// writes them; those in `required` must be given.
+    /// Creates a built-in tool with the default limits. `parameters` lists the arguments' schemas in the order in
+    /// which the model writes them; those in `required` must be given.
     pub fn new(name: &str, description: &str, parameters: Value, required: &[&str]) -> Self {
         Self {
             name: name.into(),
@@ -84,22 +84,22 @@ impl ToolSpec {
         }
     }
 
-    /// The name that the model has for it.
+    /// Returns the name that the model sees.
     pub fn shown(&self) -> &str {
         self.alias.as_deref().unwrap_or(&self.name)
     }
 
-    /// The text that retrieval looks into.
+    /// Returns the text that retrieval searches.
     pub fn search_text(&self) -> String {
         let properties = self.parameters.get("properties").and_then(Value::as_object);
         let names: Vec<&str> = properties.into_iter().flat_map(|p| p.keys()).map(String::as_str).collect();
         format!("{} {} {}", self.name, self.description, names.join(" "))
     }
 
-    /// Holds arguments against the schema, turning integers that came as text into integers.
+    /// Checks arguments against the schema, and converts integers given as text.
     ///
     /// # Errors
-    /// What is wrong, in words that name the argument.
+    /// A message that names the argument and what is wrong with it.
     pub fn validate(&self, args: &mut Args) -> Result<(), String> {
         let fail = |what: String| Err(format!("Argument Validation Error: {what} (Check tool schema)"));
         let properties = self.parameters.get("properties").and_then(Value::as_object);
@@ -125,7 +125,7 @@ impl ToolSpec {
     }
 }
 
-/// Holds one value against its schema; the error says what it should be.
+/// Checks one value against its schema; the error says what it should be.
 pub(super) fn fits(schema: &Value, value: &mut Value) -> Result<(), String> {
     if let Some(Value::Array(options)) = schema.get("enum")
         && !options.contains(value)
@@ -165,39 +165,38 @@ pub(super) fn fits(schema: &Value, value: &mut Value) -> Result<(), String> {
     Ok(())
 }
 
-/// How much may go wrong with a call.
+/// The hazard of a call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Hazard {
-    /// It reads, or writes where only the agent writes.
+    /// It only reads, or writes where only the agent writes.
     #[default]
     None,
-    /// It changes something of the person's, reaches the network, or cannot be foreseen.
+    /// It changes something of the user's, reaches the network, or cannot be foreseen.
     Change,
-    /// It may destroy, open up or hand over something.
+    /// It may destroy data, open access or give data away.
     Danger,
 }
 
-/// What one call would do, foreseen without doing it. Paths are absolute and normalised.
+/// The effects that a call would have, foreseen without making it. Paths are absolute and normalised.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Effects {
-    /// Files and folders it looks into.
+    /// Files and folders it reads.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reads: Vec<PathBuf>,
-    /// Files whose text would become its result, so that calling it again would show the same again, named by
-    /// [`shown_part`].
+    /// Files whose text is its result, named by [`shown_part`]: a second call would show the same.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shows: Vec<String>,
     /// Files it writes, changes or deletes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub writes: Vec<PathBuf>,
-    /// True if files are gone afterwards.
+    /// True if it removes files.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub removes: bool,
-    /// True if it changes the text of a file that is there, where it stands.
+    /// True if it changes the text of an existing file in place.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub edits: bool,
-    /// True if it may write what cannot be foreseen.
+    /// True if it may write files that cannot be foreseen.
     #[serde(default)]
     pub opaque: bool,
     /// True if it reaches the network.
@@ -206,10 +205,10 @@ pub struct Effects {
     /// True if it starts programs.
     #[serde(default)]
     pub exec: bool,
-    /// How much may go wrong.
+    /// The hazard.
     #[serde(default)]
     pub hazard: Hazard,
-    /// Why, for the person who is asked.
+    /// The reasons for the hazard, for the user who is asked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<String>,
 }
@@ -221,28 +220,28 @@ impl Effects {
     }
 }
 
-/// One call of a tool, as the model wrote it and the tool foresaw it.
+/// One call of a tool, with the effects that the tool foresees.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Call {
-    /// `s3c1`: the first call of step 3. Stable over a resume.
+    /// Its id: `s3c1` is the first call of step 3. Stays the same when a run is resumed.
     pub id: String,
     /// The tool.
     pub tool: String,
     /// Its arguments.
     pub args: Args,
-    /// What it would do.
+    /// The effects it would have.
     #[serde(default)]
     pub effects: Effects,
 }
 
 impl Call {
-    /// The same tool with the same arguments, in whatever order, has the same signature.
+    /// Returns the signature, the same for the same tool with the same arguments in any order.
     pub fn signature(&self) -> String {
         let sorted: BTreeMap<&String, &Value> = self.args.iter().collect();
         format!("{}:{}", self.tool, id::hash(serde_json::to_string(&sorted).unwrap_or_default()))
     }
 
-    /// The arguments in one line, for a person.
+    /// Returns the arguments on one line, for display.
     pub fn summary(&self) -> String {
         let mut line = match self.args.len() {
             1 => match self.args.values().next() {
@@ -267,42 +266,42 @@ impl Call {
     }
 }
 
-/// How a call ended.
+/// The outcome of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// It did what it was to do.
+    /// It succeeded.
     #[serde(rename = "done")]
     Succeeded,
     /// It failed, or its arguments were wrong.
     Failed,
-    /// It printed what it had to say, and ended with an error all the same: a build that breaks, tests that do not pass.
+    /// It printed its output and ended with an error status: a failing build, failing tests.
     FailedLate,
     /// It took too long.
     TimedOut,
-    /// A guard did not let it run. Not an error: the text says what to do instead.
+    /// A guard blocked it. Not an error: the text says what to do instead.
     Blocked,
-    /// The person, or the policy in the person's place, did not allow it.
+    /// The user, or the policy without asking the user, did not allow it.
     Denied,
-    /// The run was stopped meanwhile.
+    /// The run was stopped.
     Cancelled,
 }
 
 impl Outcome {
-    /// True if the model made a mistake or the tool could not.
+    /// True if the call itself failed.
     pub fn is_error(self) -> bool {
         matches!(self, Self::Failed | Self::FailedLate | Self::TimedOut)
     }
 }
 
-/// A call with what became of it. `text` has been through the observation pipeline.
+/// A call with its result. `text` has been through the observation pipeline.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolResult {
     /// The call.
     pub call: Call,
-    /// How it ended.
+    /// Its outcome.
     pub outcome: Outcome,
-    /// What the model is told about it.
+    /// The text that the model sees.
     pub text: String,
     /// SHA-256 of the whole output.
     pub hash: String,
@@ -310,37 +309,39 @@ pub struct ToolResult {
     pub ms: u64,
 }
 
-/// True for the line that a tool puts behind what a program printed that ended with an error.
+/// True for the line that a tool appends to the output of a program that ended with an error status.
 pub fn is_exit_note(line: &str) -> bool {
     line.starts_with("(exit code ") && line.ends_with(')')
 }
 
 impl ToolResult {
-    /// What it came to, in a line: of a failure the complaint that it begins with, or how it ended behind all that it printed.
+    /// Returns the line that sums up the result: the note about the exit status after [`Outcome::FailedLate`],
+    /// otherwise the first line, which of a failure is the error message.
     pub fn line(&self) -> &str {
         let mut lines = self.text.lines().filter(|line| !line.trim().is_empty());
-        let last = lines.clone().rfind(|line| is_exit_note(line)).filter(|_| self.outcome == Outcome::FailedLate);
-        last.or_else(|| lines.next()).unwrap_or_default()
+        let is_late = self.outcome == Outcome::FailedLate;
+        let note = if is_late { lines.clone().rfind(|line| is_exit_note(line)) } else { None };
+        note.or_else(|| lines.next()).unwrap_or_default()
     }
 
-    /// True if the text is the whole output: nothing was shortened, or said beside it.
+    /// True if the text is exactly the output: nothing was shortened or added.
     pub fn is_whole(&self) -> bool {
         self.hash == id::hash(&self.text)
     }
 }
 
-/// What a call may use.
+/// The context of a call.
 #[derive(Clone)]
 pub struct ToolCx {
-    /// The person's working directory: relative paths start here.
+    /// The user's working directory, to which paths are relative.
     pub root: PathBuf,
-    /// Pulled when the run is stopped or the call's time is up.
+    /// Cancelled when the run is stopped or the call times out.
     pub cancel: Cancel,
-    /// When the call's time is up, counted from its start.
+    /// The timeout of the call.
     pub timeout: Duration,
 }
 
-/// Why a tool gave no result.
+/// The reason why a tool gave no result.
 #[derive(Debug, thiserror::Error)]
 pub enum ToolError {
     /// There is no tool of that name.
@@ -348,18 +349,18 @@ pub enum ToolError {
     Unknown {
         /// The name.
         name: String,
-        /// The names there are.
+        /// The names of all tools.
         known: String,
     },
     /// The arguments are wrong.
     #[error("{0}")]
     Arguments(String),
-    /// A file or program was not to be had.
+    /// A file or program could not be used.
     #[error("{what}: {source}")]
     Io {
-        /// What was tried.
+        /// The operation that failed.
         what: String,
-        /// The system's word.
+        /// The error of the operating system.
         source: std::io::Error,
     },
     /// It could not be done; the text says why and what to try.
@@ -374,7 +375,7 @@ pub enum ToolError {
 }
 
 impl ToolError {
-    /// What to do next.
+    /// Advice on what to do next.
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Unknown { .. } => "use one of the tools that are listed",
@@ -387,7 +388,7 @@ impl ToolError {
     }
 }
 
-/// What a call does to a file of the harness' own, as its events say it; by the name that the model has for it.
+/// An access of a call to a file of the harness, for events. Holds the file's name as the model knows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Touch {
     /// Reads it.
@@ -398,23 +399,23 @@ pub enum Touch {
     Deletes(String),
 }
 
-/// Something that the model can have done.
+/// A tool that the model can call.
 pub trait Tool: Send + Sync {
-    /// What is known about it without calling it.
+    /// The description of the tool.
     fn spec(&self) -> &ToolSpec;
 
-    /// What this call would do. Must not do any of it; may look at the file system to resolve a path.
+    /// Foresees the effects of a call. Must have no effects itself, but may read the file system to resolve a path.
     fn effects(&self, args: &Args, cx: &ToolCx) -> Effects;
 
-    /// The files of the harness' own that this call is about; told as events once it is done.
+    /// The files of the harness that a call accesses; emitted as events once it is done.
     fn touches(&self, _args: &Args) -> Vec<Touch> {
         Vec::new()
     }
 
-    /// Does it. Runs on a thread where it may block; looks at `cx.cancel` where it takes long.
+    /// Makes the call. Runs on a thread that may block; a call that takes long checks `cx.cancel`.
     ///
     /// # Errors
-    /// If it cannot be done. A panic is caught and becomes an error of the call.
+    /// If the call fails. A panic is caught and becomes an error of the call.
     fn call(&self, args: &Args, cx: &ToolCx) -> Result<Raw, ToolError>;
 }
 
@@ -424,7 +425,7 @@ pub struct Registry {
     tools: BTreeMap<String, Arc<dyn Tool>>,
 }
 
-/// Two tools of one name, or a name that cannot be one.
+/// The reason why a tool cannot be registered.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum RegistryError {
     /// The name is taken.
@@ -436,7 +437,7 @@ pub enum RegistryError {
 }
 
 impl RegistryError {
-    /// What to do next.
+    /// Advice to the user.
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Taken(_) => "rename one of them, or leave out the server or skill it comes from",
@@ -449,11 +450,11 @@ impl Registry {
     /// Adds a tool.
     ///
     /// # Errors
-    /// If its name is taken or cannot be one.
+    /// If its name is taken or invalid.
     pub fn add(&mut self, tool: Arc<dyn Tool>) -> Result<(), RegistryError> {
         let name = tool.spec().name.clone();
-        let fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
-        if name.is_empty() || name.len() > 64 || !name.chars().all(fine) || RESERVED.contains(&name.as_str()) {
+        let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+        if name.is_empty() || name.len() > 64 || !name.chars().all(is_allowed) || RESERVED.contains(&name.as_str()) {
             return Err(RegistryError::Name(name));
         }
         if self.tools.contains_key(&name) {
@@ -463,10 +464,10 @@ impl Registry {
         Ok(())
     }
 
-    /// The tool of that name.
+    /// Returns the tool of that name.
     ///
     /// # Errors
-    /// [`ToolError::Unknown`], listing the names there are.
+    /// [`ToolError::Unknown`], which lists the names of all tools.
     pub fn get(&self, name: &str) -> Result<&Arc<dyn Tool>, ToolError> {
         self.tools.get(name).ok_or_else(|| ToolError::Unknown {
             name: name.into(),
@@ -474,21 +475,21 @@ impl Registry {
         })
     }
 
-    /// Every tool's spec, by name.
+    /// Returns the description of every tool, sorted by name.
     pub fn specs(&self) -> impl Iterator<Item = &ToolSpec> {
         self.tools.values().map(|tool| tool.spec())
     }
 }
 
-/// The name of a text that a call shows, for [`Effects::shows`]: the file, how it is now, and which part of it. A file that
-/// anybody has changed meanwhile has another name, and is not taken for what was shown.
+/// Returns the name of a text that a call shows, for [`Effects::shows`]: the file, a hash of its length and
+/// modification time, and the part of it. A changed file gets another name, so that it counts as not shown yet.
 pub fn shown_part(path: &Path, part: &str) -> String {
     let now = path.metadata().ok().map(|meta| (meta.len(), meta.modified().ok()));
     let state = id::hash(format!("{now:?}"));
     format!("{}#{}:{part}", path.display(), &state[..8])
 }
 
-/// `~` is the person's home.
+/// Expands a leading `~` to the user's home directory.
 pub fn home(path: &str) -> String {
     match (path.strip_prefix('~'), std::env::home_dir()) {
         (Some(rest), Some(home)) if rest.is_empty() || rest.starts_with('/') => format!("{}{rest}", home.display()),
@@ -496,15 +497,16 @@ pub fn home(path: &str) -> String {
     }
 }
 
-/// A path as guards compare it: absolute, without `.` and `..`, with the links of what exists resolved.
+/// Normalises a path so that guards can compare it: absolute, without `.` and `..`, and with symbolic links resolved as
+/// far as the path exists.
 pub fn normal(root: &Path, path: &str) -> PathBuf {
     let mut clean = PathBuf::new();
     for part in root.join(path).components() {
         match part {
             Component::CurDir => {}
-            // what is above the top is the top
+            // `..` at the root stays at the root
             Component::ParentDir => {
-                // a link must be followed before its parent is taken
+                // a link is resolved before its parent is taken, as the system does it
                 clean = clean.canonicalize().unwrap_or(clean);
                 clean.pop();
             }
@@ -527,7 +529,7 @@ pub fn normal(root: &Path, path: &str) -> PathBuf {
     }
 }
 
-/// The file that a shown text is of (see [`shown_part`]).
+/// Returns the file of a name made by [`shown_part`].
 pub fn file_of(shown: &str) -> &str {
     match shown.rsplit_once('#') {
         Some((path, part)) if part.bytes().all(|b| b.is_ascii_hexdigit() || b == b':') => path,
@@ -541,7 +543,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn paths_are_compared_as_the_system_follows_them() {
+    fn paths_are_normalised_as_the_system_resolves_them() {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().canonicalize().unwrap();
         std::fs::create_dir(root.join("a")).unwrap();
@@ -569,7 +571,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_are_held_against_the_schema() {
+    fn arguments_are_checked_against_the_schema() {
         assert_eq!(check(json!({"path": "a", "lines": "5"})).unwrap()["lines"], 5);
         for (args, why) in [
             (json!({}), "`path` is required"),
@@ -603,7 +605,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_there_once_and_what_ends_a_run_is_no_tool() {
+    fn duplicate_reserved_and_invalid_names_are_refused() {
         let named = |name: &str| Arc::new(Named(ToolSpec::new(name, "does it.", json!({}), &[]))) as Arc<dyn Tool>;
         let mut registry = Registry::default();
         for name in ["read", "a.b-c_9", &"x".repeat(64)] {
@@ -622,7 +624,7 @@ mod tests {
     }
 
     #[test]
-    fn the_order_of_arguments_does_not_make_another_call() {
+    fn the_signature_does_not_depend_on_the_order_of_arguments() {
         let call = |args: Value| {
             let Value::Object(args) = args else { unreachable!() };
             Call { id: "s1c1".into(), tool: "t".into(), args, effects: Effects::default() }

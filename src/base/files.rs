@@ -1,24 +1,25 @@
-//! Files of this program and of its user: read up to a bound, and written whole or not at all.
+//! Bounded reads and atomic writes of whole files.
 //!
-//! A path that a person names may lead to anything (`/dev/zero`, a log of gigabytes), and a disk may be full at any moment.
+//! A path that a user names may lead to anything (`/dev/zero`, a log of gigabytes), and a disk may be full at any
+//! moment.
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, ErrorKind, Read, Write};
 use std::path::Path;
 use tempfile::NamedTempFile;
 
-/// When a file was last changed, in nanoseconds since 1970.
+/// Returns when a file was last modified, in nanoseconds since 1970.
 ///
 /// # Errors
-/// Where the system does not keep that time.
-pub fn changed(meta: &fs::Metadata) -> io::Result<u128> {
+/// If the system does not record that time.
+pub fn modified_nanos(meta: &fs::Metadata) -> io::Result<u128> {
     Ok(meta.modified()?.duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_nanos()))
 }
 
-/// The bytes of a file, of which there may be `most`.
+/// Reads a file of at most `most` bytes.
 ///
 /// # Errors
-/// The system's; [`ErrorKind::FileTooLarge`] where there are more, whatever size the file claims to have.
+/// The system's; [`ErrorKind::FileTooLarge`] if there are more bytes, whatever size the file claims to have.
 pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     File::open(path)?.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
@@ -28,10 +29,10 @@ pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The text of a file, of which there may be `most` bytes.
+/// Reads a text file of at most `most` bytes.
 ///
 /// # Errors
-/// As [`read`]; [`ErrorKind::InvalidData`] for what is not valid UTF-8.
+/// As [`read`]; [`ErrorKind::InvalidData`] if the bytes are not valid UTF-8.
 pub fn read_text(path: &Path, most: u64) -> io::Result<String> {
     String::from_utf8(read(path, most)?).map_err(|e| {
         let why = format!("it is not valid UTF-8 at byte {}", e.utf8_error().valid_up_to());
@@ -39,38 +40,38 @@ pub fn read_text(path: &Path, most: u64) -> io::Result<String> {
     })
 }
 
-/// Who may read and write a file that [`replace`] makes.
+/// The access rights of a file that [`replace`] writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Access {
-    /// Its owner alone.
+    /// Only its owner may read and write it.
     Private,
-    /// Whoever the umask allows.
+    /// As the umask allows.
     Umask,
-    /// As it says.
+    /// These permissions.
     Like(Permissions),
 }
 
-/// Writes a file whole or not at all: beside its place first, then in it. Its folder is made where there is none, and what
-/// could not be written leaves the file that was there, and nothing of the new one.
+/// Writes a file atomically: to a temporary file in its folder, which is then renamed. Creates the folder if it is
+/// missing. If it fails, the old file stays as it was and nothing of the new one is left.
 ///
 /// # Errors
 /// The system's.
 pub fn replace(path: &Path, bytes: &[u8], access: Access) -> io::Result<()> {
-    beside(path, bytes, access)?.persist(path).map_err(|e| e.error)?;
+    write_temporary(path, bytes, access)?.persist(path).map_err(|e| e.error)?;
     Ok(())
 }
 
-/// The same where there is no file yet, for its owner alone.
+/// Writes a new file atomically, as [`replace`] does; only its owner may read and write it.
 ///
 /// # Errors
-/// [`ErrorKind::AlreadyExists`] where there is one, or the system's.
+/// [`ErrorKind::AlreadyExists`] if the file exists, or the system's.
 pub fn create(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    beside(path, bytes, Access::Private)?.persist_noclobber(path).map_err(|e| e.error)?;
+    write_temporary(path, bytes, Access::Private)?.persist_noclobber(path).map_err(|e| e.error)?;
     Ok(())
 }
 
-/// The file, whole and on the disk, beside its place.
-fn beside(path: &Path, bytes: &[u8], access: Access) -> io::Result<NamedTempFile> {
+/// Writes the bytes to a temporary file in the folder of `path` and syncs it to the disk.
+fn write_temporary(path: &Path, bytes: &[u8], access: Access) -> io::Result<NamedTempFile> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     fs::create_dir_all(folder)?;
     let mut new = tempfile::Builder::new();
@@ -83,15 +84,15 @@ fn beside(path: &Path, bytes: &[u8], access: Access) -> io::Result<NamedTempFile
     if let Access::Like(permissions) = access {
         file.as_file().set_permissions(permissions)?;
     }
-    // some file systems say only now that there is no room
+    // some file systems report only now that the disk is full
     file.as_file().sync_all()?;
     Ok(file)
 }
 
-/// Makes a folder whole or not at all: `fill` is given an empty one beside it, which then takes its place.
+/// Creates a folder atomically: `fill` fills an empty temporary folder beside it, which is then renamed.
 ///
 /// # Errors
-/// [`ErrorKind::AlreadyExists`] where there is one, what `fill` says, or the system.
+/// [`ErrorKind::AlreadyExists`] if the folder exists, the error of `fill`, or the system's.
 pub fn make_folder(path: &Path, fill: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
     let above = path.parent().ok_or(ErrorKind::InvalidInput)?;
     fs::create_dir_all(above)?;
@@ -105,7 +106,7 @@ pub fn make_folder(path: &Path, fill: impl FnOnce(&Path) -> io::Result<()>) -> i
         return Err(ErrorKind::AlreadyExists.into());
     }
     fs::rename(folder.path(), path)?;
-    // it is not there any more under the name by which it would be removed
+    // the folder has been renamed: nothing is left to remove under its temporary name
     let _ = folder.keep();
     Ok(())
 }
@@ -115,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_read_up_to_its_bound_whatever_it_claims_to_be() {
+    fn reads_are_bounded_whatever_size_a_file_claims() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("f");
         fs::write(&file, "12345").unwrap();
@@ -131,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_replaced_whole() {
+    fn replacing_a_file_leaves_nothing_beside_it() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("deep/f");
         for text in ["one", "two"] {
@@ -143,7 +144,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_file_is_its_owners_alone_or_as_the_umask_says() {
+    fn access_sets_the_mode_of_a_file() {
         use std::os::unix::fs::PermissionsExt;
         let dir = tempfile::tempdir().unwrap();
         let mode = |access| {

@@ -1,6 +1,7 @@
-//! The ground of every room: bounded reads and writes of whole files, names of runs and sessions, bytes in words.
+//! Helpers shared by the other crates: bounded reads and atomic writes of files, names of runs and sessions, sizes in
+//! words.
 //!
-//! Nothing here knows of a model, a shell or a person.
+//! Nothing here depends on a model, a shell or a terminal.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
 pub mod files;

@@ -1,4 +1,4 @@
-//! The command line: all verbs, and which first word is one.
+//! Defines the command line: all verbs, and when the first word is a verb or the start of a request.
 
 use super::flags::{Common, RequestArgs};
 use super::slip::most_edits;
@@ -122,7 +122,7 @@ pub enum Verb {
 /// Parses the command line.
 ///
 /// # Errors
-/// What clap has against it; `--help` and `--version` come as errors too.
+/// The error of clap; `--help` and `--version` are errors too.
 pub fn parse(argv: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
     let command = Cli::command();
     let argv: Vec<OsString> = argv.into_iter().collect();
@@ -136,7 +136,7 @@ pub fn parse(argv: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Erro
 /// Moves the verb before the flags that were typed in front of it (`caro --json context`), where clap expects it.
 /// The verb is the first word that is neither a flag nor a flag's value; after `--` there is none.
 fn verb_first(command: &clap::Command, mut argv: Vec<OsString>) -> Vec<OsString> {
-    let takes_value = |flag: &str| named(command, flag).is_some_and(|a| a.get_action().takes_values());
+    let takes_value = |flag: &str| find_arg(command, flag).is_some_and(|a| a.get_action().takes_values());
     let mut i = 1;
     while let Some(word) = argv.get(i).map(|w| w.to_string_lossy().into_owned()) {
         if word == "--" {
@@ -170,13 +170,13 @@ fn verb_first(command: &clap::Command, mut argv: Vec<OsString>) -> Vec<OsString>
     argv
 }
 
-/// The things that a line which begins with `help` can ask for.
+/// The meaning of a line that begins with `help`.
 enum Help {
     /// The flags of all verbs, or of one: `help`, `help agent`, `help memory forget`.
     Verb,
-    /// A topic, or a word that is none: `help privacy`.
+    /// A topic, or one word that is neither a topic nor a verb: `help privacy`.
     Topic,
-    /// A command: `help me with tar`.
+    /// A request: `help me with tar`.
     Request,
 }
 
@@ -197,22 +197,23 @@ fn help_for(command: &clap::Command, rest: &[OsString]) -> Help {
     }
 }
 
-/// The argument that a flag stands for, as it is typed: of short ones in one word the last.
-fn named<'c>(command: &'c clap::Command, flag: &str) -> Option<&'c clap::Arg> {
+/// Finds the argument of a typed flag; of several short flags in one word, the last one's.
+fn find_arg<'c>(command: &'c clap::Command, flag: &str) -> Option<&'c clap::Arg> {
     command.get_arguments().find(|a| match flag.strip_prefix("--") {
         Some(long) => a.get_long() == Some(long),
         None => flag.chars().last().is_some_and(|short| a.get_short() == Some(short)),
     })
 }
 
-/// What a verb of a verb is usually called: who types it means one, by whatever name it has here.
-const USUAL: [&str; 11] = ["add", "delete", "find", "get", "help", "list", "ls", "remove", "rm", "search", "show"];
+/// Common names of subcommands: a word of these is taken for a subcommand, even if the verb has none of that name.
+const COMMON_NAMES: [&str; 11] =
+    ["add", "delete", "find", "get", "help", "list", "ls", "remove", "rm", "search", "show"];
 
-/// True if a verb with what follows it is the beginning of a request: one that is the whole of what it says followed by
-/// more than a word (`stop all containers`), and a common word followed by no verb of its own (`memory usage of firefox`).
-/// What is a slip of such a verb, alone or with one word more (`memory delete x`), is none.
+/// True if a verb and the words after it begin a request: a verb without arguments, followed by several words
+/// (`stop all containers`), or a common word that none of its subcommands follows (`memory usage of firefox`).
+/// A mistyped subcommand, alone or with one more word (`memory delete x`), begins none.
 fn begins_request(verb: &clap::Command, rest: &[OsString], takes_value: impl Fn(&str) -> bool) -> bool {
-    let own_value = |flag: &str| named(verb, flag).is_some_and(|a| a.get_action().takes_values());
+    let own_value = |flag: &str| find_arg(verb, flag).is_some_and(|a| a.get_action().takes_values());
     let takes_value = |flag: &str| takes_value(flag) || own_value(flag);
     let mut is_value = false;
     let words = rest.iter().map(|w| w.to_string_lossy()).filter(|word| {
@@ -221,31 +222,32 @@ fn begins_request(verb: &clap::Command, rest: &[OsString], takes_value: impl Fn(
         is_word
     });
     let parts: Vec<_> = words.collect();
-    // a part in quotes may be many words
+    // a quoted argument may hold several words
     let text = parts.join(" ");
     let words: Vec<&str> = text.split_whitespace().collect();
     match verb.get_name() {
-        // `undo the last commit`; what it takes is a number
+        // `undo` takes a number; `undo the last commit` is a request
         "undo" => words.iter().any(|word| word.parse::<u64>().is_err()),
         "doctor" | "init" | "stats" | "status" | "stop" => words.len() > 1,
-        // the command is one part in quotes; `fix the permissions of ...`
+        // `fix` takes one quoted command; `fix the permissions of ...` is a request
         "fix" => parts.len() > 1,
-        // `loop over all files`; what it takes are parameters with their values
+        // `loop` takes parameters with values; `loop over all files` is a request
         "loop" => words.len() > 1 && words[0] != "history" && !words.iter().any(|word| word.contains('=')),
-        "memory" | "knowledge" | "artifacts" | "workspace" | "task" | "self" | "serve" => words
-            .first()
-            .is_some_and(|word| verb.find_subcommand(word).is_none() && !(words.len() < 3 && is_usual(verb, word))),
+        "memory" | "knowledge" | "artifacts" | "workspace" | "task" | "self" | "serve" => {
+            let is_slip = |word: &str| words.len() < 3 && resembles_subcommand(verb, word);
+            words.first().is_some_and(|&word| verb.find_subcommand(word).is_none() && !is_slip(word))
+        }
         _ => false,
     }
 }
 
-/// True if a word is what a verb of this verb is usually called, or a slip away from one.
-fn is_usual(verb: &clap::Command, word: &str) -> bool {
+/// True if a word is a common name of a subcommand, or nearly the name of one of this verb's.
+fn resembles_subcommand(verb: &clap::Command, word: &str) -> bool {
     let mut own = verb.get_subcommands().map(clap::Command::get_name);
-    USUAL.contains(&word) || own.any(|name| strsim::osa_distance(word, name) <= most_edits(word))
+    COMMON_NAMES.contains(&word) || own.any(|name| strsim::osa_distance(word, name) <= most_edits(word))
 }
 
-/// The line of a request whose first word, at `first`, is a verb's name: flags first, then `--` and the words.
+/// Reorders the line of a request whose first word, at `first`, is a verb's name: flags first, then `--` and the words.
 fn request_of(argv: Vec<OsString>, first: usize, takes_value: impl Fn(&str) -> bool) -> Vec<OsString> {
     let (mut line, mut words, mut is_value) = (Vec::new(), Vec::new(), false);
     for (i, word) in argv.into_iter().enumerate() {
@@ -260,17 +262,17 @@ fn request_of(argv: Vec<OsString>, first: usize, takes_value: impl Fn(&str) -> b
     line
 }
 
-/// What to say after a line that did not parse, if it may have been a request that begins with a verb (`check disk space`).
+/// Returns a hint for a line that did not parse, if it may be a request that begins with a verb (`check disk space`).
 pub fn hint(argv: &[OsString]) -> Option<String> {
     let words: Vec<_> = argv.iter().skip(1).map(|w| w.to_string_lossy()).filter(|w| !w.starts_with('-')).collect();
     let cli = Cli::command();
     let (verb, command) = words.first().and_then(|word| Some((word, cli.find_subcommand(word.as_ref())?)))?;
-    // what follows is a verb of its own (`caro model pull --force x`): nobody asks for a command so
+    // a subcommand follows (`caro model pull --force x`): this is not a request
     if words.len() < 2 || command.find_subcommand(words[1].as_ref()).is_some() {
         return None;
     }
     if ["check", "explain"].contains(&verb.as_ref()) {
-        // what is left out here is what clap took for options of its own
+        // flags included, which `words` lacks: clap took the command's flags for its own
         let command = argv.iter().map(|w| w.to_string_lossy()).skip_while(|w| w != verb).skip(1);
         let command = command.collect::<Vec<_>>().join(" ");
         let begins = words[1].split_whitespace().next().unwrap_or_default();
@@ -282,10 +284,10 @@ pub fn hint(argv: &[OsString]) -> Option<String> {
             ),
         });
     }
-    // whoever used a flag that requests do not have meant the verb (`caro agent --batch 9 x`)
+    // a flag that requests do not have shows that the verb was meant (`caro agent --batch 9 x`)
     let is_its_own = |word: &str| {
         let flag = word.split('=').next().unwrap_or(word);
-        named(command, flag).is_some() || named(&cli, flag).is_none()
+        find_arg(command, flag).is_some() || find_arg(&cli, flag).is_none()
     };
     let meant = argv.iter().skip(1).map(|w| w.to_string_lossy()).any(|w| w.starts_with('-') && is_its_own(&w));
     let may_be_request = words.len() > 2 || ["doctor", "stats", "status", "stop"].contains(&verb.as_ref());
@@ -294,7 +296,7 @@ pub fn hint(argv: &[OsString]) -> Option<String> {
     })
 }
 
-/// True if a word can begin a command line: a program that is installed here, a path, an assignment, or a builtin.
+/// True if a word can begin a command line: an installed program, a path, an assignment or a builtin.
 fn is_program(word: &str) -> bool {
     let is_written_as_one = word.contains(['/', '=', '$', '(', '{', '|', '>', '<']);
     is_written_as_one || caro_shell::is_builtin(word, Dialect::Bash) || caro_exec::find(word).is_some()
@@ -321,11 +323,11 @@ mod tests {
     }
 
     #[test]
-    fn the_defaults_that_are_told_are_those_of_the_settings() {
+    fn help_shows_the_defaults_of_the_settings() {
         let caro = Cli::command();
         for setting in ["refine", "max_iterations", "candidates", "timeout", "budget"] {
             let key = crate::setup::config::KEYS.iter().find(|key| key.name == setting).unwrap();
-            let flag = named(&caro, &format!("--{}", setting.replace('_', "-"))).unwrap();
+            let flag = find_arg(&caro, &format!("--{}", setting.replace('_', "-"))).unwrap();
             let help = flag.get_help().unwrap().to_string();
             assert!(help.ends_with(&format!("[default: {}]", key.default)), "{setting}: {help}");
         }
@@ -343,7 +345,7 @@ mod tests {
         assert!(matches!(parsed(&["undo", "3", "--force"]).verb, Some(Verb::Undo(_))));
         assert!(matches!(parsed(&["config"]).verb, Some(Verb::Config(_))));
         assert!(matches!(parsed(&["version"]).verb, Some(Verb::Version(_))));
-        // the value of a flag is no word of a request
+        // the value of a flag is not a word of the request
         assert!(matches!(parsed(&["stop", "--color", "never"]).verb, Some(Verb::Stop(_))));
         assert!(matches!(parsed(&["stats", "--color", "always"]).verb, Some(Verb::Stats(_))));
         assert_eq!(words(&["stop", "--color", "never", "all containers"]), ["stop", "all containers"]);
@@ -368,7 +370,7 @@ mod tests {
         assert!(cli.request.answer.json);
         assert_eq!(cli.request.answer.alternatives, 3);
         assert_eq!(cli.request.answer.layer(), [("timeout", "2.5".to_string())]);
-        // The value of a flag is no verb.
+        // the value of a flag is not a verb
         assert_eq!(words(&["--model", "config", "list files"]), ["list files"]);
     }
 
@@ -392,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn loop_and_task_begin_a_request_unless_what_follows_is_theirs() {
+    fn loop_and_task_begin_a_request_unless_their_own_arguments_follow() {
         for line in ["loop", "loop --session work --max-turns 3", "loop wakeupInterval=5 -y", "loop history --metta"] {
             let typed: Vec<&str> = line.split(' ').collect();
             assert!(matches!(parsed(&typed).verb, Some(Verb::Loop(_))), "{line}");
@@ -405,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mistyped_verb_of_a_verb_is_a_mistake_and_a_sentence_is_a_request() {
+    fn a_mistyped_subcommand_is_an_error_and_a_sentence_is_a_request() {
         let slips = ["knowledge list", "memory delete x", "memory show", "memory forgt 1f", "stop foo", "status foo"];
         for line in slips.into_iter().chain(["-q memory show --json", "artifacts delete x", "workspace remove"]) {
             let argv = std::iter::once("caro").chain(line.split(' ')).map(OsString::from);
@@ -429,15 +431,15 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_may_have_been_a_request_is_told_about_quotes_and_no_other_is() {
+    fn only_a_line_that_may_be_a_request_gets_a_hint_about_quotes() {
         let of = |line: &str| {
             let argv: Vec<OsString> = line.split(' ').map(OsString::from).collect();
             assert!(parse(argv.clone()).is_err(), "{line}");
             hint(&argv)
         };
         for request in ["check disk space", "check smart health of /dev/sda"] {
-            let told = of(&format!("caro {request}")).unwrap();
-            assert!(told.contains(&format!("caro \"{request}\"")), "{told}");
+            let hint = of(&format!("caro {request}")).unwrap();
+            assert!(hint.contains(&format!("caro \"{request}\"")), "{hint}");
         }
         assert_eq!(of("caro check cd /tmp x").unwrap(), "the command stands in quotes: caro check 'cd /tmp x'");
         assert!(of("caro model of this cpu").unwrap().contains("caro \"model of this cpu\""));
@@ -452,7 +454,7 @@ mod tests {
     }
 
     #[test]
-    fn help_is_help_alone_and_before_the_name_of_a_verb() {
+    fn help_shows_flags_alone_and_before_the_name_of_a_verb() {
         let lines = ["help", "help agent", "help memory forget", "-q help agent", "--color never help"];
         for line in lines.into_iter().chain(["agent --help", "memory help"]) {
             let argv = std::iter::once("caro").chain(line.split(' ')).map(OsString::from);

@@ -14,39 +14,39 @@ pub struct Cx {
     pub ui: Ui,
     /// The variables caro reads.
     pub env: Env,
-    /// Where files live.
+    /// The folders of caro's files.
     pub dirs: Dirs,
-    /// The working directory, unless it is gone.
+    /// The working directory; `None` if it no longer exists.
     pub cwd: Option<PathBuf>,
-    /// When the program started.
+    /// The time the program started.
     pub started: Instant,
-    /// The definition of what can be typed.
+    /// Builds the definition of the command line.
     definition: fn() -> clap::Command,
     interrupt: OnceLock<Interrupt>,
-    /// Set once the files of settings were told of.
-    told: OnceLock<()>,
+    /// Set once the warnings about settings files are printed.
+    warned: OnceLock<()>,
 }
 
 impl Cx {
-    /// That of a program that has begun then. `definition` is of all that can be typed.
+    /// Creates the context of a program that started at `started`; `definition` defines the command line.
     pub fn new(ui: Ui, env: Env, dirs: Dirs, started: Instant, definition: fn() -> clap::Command) -> Self {
         let cwd = std::env::current_dir().ok();
-        Self { ui, env, dirs, cwd, started, definition, interrupt: OnceLock::new(), told: OnceLock::new() }
+        Self { ui, env, dirs, cwd, started, definition, interrupt: OnceLock::new(), warned: OnceLock::new() }
     }
 
-    /// The definition of what can be typed: all verbs with their flags.
+    /// The definition of the command line: all verbs with their flags.
     pub fn definition(&self) -> clap::Command {
         (self.definition)()
     }
 
-    /// The layers of configuration, `flags` on top. What is odd about their files is told once.
+    /// Loads the layers of configuration, `flags` on top. Warnings about their files are printed once.
     ///
     /// # Errors
-    /// If a file or a variable holds what no setting can be.
+    /// If a file or a variable cannot be read as settings.
     pub fn config(&self, flags: &[(&'static str, String)]) -> Result<Config, Failure> {
         let config = Config::load(&self.dirs, &self.env, self.cwd.as_deref(), flags)?;
-        // a verb may ask several times
-        self.told.get_or_init(|| config.warnings().iter().for_each(|warning| self.ui.warn(&in_line(warning))));
+        // a verb may load the configuration several times
+        self.warned.get_or_init(|| config.warnings().iter().for_each(|warning| self.ui.warn(&in_line(warning))));
         Ok(config)
     }
 
@@ -58,26 +58,26 @@ impl Cx {
         Settings::of(&self.config(flags)?)
     }
 
-    /// The working folder.
+    /// The working directory.
     ///
     /// # Errors
-    /// If it is gone.
+    /// If it no longer exists.
     pub fn folder(&self) -> Result<PathBuf, Failure> {
         let gone = || Failure::usage("the working folder no longer exists").hint("change to a folder that does");
         self.cwd.clone().ok_or_else(gone)
     }
 
-    /// Tells the outcome of a verb. A program that waits for a document (`json`) is given one of what went wrong, too; of Ctrl-C
-    /// as well, which a person need not be told of.
+    /// Returns the outcome of a verb. With `json`, an error is also printed as a document; so is Ctrl-C, which is
+    /// silent otherwise.
     ///
     /// # Errors
-    /// That of the outcome, or of writing about it.
-    pub fn documented(&self, json: bool, outcome: Outcome) -> Outcome {
+    /// The error of the outcome, or of writing the document.
+    pub fn with_error_document(&self, json: bool, outcome: Outcome) -> Outcome {
         match &outcome {
             Err(why) if json && why.exit == Exit::Interrupted => {
-                let said = if why.message.is_empty() { &Failure::new(why.exit, "stopped") } else { why };
-                // whoever reads may have been ended by the same Ctrl-C: that is no other end
-                let _ = self.ui.document(&serde_json::json!({ "error": said.error() }));
+                let failure = if why.message.is_empty() { &Failure::new(why.exit, "stopped") } else { why };
+                // the reader may have been ended by the same Ctrl-C: a failed write does not change the exit code
+                let _ = self.ui.document(&serde_json::json!({ "error": failure.error() }));
             }
             Err(why) if json && !why.message.is_empty() => {
                 self.ui.document(&serde_json::json!({ "error": why.error() }))?;
@@ -87,17 +87,17 @@ impl Cx {
         outcome
     }
 
-    /// The listener for Ctrl-C. The first call starts to listen: until then it ends the process as usual.
+    /// Returns the listener for Ctrl-C, started by the first call. Before that, Ctrl-C ends the process as usual.
     pub fn interrupt(&self) -> &Interrupt {
         self.interrupt.get_or_init(|| Interrupt::listen(self.ui.clearer()))
     }
 
-    /// The listener for Ctrl-C, if it has begun to listen.
-    pub fn listening(&self) -> Option<&Interrupt> {
+    /// The listener for Ctrl-C, if it has been started.
+    pub fn started_interrupt(&self) -> Option<&Interrupt> {
         self.interrupt.get()
     }
 
-    /// The async runtime, made by the few verbs that wait for something: it would cost the others a millisecond.
+    /// Builds the async runtime. Only verbs that need one call this: it takes a millisecond.
     ///
     /// # Errors
     /// If the system gives no threads.
@@ -110,9 +110,9 @@ impl Cx {
     }
 }
 
-/// Ends what the runtime still has under way: look-ups that nobody waits for any more. Their programs are killed and their
-/// folders removed, which takes a moment.
+/// Shuts the runtime down, and with it look-ups whose results are no longer needed: their programs are killed and their
+/// folders removed.
 pub fn wind_up(runtime: tokio::runtime::Runtime) {
-    const MOMENT: Duration = Duration::from_millis(150);
-    runtime.shutdown_timeout(MOMENT);
+    const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(150);
+    runtime.shutdown_timeout(SHUTDOWN_TIMEOUT);
 }

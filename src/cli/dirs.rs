@@ -1,4 +1,4 @@
-//! Where files live: the platform's folders (XDG on Linux), or where the user says.
+//! Finds the folders of caro's files: the platform's (XDG on Linux), or those that environment variables name.
 
 use super::env;
 use crate::{Env, Failure};
@@ -7,17 +7,17 @@ use std::path::{Path, PathBuf};
 /// The folders of this user. None of them needs to exist yet; all are `None` where there is no home.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Dirs {
-    /// What can be made again: which programs there are, help texts, prompt states.
+    /// Caches: installed programs, help texts, prompt states.
     pub cache: Option<PathBuf>,
-    /// `config.toml`.
+    /// The folder of `config.toml`.
     pub config: Option<PathBuf>,
-    /// What the user made.
+    /// Data of the user.
     pub data: Option<PathBuf>,
-    /// What is worth keeping from run to run, but not worth a backup.
+    /// State worth keeping from run to run, but not worth a backup.
     pub state: Option<PathBuf>,
     /// Model files.
     pub models: Option<PathBuf>,
-    /// Sockets; this user's alone.
+    /// Sockets, private to this user.
     pub runtime: Option<PathBuf>,
     /// The user's configuration file.
     pub config_file: Option<PathBuf>,
@@ -26,24 +26,24 @@ pub struct Dirs {
 impl Dirs {
     /// The folders under this environment.
     pub fn find(env: &Env) -> Self {
-        // What is relative would be a folder of wherever one happens to be.
+        // a relative home would be a different folder in each working directory
         let is_relative = relative_home().is_some();
         let home = if is_relative { None } else { directories::ProjectDirs::from("", "", "caro") };
-        let of = |dir: fn(&directories::ProjectDirs) -> &Path| home.as_ref().map(|h| dir(h).to_path_buf());
-        // The resident process runs elsewhere: what is relative means the folder of this call, there too.
-        let over = |name| env.get(name).map(|path| std::path::absolute(path).unwrap_or_else(|_| path.into()));
-        let cache = over(env::CACHE_DIR).or_else(|| of(|h| h.cache_dir()));
-        let config = of(|h| h.config_dir());
+        let platform_dir = |dir: fn(&directories::ProjectDirs) -> &Path| home.as_ref().map(|h| dir(h).to_path_buf());
+        // made absolute, because the resident process runs in another directory
+        let from_env = |name| env.get(name).map(|path| std::path::absolute(path).unwrap_or_else(|_| path.into()));
+        let cache = from_env(env::CACHE_DIR).or_else(|| platform_dir(|h| h.cache_dir()));
+        let config = platform_dir(|h| h.config_dir());
         Self {
-            models: over(env::MODELS_DIR).or_else(|| cache.as_ref().map(|c| c.join("models"))),
-            runtime: over(env::RUNTIME_DIR)
+            models: from_env(env::MODELS_DIR).or_else(|| cache.as_ref().map(|c| c.join("models"))),
+            runtime: from_env(env::RUNTIME_DIR)
                 .or_else(|| {
-                    home.as_ref().and_then(|h| h.runtime_dir()).filter(|dir| has_place(dir)).map(Path::to_path_buf)
+                    home.as_ref().and_then(|h| h.runtime_dir()).filter(|dir| has_parent(dir)).map(Path::to_path_buf)
                 })
                 .or_else(|| cache.as_ref().map(|c| c.join("run"))),
-            config_file: over(env::CONFIG_FILE).or_else(|| config.as_ref().map(|c| c.join("config.toml"))),
-            data: of(|h| h.data_dir()),
-            state: of(|h| h.state_dir().unwrap_or(h.data_local_dir())),
+            config_file: from_env(env::CONFIG_FILE).or_else(|| config.as_ref().map(|c| c.join("config.toml"))),
+            data: platform_dir(|h| h.data_dir()),
+            state: platform_dir(|h| h.state_dir().unwrap_or(h.data_local_dir())),
             cache,
             config,
         }
@@ -52,7 +52,7 @@ impl Dirs {
     /// The folder of model files.
     ///
     /// # Errors
-    /// Where there is neither a home nor a variable that names one.
+    /// If there is neither a home folder nor a variable that names one.
     pub fn models(&self) -> Result<&Path, Failure> {
         self.models.as_deref().ok_or_else(|| {
             Failure::usage("there is no folder for model files, because this user has no home folder")
@@ -61,14 +61,14 @@ impl Dirs {
     }
 }
 
-/// The home folder that the environment names, if it is no absolute path. (Variables of XDG that are relative are
-/// passed over by the platform's own rules.)
+/// Returns the home folder of the environment if its path is relative. (Relative XDG variables are ignored, as their
+/// specification says.)
 pub fn relative_home() -> Option<PathBuf> {
     std::env::home_dir().filter(|home| home.is_relative() && !home.as_os_str().is_empty())
 }
 
-/// True if the folder that this one lies in is there: the session makes that, and nobody else.
-fn has_place(dir: &Path) -> bool {
+/// True if the parent of a folder exists: only the user's session creates it.
+fn has_parent(dir: &Path) -> bool {
     dir.parent().is_some_and(Path::is_dir)
 }
 
@@ -77,10 +77,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_runtime_folder_of_no_session_is_none() {
+    fn a_runtime_folder_needs_the_folder_of_the_session() {
         let session = tempfile::tempdir().unwrap();
-        assert!(has_place(&session.path().join("caro")));
-        assert!(!has_place(&session.path().join("gone/caro")));
+        assert!(has_parent(&session.path().join("caro")));
+        assert!(!has_parent(&session.path().join("gone/caro")));
     }
 
     #[test]
@@ -98,9 +98,9 @@ mod tests {
         assert_eq!(Dirs::find(&env).models().unwrap(), Path::new("/m"));
     }
 
-    /// The resident process runs in `/`: what it is told of is to be the same place there.
+    /// The resident process runs in `/`, where a relative path would mean another folder.
     #[test]
-    fn a_variable_that_is_relative_means_the_callers_folder() {
+    fn a_relative_variable_means_the_callers_folder() {
         let env = Env::from_lookup(|name| name.ends_with("_DIR").then(|| "here".into()));
         let dirs = Dirs::find(&env);
         let here = std::env::current_dir().unwrap().join("here");

@@ -1,4 +1,4 @@
-//! From the words that were typed to the verb that runs, and to the exit code.
+//! Parses the command line, runs the verb and returns its exit code.
 
 use super::args::{self, Cli, Verb};
 use super::flags::Common;
@@ -14,15 +14,15 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 use std::time::Instant;
 
-/// Parses the arguments, runs the verb, tells its exit code.
+/// Parses the arguments, runs the verb and returns its exit code.
 pub fn main() -> ExitCode {
-    // Before anything that starts a thread or costs time.
+    // before anything that starts a thread or takes time
     if let Some(code) = caro_exec::rehearse::helper_main() {
         return ExitCode::from(code);
     }
     let started = Instant::now();
-    caro_exec::outlive_large_files();
-    // Before there is any second thread.
+    caro_exec::survive_file_size_limit();
+    // before a second thread exists
     caro_model::engine::init();
     let argv: Vec<OsString> = std::env::args_os().collect();
     if let [_, word, orders] = &argv[..]
@@ -40,7 +40,7 @@ pub fn main() -> ExitCode {
     let cli = match args::parse(argv.clone()) {
         Ok(cli) => cli,
         Err(e) => {
-            // `--help` and `--version` come this way too. A closed pipe is no reason to complain.
+            // `--help` and `--version` come this way too; a closed pipe is not reported
             let _ = e.print();
             if e.use_stderr()
                 && let Some(hint) = args::hint(&argv)
@@ -66,19 +66,19 @@ pub fn main() -> ExitCode {
             failure.exit
         }
     };
-    ExitCode::from(ended(exit, cx.listening()))
+    ExitCode::from(exit_code(exit, cx.started_interrupt()))
 }
 
-/// The exit code: who was told to end by a signal says by which, whatever the verb made of it.
-fn ended(exit: Exit, interrupt: Option<&Interrupt>) -> u8 {
-    match interrupt.and_then(Interrupt::told) {
+/// The exit code of the process; of an interrupted verb, that of the signal which ended it.
+fn exit_code(exit: Exit, interrupt: Option<&Interrupt>) -> u8 {
+    match interrupt.and_then(Interrupt::signal_code) {
         Some(code) if exit == Exit::Interrupted => code,
         _ => exit.code(),
     }
 }
 
-/// True for verbs that judge commands: no policy is read for the others.
-fn judges(verb: Option<&Verb>) -> bool {
+/// True for verbs that rate commands: policies are read only for them.
+fn rates_commands(verb: Option<&Verb>) -> bool {
     match verb {
         None => true,
         Some(verb) => matches!(
@@ -100,9 +100,9 @@ fn judges(verb: Option<&Verb>) -> bool {
     }
 }
 
-/// Runs the verb that was asked for; without one, the words are a request.
+/// Runs the verb of the command line; without a verb, the words are a request.
 fn dispatch(cli: &Cli, cx: &Cx) -> Outcome {
-    if judges(cli.verb.as_ref()) {
+    if rates_commands(cli.verb.as_ref()) {
         policy::load(cx)?;
     }
     match &cli.verb {

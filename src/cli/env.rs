@@ -1,54 +1,56 @@
-//! The environment variables that caro takes settings from. Those of downloads (`CARO_HUB_URL`, `CARO_PYTHON` and others
-//! that the hub and pip have) are named where they are read, in `model::fetch::settings`; the rest here and nowhere else.
+//! The environment variables that caro takes settings from. Those of downloads (`CARO_HUB_URL`, `CARO_PYTHON` and
+//! those of the hub and pip) are named where they are read, in `model::fetch::settings`; all others only here.
 //!
-//! What merely describes the system (`PATH`, `SHELL`, `USER`) is read by `host`, and what children are given by `exec`.
+//! Variables that only describe the system (`PATH`, `SHELL`, `USER`) are read by `host`, those of child processes by
+//! `exec`.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 
-/// Folder of caches, instead of the platform's.
+/// The folder of caches, instead of the platform's.
 pub const CACHE_DIR: &str = "CARO_CACHE_DIR";
-/// Folder of model files, instead of `models` in the cache folder.
+/// The folder of model files, instead of `models` in the cache folder.
 pub const MODELS_DIR: &str = "CARO_MODELS_DIR";
 /// The user's configuration file, instead of the platform's.
 pub const CONFIG_FILE: &str = "CARO_CONFIG_FILE";
-/// Folder of the resident process's socket, instead of the platform's.
+/// The folder of the resident process's socket, instead of the platform's.
 pub const RUNTIME_DIR: &str = "CARO_RUNTIME_DIR";
-/// Key for a remote model (`--model openai:URL#NAME`).
+/// The key for a remote model (`--model openai:URL#NAME`).
 pub const API_KEY: &str = "CARO_API_KEY";
-/// Key for `--model anthropic:NAME`.
+/// The key for `--model anthropic:NAME`.
 pub const ANTHROPIC_KEY: &str = "ANTHROPIC_API_KEY";
-/// What opens the bucket of `workspace_backend = s3 | r2`: `KEY_ID:SECRET`.
+/// The credentials for the bucket of `workspace_backend = s3 | r2`: `KEY_ID:SECRET`.
 pub const WORKSPACE_KEY: &str = "CARO_WORKSPACE_KEY";
-/// The command of the shell that failed last: for `caro fix`, from the hook of `caro init --fix`.
+/// The last failed command of the shell, for `caro fix`: set by the hook of `caro init --fix`.
 pub const FAILED_COMMAND: &str = "CARO_FAILED_COMMAND";
-/// Its exit status.
+/// The exit status of [`FAILED_COMMAND`].
 pub const FAILED_STATUS: &str = "CARO_FAILED_STATUS";
 /// The exit statuses of the stages of its pipeline.
 pub const FAILED_STAGES: &str = "CARO_FAILED_STAGES";
-/// The person's editor, for `caro config edit`: of a terminal that can draw.
+/// The user's editor for a full-screen terminal, for `caro config edit`.
 pub const VISUAL: &str = "VISUAL";
-/// The person's editor where [`VISUAL`] names none.
+/// The user's editor where [`VISUAL`] names none.
 pub const EDITOR: &str = "EDITOR";
-/// The file that takes the command which was run or taken, for the history of the shell: from the script of `caro init --history`.
+/// The file that the accepted command is written to, for the shell's history: set by the script of
+/// `caro init --history`.
 pub const TAKEN: &str = "CARO_TAKEN";
 /// Any value but the empty one: no colour.
 pub const NO_COLOR: &str = "NO_COLOR";
-/// Any value but the empty one and `0`: colour even where the output is no terminal.
+/// Any value but the empty one and `0`: colour even if the output is not a terminal.
 pub const CLICOLOR_FORCE: &str = "CLICOLOR_FORCE";
-/// `dumb`: a terminal that knows no colour.
+/// `dumb`: a terminal without colour.
 pub const TERM: &str = "TERM";
 /// Any value but `0`: as `--plain`.
 pub const PLAIN: &str = "CARO_PLAIN";
-/// The locale, which says whether the terminal shows more than ASCII; the first one that is set.
+/// The locale, which says whether the terminal shows more than ASCII; the first of the three that is set counts.
 pub const LC_ALL: &str = "LC_ALL";
 /// See [`LC_ALL`].
 pub const LC_CTYPE: &str = "LC_CTYPE";
 /// See [`LC_ALL`].
 pub const LANG: &str = "LANG";
 
-/// Every variable that is read, with one line of documentation. Those of the settings (`CARO_MODEL` ...) come on top:
-/// see [`super::setup::config::KEYS`].
+/// Every variable that is read, with one line of documentation, besides those of the settings (`CARO_MODEL` ...): see
+/// [`super::setup::config::KEYS`].
 pub const VARIABLES: [(&str, &str); 20] = [
     (CACHE_DIR, "folder of caches, instead of the platform's"),
     (MODELS_DIR, "folder of model files, instead of `models` in the cache folder"),
@@ -82,7 +84,7 @@ impl Env {
         Self::from_lookup(|name| std::env::var_os(name))
     }
 
-    /// Takes the variables from somewhere else, for tests.
+    /// Reads the variables with `lookup`, for tests.
     pub fn from_lookup(lookup: impl Fn(&str) -> Option<OsString>) -> Self {
         let names = VARIABLES.iter().map(|(name, _)| *name).chain(super::setup::config::KEYS.iter().map(|key| key.env));
         Self(names.filter_map(|name| lookup(name).filter(|v| !v.is_empty()).map(|v| (name, v))).collect())
@@ -94,7 +96,7 @@ impl Env {
     }
 }
 
-/// Every variable of this process: fetching takes the hub's own from it and hands pip what a network needs.
+/// All variables of this process: downloads read the hub's and pass those of the network to pip.
 pub fn everything() -> impl Iterator<Item = (OsString, OsString)> {
     std::env::vars_os()
 }
@@ -116,11 +118,11 @@ mod tests {
 
     #[test]
     fn every_variable_is_ours_or_a_convention() {
-        for (name, what) in VARIABLES {
+        for (name, description) in VARIABLES {
             const CONVENTIONS: [&str; 9] =
                 [NO_COLOR, CLICOLOR_FORCE, TERM, ANTHROPIC_KEY, VISUAL, EDITOR, LC_ALL, LC_CTYPE, LANG];
             assert!(name.starts_with("CARO_") || CONVENTIONS.contains(&name), "{name}");
-            assert!(!what.is_empty());
+            assert!(!description.is_empty());
         }
     }
 }

@@ -1,34 +1,34 @@
-//! How a verb ends: exit codes, and errors as a person reads them.
+//! The exit codes of verbs, and the errors shown to the user.
 
 use caro_model::ModelError;
 use std::fmt::Display;
 
-/// What a verb returns.
+/// The result of a verb.
 pub type Outcome = Result<Exit, Failure>;
 
-/// How the process ends.
+/// The reason the process ends, with its exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
-    /// 0: a command, or whatever else was asked for.
+    /// 0: a command, or the result that was asked for.
     Success,
     /// 1: no command, refused, or a check that found something.
     No,
-    /// 2: used wrongly, or something inside went wrong.
+    /// 2: a usage error or an internal error.
     Usage,
-    /// 3: an agent went in circles, or what it did does not bear out that it is done.
+    /// 3: an agent went in circles, or its work does not show that the task is done.
     Stuck,
     /// 4: a limit ended an agent before it was done.
     Limit,
     /// The child's own code, with `-x`.
     Child(u8),
-    /// 124: the time was up, as `timeout(1)` says it.
+    /// 124: a timeout, as in `timeout(1)`.
     Timeout,
-    /// 130: Ctrl-C, as shells say it.
+    /// 130: Ctrl-C, as in shells.
     Interrupted,
 }
 
 impl Exit {
-    /// The number the shell sees.
+    /// The number returned to the shell.
     pub fn code(self) -> u8 {
         match self {
             Self::Success => 0,
@@ -43,49 +43,49 @@ impl Exit {
     }
 }
 
-/// An error for a person: what happened and what to do next.
+/// An error shown to the user: what happened and what to do next.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// The exit code it ends in.
+    /// The exit code of the process.
     pub exit: Exit,
-    /// What happened, in one line without `error:`. Empty if nothing is to be printed.
+    /// The message, in one line without `error:`. Empty if nothing is to be printed.
     pub message: String,
-    /// What to do next.
+    /// The hint on what to do next.
     pub hint: Option<String>,
 }
 
 impl Failure {
-    /// A failure with an exit code of its own.
+    /// Creates a failure with this exit code.
     pub fn new(exit: Exit, message: impl Display) -> Self {
         Self { exit, message: message.to_string(), hint: None }
     }
 
-    /// The user asked for something that cannot be (2).
+    /// Creates a usage error (2).
     pub fn usage(message: impl Display) -> Self {
         Self::new(Exit::Usage, message)
     }
 
-    /// Something inside or on this machine went wrong (2).
+    /// Creates an internal error, or one of this machine (2).
     pub fn internal(message: impl Display) -> Self {
         Self::new(Exit::Usage, message)
     }
 
-    /// There is no command, or it may not be run (1).
+    /// Creates the failure of a request without a command, or with one that may not be run (1).
     pub fn no(message: impl Display) -> Self {
         Self::new(Exit::No, message)
     }
 
-    /// Ends without a word.
+    /// Creates a failure that prints nothing.
     pub fn silent(exit: Exit) -> Self {
         Self::new(exit, "")
     }
 
-    /// What a program is given, as `error`, in the document in the place of the answer it waits for.
+    /// The `error` of the JSON document that is printed in place of the answer.
     pub fn error(&self) -> serde_json::Value {
         serde_json::json!({ "message": self.message, "hint": self.hint.as_deref().unwrap_or_default() })
     }
 
-    /// Adds what to do next; an empty hint adds nothing.
+    /// Adds a hint on what to do next; an empty one adds nothing.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into()).filter(|h| !h.is_empty());
@@ -93,7 +93,7 @@ impl Failure {
     }
 }
 
-/// Failing to write output: a reader that went away ends the program silently and well, as `| head` expects.
+/// Converts an output error. A closed pipe ends the program silently and with success, as `| head` expects.
 impl From<std::io::Error> for Failure {
     fn from(e: std::io::Error) -> Self {
         match e.kind() {
@@ -103,7 +103,7 @@ impl From<std::io::Error> for Failure {
     }
 }
 
-/// A model that failed.
+/// Converts an error of a model, with its hint.
 impl From<ModelError> for Failure {
     fn from(e: ModelError) -> Self {
         let hint = e.hint();

@@ -1,4 +1,4 @@
-//! Flags that several verbs have, and those of a request.
+//! The flags shared by several verbs, and those of a request.
 
 use crate::setup::config;
 use crate::setup::names::{DEVICES, REFINES, RESIDENTS, SWITCH};
@@ -45,7 +45,7 @@ pub struct RequestArgs {
     /// The line editor of a shell waits for the command: Esc gives up (see `caro init`)
     #[arg(long, hide = true, conflicts_with_all = ["execute", "json"])]
     pub widget: bool,
-    /// True if they stand behind `--`, and so are a request whatever they look like.
+    /// True if the words follow `--`, which makes them a request whatever they look like.
     #[arg(skip)]
     pub literal: bool,
     /// How to answer.
@@ -119,7 +119,7 @@ pub struct AnswerArgs {
 }
 
 impl AnswerArgs {
-    /// The flags that override settings, as the topmost layer of configuration.
+    /// Returns the flags that override settings, as the topmost layer of configuration.
     pub fn layer(&self) -> Vec<(&'static str, String)> {
         config::given(&[
             ("refine", &self.refine),

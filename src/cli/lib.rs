@@ -1,11 +1,13 @@
-//! The command line. Nobody imports this room, and no other room prints.
+//! The command line: arguments, terminal, and one module for each verb. It is the only crate that prints, and no other
+//! library crate depends on it.
 //!
-//! - [`args`]: what can be typed; [`flags`]: what several verbs have; [`slip`]: a word that is nearly a verb. [`dispatch`]: from there
-//!   to the verb that runs, with its context [`cx`]. [`failure`]: errors and exit codes.
-//!   [`mod@env`]: every variable that is read; [`dirs`]: our folders.
-//! - [`verbs`]: one file or folder a verb. What they stand on, each on those behind it: [`served`] (what programs are served with),
-//!   [`harness`] (runs of several steps), [`answer`] (from a request to its command, and what is done with it), [`papers`] (help and
-//!   manual pages), [`setup`] (settings, folders, wiring), [`term`] (the terminal).
+//! - [`args`]: the arguments; [`flags`]: those of several verbs; [`slip`]: mistyped verbs. [`dispatch`]: runs the
+//!   verb, with its context [`cx`]. [`failure`]: errors and exit codes. [`mod@env`]: environment variables; [`dirs`]:
+//!   folders.
+//! - [`verbs`]: one file or folder for each verb. They use these modules, each of which uses only later ones:
+//!   [`served`] (requests of other programs), [`harness`] (runs of several steps), [`answer`] (from a request to its
+//!   command, and running it), [`papers`] (help and manual pages), [`setup`] (settings, folders, wiring), [`term`]
+//!   (the terminal).
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
 pub mod answer;

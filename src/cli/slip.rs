@@ -1,20 +1,21 @@
-//! A word that is nearly the name of a verb.
+//! Recognizes a word that is nearly the name of a verb.
 
 use caro_command::fix::near::is_swapped;
 use std::cmp::Reverse;
 
-/// How many letters may be wrong for a word to be taken for a slip.
+/// Most edits between a mistyped word and the name that was meant.
 pub fn most_edits(word: &str) -> usize {
     if word.len() < 6 { 1 } else { 2 }
 }
 
-/// The verb that a request of one word is a slip away from (`statu`): more likely that was meant.
+/// Returns the verb that a request of one word probably misspells (`statu`).
 pub fn slip(program: &clap::Command, request: &str) -> Option<String> {
     let most = most_edits(request);
-    let near = program.get_subcommands().map(clap::Command::get_name);
-    // of two that are as near, the one of the same letters, then the one that begins more alike
-    let alike = |verb: &str| request.bytes().zip(verb.bytes()).take_while(|(a, b)| a == b).count();
-    near.map(|verb| (strsim::osa_distance(request, verb), !is_swapped(request, verb), Reverse(alike(verb)), verb))
+    let verbs = program.get_subcommands().map(clap::Command::get_name);
+    // of two equally near verbs, the one with the same letters, then the one with the longer common prefix
+    let common = |verb: &str| request.bytes().zip(verb.bytes()).take_while(|(a, b)| a == b).count();
+    verbs
+        .map(|verb| (strsim::osa_distance(request, verb), !is_swapped(request, verb), Reverse(common(verb)), verb))
         .min()
         .filter(|(edits, ..)| (1..=most).contains(edits))
         .map(|(.., verb)| verb.to_owned())

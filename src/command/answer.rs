@@ -1,4 +1,4 @@
-//! What is asked and what is answered: the public documents of the recipe.
+//! The public types of the recipe: a request with its options, the answer, and the trace of what happened in between.
 
 use super::documents::DocumentedCommand;
 use super::spelling::Slip;
@@ -8,30 +8,30 @@ use caro_shell::{Dialect, Finding, Target};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// When a second iteration may run.
+/// The conditions under which a second iteration may run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Refine {
     /// Never.
     Never,
-    /// When a check found something, or the model is unsure.
+    /// If a check found something, or the model is unsure.
     #[default]
     Evidence,
-    /// On the specification's whole trigger list.
+    /// On every trigger that the specification lists.
     Always,
 }
 
-/// Which pairs of the example library the model is shown.
+/// The pairs of the example library that the model is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum FewShot {
-    /// Those that ask for nearly the same, if there are any.
+    /// The pairs that ask for nearly the same, if there are any.
     #[default]
     Alike,
-    /// So many, those nearest to the request.
+    /// This number of pairs, the nearest to the request.
     Nearest(usize),
 }
 
-/// A request and how to treat it.
+/// A request with its options.
 #[derive(Debug, Clone)]
 pub struct CommandRequest {
     /// The request, in plain words.
@@ -42,241 +42,241 @@ pub struct CommandRequest {
     pub target: Target,
     /// The shell to write for.
     pub dialect: Dialect,
-    /// When a second iteration may run.
+    /// The conditions under which a second iteration may run.
     pub refine: Refine,
     /// The most iterations, 1 to 3.
     pub max_iterations: u32,
-    /// When there is no answer any more.
+    /// The time after which the request fails if there is no command yet.
     pub timeout: Duration,
-    /// How long a better answer than the first is looked for: no second iteration begins after half of this, and what
-    /// is not written at nine tenths is not waited for. A slow machine still gets its first iteration.
+    /// The time in which to improve on the first answer: no second iteration begins after half of it, and generation
+    /// stops at nine tenths. The first iteration always runs, however slow the machine.
     pub budget: Duration,
-    /// How many different commands are wanted, 1 or more.
+    /// The number of different commands wanted, 1 or more.
     pub alternatives: usize,
     /// The pairs of the example library that the model is shown as well.
     pub few_shot: FewShot,
-    /// How many commands to choose from where the model is unsure; 1 for none but its first.
+    /// The number of commands to choose from where the model is unsure; 1 means that none are sampled.
     pub candidates: u32,
-    /// May commands be rehearsed to choose among them?
+    /// True if commands may be rehearsed to choose among them.
     pub rehearse: bool,
-    /// How the model is asked first; the recipe sets it by what its model has.
+    /// The first way to ask the model; the recipe sets it by whether its model has an adapter.
     pub view: View,
-    /// What was said before the request, where it is a part of something larger.
+    /// The context before the request, where it is a step of a larger task.
     pub before: History,
-    /// Commands that were run for it and did not do it: none of them is the answer.
+    /// Commands that were already run for this request and did not satisfy it; none of them is returned.
     pub rejected: Vec<String>,
-    /// Ends it early.
+    /// Cancels the request.
     pub cancel: Cancel,
 }
 
 impl CommandRequest {
-    /// The least budget of a part of a larger task: nobody waits for the single one.
-    pub const IN_A_TASK: Duration = Duration::from_secs(8);
+    /// Least budget for one step of a larger task, where the user waits for the whole task rather than for the step.
+    pub const MIN_STEP_BUDGET: Duration = Duration::from_secs(8);
 }
 
-/// How the model is asked for a command. Both are right on different requests.
+/// A way to ask the model for a command. Each is right on requests where the other is wrong.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum View {
-    /// As it is, with worked examples.
+    /// The base model, with worked examples in the prompt.
     #[default]
     Examples,
-    /// With its adapter, which was trained on such examples, and without them.
+    /// The model with its adapter, which was trained on such examples, and without them in the prompt.
     Adapted,
 }
 
-/// What the model is told before a request that stands in a row of them. Data, never instructions.
+/// The context that the model is given before the request. It is data, never instructions.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct History {
-    /// What is known about the place, a fact an entry.
+    /// Facts about the working directory and its files, one per entry.
     pub place: Vec<String>,
-    /// The requests before this one, oldest first.
+    /// The earlier requests, oldest first.
     pub said: Vec<PastExchange>,
-    /// What the person's own documents have for nearly the same, the nearest first.
+    /// Commands from the user's own documents for nearly the same request, the nearest first.
     #[serde(default)]
     pub known: Vec<DocumentedCommand>,
-    /// The beginning of what the command is to read on standard input: it is tried out on that. Empty if there is something that
-    /// is not to be tried out.
+    /// The beginning of the command's standard input, on which it is rehearsed. Empty if there is standard input that
+    /// a rehearsal cannot use.
     #[serde(default)]
     pub input: Option<String>,
 }
 
 impl History {
-    /// True if the person's own documents have this very command.
+    /// True if the user's own documents contain exactly this command.
     pub(super) fn knows(&self, command: &str) -> bool {
         self.known.iter().any(|known| known.command == command)
     }
 }
 
-/// One request that was answered before.
+/// An earlier request with its command and the outcome.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct PastExchange {
     /// The request.
     pub request: String,
     /// Its command.
     pub command: String,
-    /// What came of it, in words: `It printed:` and the output.
+    /// The outcome in words: `It printed:` and the output.
     pub outcome: String,
 }
 
-/// Milliseconds spent, by stage.
+/// The milliseconds spent in each stage.
 #[derive(Debug, Clone, Copy, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Timing {
     /// Detecting the machine.
     pub context: f64,
     /// Loading the model.
     pub load: f64,
-    /// Computing prompts.
+    /// Prefill of the prompts.
     pub prefill: f64,
-    /// Generating.
+    /// Decoding.
     pub decode: f64,
-    /// Holding what is generated to its grammar: a part of `decode`.
+    /// Constraining the output to the grammar: a part of `decode`.
     #[serde(default)]
     pub grammar: f64,
-    /// Tokens generated in that time, forced ones included.
+    /// The number of tokens generated during `decode`, including those forced by the grammar.
     #[serde(default)]
     pub tokens: usize,
-    /// How many tokens were guessed ahead, to compute several at once, and how many of them rightly.
+    /// The number of tokens drafted by speculative decoding.
     #[serde(default)]
     pub drafted: usize,
-    /// See `drafted`.
+    /// The number of drafted tokens that were accepted.
     #[serde(default)]
     pub accepted: usize,
-    /// Looking up manuals.
+    /// Inspecting commands, which includes looking up manuals.
     pub manual: f64,
     /// The whole first iteration, its checks included.
     pub iteration1: f64,
-    /// The whole second iteration and later ones.
+    /// The second and later iterations.
     pub iteration2: f64,
     /// Sampling other commands and choosing among them.
     #[serde(default)]
     pub choice: f64,
-    /// Everything.
+    /// The whole request.
     pub total: f64,
 }
 
-/// The answer: what `--json` prints.
+/// The answer, as `--json` prints it.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Answer {
     /// The command; empty if there is none (see `refusal`).
     pub cmd: String,
-    /// Probability that the command does what was asked.
+    /// The probability that the command does what was asked.
     pub confidence: f64,
-    /// The programs in it.
+    /// The programs that the command calls.
     pub commands_used: Vec<String>,
-    /// What iteration 2 changed and why; empty after one iteration.
+    /// The changes of iteration 2, with reasons; empty after one iteration.
     pub changes: String,
-    /// Iterations run.
+    /// The number of iterations run.
     pub iterations: u32,
-    /// Commands it was chosen from, itself included.
+    /// The number of commands that this one was chosen from, itself included.
     #[serde(default)]
     pub candidates: u32,
-    /// What the checks still have against it.
+    /// The findings that remain against the command.
     pub findings: Vec<Finding>,
     /// The safety verdict.
     pub risk: Risk,
-    /// One line on what the command does.
+    /// An explanation of the command in one line.
     pub explanation: String,
     /// The model's id.
     pub model: String,
-    /// The name of the model's adapter, if it took part.
+    /// The name of the model's adapter, if it was used.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub adapter: Option<String>,
     /// The target's name.
     pub target: String,
     /// The shell's name.
     pub shell: String,
-    /// Milliseconds, by stage.
+    /// The milliseconds spent in each stage.
     pub timing: Timing,
-    /// Further commands, with `-n`.
+    /// Further commands, if `-n` asked for them.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub alternatives: Vec<Alternative>,
-    /// What the person's own documents have for nearly the same request; the model was shown it.
+    /// Commands from the user's own documents for nearly the same request, which the model was shown.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub documents: Vec<DocumentedCommand>,
-    /// Words of the request that were read as others.
+    /// The typing errors that were corrected in the request.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub slips: Vec<Slip>,
-    /// True if the resident process has computed it.
+    /// True if the resident process computed the answer.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub resident: bool,
-    /// True where the checks know an error in the command and it is more likely wrong than right: it is shown as a draft and
-    /// not as an answer.
+    /// True if the checks found an error in the command and it is more likely wrong than right: it is shown as a
+    /// draft rather than as an answer.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub draft: bool,
-    /// Why there is no command, in one line for the person.
+    /// The reason why there is no command, in one line for the user.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub refusal: Option<String>,
 }
 
-/// A further command for the same request, looked at by the same checks as the first.
+/// A further command for the same request, examined by the same checks as the first.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Alternative {
     /// The command.
     pub cmd: String,
-    /// Probability that the command does what was asked.
+    /// The probability that the command does what was asked.
     pub confidence: f64,
-    /// What the checks have against it.
+    /// The findings against the command.
     pub findings: Vec<Finding>,
     /// The safety verdict.
     pub risk: Risk,
 }
 
-/// What happened on the way, for `--debug` and `--verbose`.
+/// An event on the way to the answer, for `--debug` and `--verbose`.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Trace {
     /// One layer of the prompt.
     Layer {
-        /// Which provider it is from.
+        /// The name of the layer.
         name: String,
-        /// Its size by the model's tokenizer.
+        /// Its size in tokens of the model's tokenizer.
         tokens: usize,
         /// Its size in characters.
         chars: usize,
     },
     /// The prompt of an iteration.
     Prompt {
-        /// Which iteration.
+        /// The number of the iteration, from 1.
         iteration: u32,
-        /// The prompt, as text.
+        /// The prompt as text.
         text: String,
     },
-    /// What the model wrote.
+    /// The model's reply.
     Raw {
-        /// Which iteration.
+        /// The number of the iteration, from 1.
         iteration: u32,
-        /// Its words.
+        /// The reply as text.
         text: String,
     },
-    /// What the checks said.
+    /// A command was inspected.
     Checked {
-        /// Which iteration.
+        /// The number of the iteration, from 1.
         iteration: u32,
         /// The command.
         cmd: String,
         /// Its confidence.
         confidence: f64,
-        /// What the checks have against it.
+        /// The findings against it.
         findings: Vec<Finding>,
     },
     /// A decision of the loop (`refine: confidence 0.61 < 0.8`).
     Decision {
-        /// In words.
+        /// The decision in words.
         what: String,
     },
 }
 
-/// Why there is no answer at all.
+/// The reason why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum CommandError {
-    /// The request is empty or absurdly long.
+    /// The request is empty or too long.
     #[error("{0}")]
     BadRequest(String),
     /// The model failed.
     #[error(transparent)]
     Model(#[from] ModelError),
-    /// The time was up before there was any command.
+    /// The timeout passed before there was any command.
     #[error("no command within {0:?}")]
     Timeout(Duration),
     /// The caller cancelled.

@@ -1,18 +1,18 @@
-//! A search that found nothing, made wider without a model: with the expressions that were meant, in any case, in all
-//! files, without the last filter. What a person tries first; it mostly finds more.
+//! Widens a search that found nothing, without a model: reads the pattern as an extended expression, ignores case,
+//! searches all files, or drops the last filter.
 
 use caro_shell::{Dialect, Invocation, parse};
 
-/// Programs that search text, and know `-i`.
+/// Programs that search text and have the option `-i`.
 const GREPS: &[&str] = &["grep", "egrep", "fgrep", "zgrep", "rg"];
 
-/// The wider command; `None` where there is nothing to widen.
+/// Returns a wider command; `None` if there is nothing to widen.
 pub fn broaden(command: &str) -> Option<String> {
     let script = parse(command, Dialect::Bash);
     if !script.errors.is_empty() || script.commands.is_empty() {
         return None;
     }
-    // `[a-z]+` is an extended expression: to a plain grep the `+` is a character like any other
+    // `[a-z]+` is an extended expression: plain grep takes the `+` literally
     let plain = script.commands.iter().rev().find(|c| {
         matches!(c.name(), Some("grep" | "zgrep")) && !has_kind(c) && c.args().iter().any(|w| is_extended(&w.text))
     });
@@ -22,20 +22,20 @@ pub fn broaden(command: &str) -> Option<String> {
         return Some(extended);
     }
     let mut wider = command.to_owned();
-    // from the end: what stands before keeps its place
-    for one in script.commands.iter().rev() {
-        let Some(name) = one.name() else { continue };
+    // from the end, so that the spans before an edit stay valid
+    for command in script.commands.iter().rev() {
+        let Some(name) = command.name() else { continue };
         if GREPS.contains(&name) {
-            for (at, word) in one.args().iter().enumerate().rev().filter(|(_, w)| w.text.starts_with("--include")) {
-                // with the blank before it, and with what it includes behind it
-                let value = one.args().get(at + 1).filter(|_| word.text == "--include");
+            for (at, word) in command.args().iter().enumerate().rev().filter(|(_, w)| w.text.starts_with("--include")) {
+                // also removes the blank before it, and its value if that is a word of its own
+                let value = if word.text == "--include" { command.args().get(at + 1) } else { None };
                 wider.replace_range(word.span.start.saturating_sub(1)..value.unwrap_or(word).span.end, "");
             }
-            if !ignores_case(one) {
-                wider.insert_str(one.words.first()?.span.end, " -i");
+            if !ignores_case(command) {
+                wider.insert_str(command.words.first()?.span.end, " -i");
             }
         } else if name == "find" {
-            for word in one.args().iter().rev().filter(|w| w.text == "-name") {
+            for word in command.args().iter().rev().filter(|w| w.text == "-name") {
                 wider.replace_range(word.span.clone(), "-iname");
             }
         }
@@ -43,23 +43,23 @@ pub fn broaden(command: &str) -> Option<String> {
     if wider != command && parse(&wider, Dialect::Bash).errors.is_empty() {
         return Some(wider);
     }
-    // a filter at the end that lets nothing through
+    // without the last filter, which lets nothing through
     let last = script.commands.last().filter(|c| c.stdin_pipe && c.name().is_some_and(|n| GREPS.contains(&n)))?;
     let pipe = command.get(..last.words.first()?.span.start)?.trim_end().strip_suffix('|')?.trim_end();
     (!pipe.is_empty() && parse(pipe, Dialect::Bash).errors.is_empty()).then(|| pipe.to_owned())
 }
 
-/// True if the kind of expression is said.
+/// True if an option says which kind of expression the pattern is.
 fn has_kind(command: &Invocation) -> bool {
     let short = |text: &str| text.starts_with('-') && !text.starts_with("--") && text.contains(['E', 'F', 'G', 'P']);
     command.args().iter().any(|w| short(&w.text) || w.text.ends_with("-regexp") || w.text == "--fixed-strings")
 }
 
-/// True for a pattern that only an extended expression makes sense of: something is repeated or chosen among.
+/// True for a pattern that is meant as an extended expression: it repeats something or has alternatives.
 fn is_extended(pattern: &str) -> bool {
     let repeats = ["]+", ")+", ".+", "\\w+", "\\d+", "]{", ")?", "]?"].iter().any(|form| pattern.contains(form));
-    let chooses = pattern.contains('|') && !pattern.contains("\\|");
-    !pattern.starts_with('-') && (repeats || chooses)
+    let has_alternatives = pattern.contains('|') && !pattern.contains("\\|");
+    !pattern.starts_with('-') && (repeats || has_alternatives)
 }
 
 fn ignores_case(command: &Invocation) -> bool {
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_search_is_made_wider_step_by_step() {
+    fn a_search_is_widened_step_by_step() {
         for (command, want) in [
             ("grep -c 'error' a.log b.log", Some("grep -i -c 'error' a.log b.log")),
             ("grep -rl --include='*.conf' 'debug = true' .", Some("grep -i -rl 'debug = true' .")),

@@ -1,4 +1,4 @@
-//! A command that no model has written, as an answer: it is explained and shown as every other.
+//! Wraps a command that no model wrote as an [`Answer`], so that it is explained and shown like every other.
 
 use super::answer::{Answer, Timing};
 use super::inspect::{Manuals, Subject};
@@ -6,7 +6,8 @@ use super::refine_loop::Draft;
 use super::{explain, grounds};
 use caro_shell::parse;
 
-/// The answer that is this inspected command. `author` wrote it (`person`, `rules`), and `why` says what it is for.
+/// Makes an answer of an inspected command. `author` says who wrote it (`person`, `rules`), and `why` becomes its
+/// `changes`.
 pub fn answer(draft: Draft, author: &str, why: String, subject: Subject<'_>, manuals: &Manuals) -> Answer {
     Answer {
         explanation: explain::line(&parse(&draft.cmd, subject.dialect), manuals),

@@ -1,9 +1,9 @@
-//! One command out of several for the same request: the likeliest thing to be done.
+//! Chooses one of several commands for the same request: the one whose effect is the likeliest.
 //!
-//! What the model finds likelier, as a whole, is right more often, if by less than the likelihood says; counting how often a
-//! command came up in a few tries only estimates that. Commands that do the same add up, as a rehearsal shows it
-//! ([`super::trial`]); where there was none, two commands do the same if they read the same. How likely the request is behind
-//! each command, the other way round, was weighed too, and is worth nothing any more
+//! A command that is likelier as a whole is right more often, though by less than its likelihood says; counting how
+//! often a command was sampled only estimates that likelihood. The weights of commands with the same effect add up. A
+//! rehearsal shows the effect ([`super::trial`]); without one, only equal texts have the same effect. The reverse
+//! likelihood, that of the request given the command, was measured too and does not help
 //! (`benches/records/2026-11-24-choice.md`).
 
 use super::checks::weight;
@@ -11,50 +11,50 @@ use super::refine_loop::Draft;
 use super::trial::{Ending, RehearsalResult};
 use caro_shell::safety::Level;
 
-/// A command, and what speaks for it.
+/// A command with the evidence for it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Candidate {
-    /// The command, looked at by the checks.
+    /// The command with its findings.
     pub draft: Draft,
-    /// How likely the model was to write it ([`super::confidence::likelihood`]).
+    /// The probability with which the model writes it ([`super::confidence::likelihood`]).
     pub likelihood: f64,
-    /// True if the person's own documents have it so.
+    /// True if the user's own documents contain it.
     pub documented: bool,
-    /// What it did in a rehearsal; `None` where there was none.
+    /// The result of its rehearsal; `None` if it was not rehearsed.
     pub trial: Option<RehearsalResult>,
 }
 
-/// What was chosen.
+/// The chosen candidate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Choice {
-    /// Which candidate.
+    /// The index of the candidate.
     pub index: usize,
-    /// The share of all weight that agrees with it, between 0 and 1.
+    /// The share of the total weight that agrees with it, between 0 and 1.
     pub share: f64,
 }
 
-/// The likelihood counts by its cube root: who writes more is always less likely, and not wrong for that. Any root from the
-/// second to the seventh chooses as well; the likelihood itself, or none of it, chooses worse
-/// (`benches/records/2026-11-24-choice.md`).
-const TEMPER: f64 = 1.0 / 3.0;
+/// The exponent of the likelihood in a weight. Its cube root counts, as longer commands are less likely without being
+/// wrong. Any root from the second to the seventh chooses as well; the likelihood itself, or none of it, chooses
+/// worse (`benches/records/2026-11-24-choice.md`).
+const LIKELIHOOD_EXPONENT: f64 = 1.0 / 3.0;
 
-/// What is left of a command's weight if a check accuses it of an error, or warns of it.
+/// The factors on the weight of a command if the checks find an error, or a warning.
 const ERROR: f64 = 0.02;
 const WARNING: f64 = 0.25;
 
-/// How many times more a command weighs that the person's own documents have for nearly the same request.
+/// The factor on the weight of a command from the user's own documents.
 const DOCUMENTED: f64 = 8.0;
 
-/// The same if it failed in its rehearsal, or had nothing to say.
+/// The factors on the weight of a command that failed in its rehearsal, or had no effect in it.
 const FAILED: f64 = 0.001;
-const SILENT: f64 = 0.3;
+const NO_EFFECT: f64 = 0.3;
 
-/// Chooses; `None` of no candidates. One that is dangerous is never chosen in the place of a first one that is not: likelihood
-/// is no permission.
+/// Chooses a candidate; `None` if there are none. A dangerous one is never chosen if the first one is not dangerous,
+/// however likely it is.
 pub fn choose(candidates: &[Candidate]) -> Option<Choice> {
     let first = candidates.first()?;
     let is_barred = |c: &Candidate| is_dangerous(c) && !is_dangerous(first);
-    let weights: Vec<f64> = candidates.iter().map(|c| if is_barred(c) { 0.0 } else { worth(c) }).collect();
+    let weights: Vec<f64> = candidates.iter().map(|c| if is_barred(c) { 0.0 } else { weight_of(c) }).collect();
     let total: f64 = weights.iter().sum();
     let support = |i: usize| -> f64 {
         let alike = candidates.iter().zip(&weights).filter(|(c, _)| agree(c, &candidates[i]));
@@ -62,7 +62,7 @@ pub fn choose(candidates: &[Candidate]) -> Option<Choice> {
     };
     let mut best = (0, support(0));
     for (i, _) in candidates.iter().enumerate().skip(1).filter(|(_, c)| !is_barred(c)) {
-        // of those that do the same, the first one written stays
+        // of commands with the same effect, the first one stays
         let support = support(i);
         if support > best.1 * (1.0 + 1e-9) {
             best = (i, support);
@@ -76,7 +76,7 @@ fn is_dangerous(candidate: &Candidate) -> bool {
     candidate.draft.risk.level == Level::Danger
 }
 
-fn worth(candidate: &Candidate) -> f64 {
+fn weight_of(candidate: &Candidate) -> f64 {
     let checks = match weight(&candidate.draft.findings) {
         0..100 => 1.0,
         100..10_000 => WARNING,
@@ -84,14 +84,14 @@ fn worth(candidate: &Candidate) -> f64 {
     };
     let trial = match candidate.trial.as_ref().map(|t| t.ending) {
         Some(Ending::Failed) => FAILED,
-        Some(Ending::NoEffect) => SILENT,
+        Some(Ending::NoEffect) => NO_EFFECT,
         Some(Ending::Fine | Ending::Stopped) | None => 1.0,
     };
     let documented = if candidate.documented { DOCUMENTED } else { 1.0 };
-    candidate.likelihood.powf(TEMPER) * documented * checks * trial
+    candidate.likelihood.powf(LIKELIHOOD_EXPONENT) * documented * checks * trial
 }
 
-/// True if the two do the same, as far as is known.
+/// True if both have the same effect in their rehearsals, or, without two that ended well, the same text.
 pub(super) fn agree(a: &Candidate, b: &Candidate) -> bool {
     match (&a.trial, &b.trial) {
         (Some(a), Some(b)) if a.ending == Ending::Fine && b.ending == Ending::Fine => a.agrees(b),
@@ -115,7 +115,7 @@ mod tests {
                 outcome,
                 order: 0,
                 blanks: 0,
-                minds: Default::default(),
+                sensitivity: Default::default(),
                 complaint: None,
             }),
         }
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn the_likeliest_is_chosen_and_the_first_where_nothing_is_likelier() {
+    fn the_likeliest_is_chosen_and_the_first_of_equals() {
         let mut c = [candidate("a", 0.1, None, 0), candidate("b", 0.1, None, 0), candidate("c", 0.2, None, 0)];
         assert_eq!(chosen(&c), 2);
         c[2].likelihood = 0.1;
@@ -151,13 +151,13 @@ mod tests {
         // long commands are unlikely as a whole, each of them
         (c[0].likelihood, c[1].likelihood, c[2].likelihood) = (1e-40, 3e-40, 2e-40);
         assert_eq!(chosen(&c), 1);
-        // a model that tells nothing
+        // a model that reports no probabilities
         c.iter_mut().for_each(|c| c.likelihood = 0.0);
         assert_eq!(choose(&c), Some(Choice { index: 0, share: 0.0 }));
     }
 
     #[test]
-    fn commands_that_do_the_same_add_up() {
+    fn the_weights_of_commands_with_the_same_effect_add_up() {
         let fine = Some(Ending::Fine);
         let c = [
             candidate("ls", 0.3, fine, 1),
@@ -166,22 +166,22 @@ mod tests {
         ];
         let choice = choose(&c).unwrap();
         assert_eq!(choice.index, 1, "the first written of those that agree");
-        let (one, two) = (0.3_f64.powf(TEMPER), 2.0 * 0.2_f64.powf(TEMPER));
+        let (one, two) = (0.3_f64.powf(LIKELIHOOD_EXPONENT), 2.0 * 0.2_f64.powf(LIKELIHOOD_EXPONENT));
         assert!((choice.share - two / (one + two)).abs() < 1e-9, "{}", choice.share);
     }
 
     #[test]
-    fn two_that_do_the_same_outweigh_one_that_is_likelier_than_both() {
+    fn two_with_the_same_effect_outweigh_one_that_is_likelier_than_each() {
         let fine = Some(Ending::Fine);
         let mut c = [candidate("a", 0.5, fine, 1), candidate("b", 0.1, fine, 2), candidate("c", 0.1, fine, 2)];
         assert_eq!(chosen(&c), 1);
-        // but not one that leaves both far behind
+        // but not one that is far likelier than both
         c[0].likelihood = 0.9;
         assert_eq!(chosen(&c), 0);
     }
 
     #[test]
-    fn a_failure_or_a_finding_loses_against_what_works() {
+    fn a_failure_or_a_finding_loses_against_a_command_that_works() {
         let c = [candidate("a", 0.4, Some(Ending::Failed), 0), candidate("b", 0.02, Some(Ending::Fine), 1)];
         assert_eq!(chosen(&c), 1);
         let mut c = [candidate("a", 0.2, None, 0), candidate("b", 0.1, None, 0)];
@@ -204,14 +204,14 @@ mod tests {
     }
 
     #[test]
-    fn likelihood_is_no_permission() {
+    fn a_dangerous_command_is_not_chosen_over_a_first_one_that_is_not() {
         let mut c = [candidate("a", 0.1, None, 0), candidate("b", 0.9, None, 0)];
         assert_eq!(chosen(&c), 1);
         c[1].draft.risk.level = Level::Caution;
-        assert_eq!(chosen(&c), 1, "who asks for a change is not helped by a look");
+        assert_eq!(chosen(&c), 1, "a caution is no bar: the request may ask for a change");
         c[1].draft.risk.level = Level::Danger;
         assert_eq!(chosen(&c), 0);
-        // nor that of another one that does the same
+        // nor does another command with the same effect help it
         let fine = Some(Ending::Fine);
         let mut c = [candidate("a", 0.1, fine, 1), candidate("b", 0.1, fine, 2), candidate("c", 0.9, fine, 2)];
         c[1].draft.risk.level = Level::Danger;

@@ -1,76 +1,79 @@
-//! How sure the model was, as a probability that the command does what was asked.
+//! Computes the probability that a command does what was asked, from the model's token probabilities.
 
 use caro_model::{Completion, Token};
 
-/// Coefficients of a logistic regression over [`Features`] and the length of the request, fitted by `benches/calibrate.py` on
-/// executed answers. Source of the figures: `benches/records/2026-11-25-length.md`.
+/// Coefficients of a logistic regression over [`Features`] and the length of the request, fitted by
+/// `benches/calibrate.py` on executed answers. Source of the figures: `benches/records/2026-11-25-length.md`.
 #[derive(Debug, Clone, Copy)]
 struct Calibration {
     bias: f64,
     mean: f64,
     worst: f64,
-    /// Of the logarithm of the request's words: who asks for more at once is less often answered rightly, however sure the
-    /// model is of what it writes.
+    /// The coefficient of the logarithm of the number of words. Longer requests are answered rightly less often,
+    /// however sure the model is of its tokens.
     words: f64,
 }
 
-/// The least log-probability that is told apart. A token that only the grammar allowed has minus infinity.
-const LEAST: f64 = -20.0;
+/// The least log-probability that counts; lower ones are raised to it. A token that only the grammar allowed has
+/// minus infinity.
+const MIN_LOGPROB: f64 = -20.0;
 
 const CALIBRATION: Calibration = Calibration { bias: 6.62, mean: 7.59, worst: 1.29, words: -1.55 };
 
-/// The same of the confidence after a choice, a little flatter than fitted: few such answers are known.
-struct Agreed {
+/// The coefficients for the confidence after a choice, a little flatter than fitted, as there were few such answers
+/// to fit.
+struct ChoiceCalibration {
     bias: f64,
     support: f64,
     words: f64,
 }
 
-const AGREED: Agreed = Agreed { bias: 2.3, support: 5.2, words: -2.0 };
+const CHOICE_CALIBRATION: ChoiceCalibration = ChoiceCalibration { bias: 2.3, support: 5.2, words: -2.0 };
 
-/// What the probabilities of a completion's tokens say.
+/// The statistics of a completion's token probabilities.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Features {
     /// Mean natural log-probability of the tokens.
     pub mean: f64,
-    /// Their sum.
+    /// The sum of the log-probabilities.
     pub sum: f64,
-    /// The lowest of them.
+    /// The lowest log-probability.
     pub worst: f64,
 }
 
 impl Features {
-    /// The features of these tokens; `None` where the model told no probabilities.
+    /// Computes the features of these tokens; `None` if the model reported no probabilities.
     pub fn of(tokens: &[Token]) -> Option<Self> {
         let logs: Vec<f64> = tokens.iter().filter_map(|t| t.logprob).map(f64::from).filter(|l| !l.is_nan()).collect();
         if logs.is_empty() {
             return None;
         }
-        let logs = logs.iter().map(|l| l.max(LEAST));
+        let logs = logs.iter().map(|l| l.max(MIN_LOGPROB));
         let (sum, worst) = logs.clone().fold((0.0, 0.0_f64), |(s, w), l| (s + l, w.min(l)));
         Some(Self { mean: sum / logs.len() as f64, sum, worst })
     }
 }
 
-/// The probability, between 0 and 1, that the completion does what the request asks for. A model that tells no
-/// log-probabilities gets 0.5: nothing is known.
+/// Returns the probability, between 0 and 1, that the completion does what the request asks for. 0.5 for a model that
+/// reports no log-probabilities.
 pub fn of(completion: &Completion, request: &str) -> f64 {
     Features::of(&completion.tokens).map_or(0.5, |features| probability(features, length(request)))
 }
 
-/// How likely the model was to write just this and to end there: the product of the probabilities of all tokens and of the
-/// end. 0 of a model that tells none.
+/// Returns the probability with which the model writes exactly this text and ends it there: the product of the
+/// probabilities of all tokens and of the end. 0 for a model that reports none.
 pub fn likelihood(completion: &Completion) -> f64 {
-    let Some(words) = Features::of(&completion.tokens) else { return 0.0 };
+    let Some(features) = Features::of(&completion.tokens) else { return 0.0 };
     let end = completion.end.filter(|end| !end.is_nan()).map_or(0.0, f64::from);
-    (words.sum + end.max(LEAST)).exp()
+    (features.sum + end.max(MIN_LOGPROB)).exp()
 }
 
-/// The confidence after a choice among candidates: what the model's own probabilities said, the share of candidates that
-/// agree with the chosen one, and the length of the request.
-pub fn agreed(alone: f64, share: f64, request: &str) -> f64 {
+/// Returns the confidence in a chosen candidate, from its confidence `alone`, the `share` of weight that agrees with
+/// it, and the length of the request.
+pub fn of_choice(alone: f64, share: f64, request: &str) -> f64 {
     let support = (0.3 * alone + 0.7 * share).clamp(0.0, 1.0);
-    logistic(AGREED.bias + AGREED.support * support + AGREED.words * length(request))
+    let c = CHOICE_CALIBRATION;
+    logistic(c.bias + c.support * support + c.words * length(request))
 }
 
 fn probability(f: Features, length: f64) -> f64 {
@@ -82,7 +85,8 @@ fn logistic(x: f64) -> f64 {
     1.0 / (1.0 + (-x).exp())
 }
 
-/// The natural logarithm of a request's words; of what is written without blanks, two signs are one.
+/// Returns the natural logarithm of the number of words in a request. In scripts without blanks, two characters count
+/// as a word.
 fn length(request: &str) -> f64 {
     let is_sign =
         |c: &char| matches!(*c, '\u{2e80}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}' | '\u{20000}'..='\u{3ffff}');
@@ -108,12 +112,12 @@ mod tests {
     }
 
     #[test]
-    fn whoever_asks_for_more_is_less_often_answered_rightly() {
+    fn longer_requests_give_less_confidence() {
         let p = |request: &str| probability(Features::of(&tokens(&[-0.05, -0.1])).unwrap(), length(request));
         let long =
             "rename every picture here after its date, put those of each year into a folder and list what is left";
         assert!(p("list all pictures") > p(long) + 0.1);
-        assert!(agreed(0.5, 0.8, "list all pictures") > agreed(0.5, 0.8, long));
+        assert!(of_choice(0.5, 0.8, "list all pictures") > of_choice(0.5, 0.8, long));
         // the same in a script without blanks
         let (short, long) =
             ("列出所有图片", "把这里的每张图片按日期重命名，把每年的图片放进一个文件夹，然后列出剩下的文件");
@@ -122,19 +126,19 @@ mod tests {
     }
 
     #[test]
-    fn what_could_have_gone_on_is_less_likely_to_be_all() {
-        let said = |logs: &[f32], end: Option<f32>| {
+    fn the_likelihood_includes_that_of_the_end() {
+        let of = |logs: &[f32], end: Option<f32>| {
             let (text, finish, usage) = (String::new(), Finish::Stop, Usage::default());
             likelihood(&Completion { text, tokens: tokens(logs), end, finish, usage })
         };
-        assert!((said(&[-0.5, -0.5], Some(-1.0)) - (-2.0_f64).exp()).abs() < 1e-6);
-        assert!(said(&[-0.5], Some(-0.1)) > said(&[-0.5], Some(-3.0)));
-        assert!(said(&[f32::NEG_INFINITY], Some(f32::NEG_INFINITY)) > 0.0);
-        assert_eq!(said(&[], None), 0.0);
+        assert!((of(&[-0.5, -0.5], Some(-1.0)) - (-2.0_f64).exp()).abs() < 1e-6);
+        assert!(of(&[-0.5], Some(-0.1)) > of(&[-0.5], Some(-3.0)));
+        assert!(of(&[f32::NEG_INFINITY], Some(f32::NEG_INFINITY)) > 0.0);
+        assert_eq!(of(&[], None), 0.0);
     }
 
     #[test]
-    fn impossible_tokens_do_not_make_it_nonsense() {
+    fn impossible_tokens_give_a_finite_confidence() {
         let p = probability(Features::of(&tokens(&[f32::NEG_INFINITY, f32::NAN, -0.1])).unwrap(), 0.0);
         assert!(p.is_finite() && p < 0.1);
         assert_eq!(Features::of(&[]), None);

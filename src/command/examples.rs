@@ -1,4 +1,4 @@
-//! The worked examples that open every conversation, from `platform-rules/examples/`.
+//! The worked examples at the beginning of every prompt, from `platform-rules/examples/`.
 
 use caro_shell::{Target, Userland};
 use std::sync::OnceLock;
@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 /// A request and the command that answers it.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize)]
 pub struct Example {
-    /// In plain words.
+    /// The request in plain words.
     pub request: String,
     /// The command, or [`super::reply::REFUSAL`].
     pub command: String,
@@ -17,7 +17,7 @@ struct File {
     example: Vec<Example>,
 }
 
-/// The examples for a target, in the order in which the model sees them.
+/// Returns the examples for a target, in the order of the prompt.
 pub fn for_target(target: Target) -> &'static [Example] {
     static GNU: OnceLock<Vec<Example>> = OnceLock::new();
     static BUSYBOX: OnceLock<Vec<Example>> = OnceLock::new();
@@ -31,7 +31,7 @@ pub fn for_target(target: Target) -> &'static [Example] {
     }
 }
 
-/// Parses an embedded file once. A file that does not parse gives no examples; a test holds that none is like that.
+/// Parses an embedded file once. A file that does not parse gives no examples; a test checks that all parse.
 fn load(cell: &'static OnceLock<Vec<Example>>, text: &str) -> &'static [Example] {
     cell.get_or_init(|| toml::from_str::<File>(text).map(|f| f.example).unwrap_or_default())
 }
@@ -42,7 +42,7 @@ mod tests {
     use crate::reply::REFUSAL;
 
     #[test]
-    fn every_target_has_sound_examples_and_an_honest_refusal() {
+    fn every_target_has_valid_examples_and_a_refusal() {
         for (name, target) in Target::ALL {
             let examples = for_target(target);
             assert!(examples.len() >= 8, "{name} has {} examples", examples.len());

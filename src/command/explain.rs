@@ -1,39 +1,40 @@
-//! The explanation of a command in one line: its programs and the options that stand in it, in the installed manuals' own words.
-//! No model. What does not fit is left out as whole clauses.
+//! Explains a command in one line: its programs and options, in the words of the installed manuals. Uses no model.
+//! Clauses that do not fit are left out whole.
 
 use caro_manual::{Entry, OptionEntry};
 use caro_shell::{Invocation, Script};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The most characters of the line.
-pub const LONGEST: usize = 150;
-/// The most characters of a clause: what is longer is no short phrase. The manuals' texts are cut at twice this.
-const CLAUSE: usize = 100;
-/// The most characters of an argument that is told with its option.
-const VALUE: usize = 24;
+/// Most characters of the line.
+pub const MAX_LINE: usize = 150;
+/// Most characters of a clause. The manuals' texts are cut at twice this.
+const MAX_CLAUSE: usize = 100;
+/// Most characters of an argument that is shown with its option.
+const MAX_VALUE: usize = 24;
 
-/// One program of the command: what it is, and what its options do here.
+/// A program of the command, with explanations of its options.
 struct Part {
     name: String,
     title: String,
-    /// Those with an argument first: they say more of this one command.
+    /// Explanations of the options, those with an argument first, as they are more specific to this command.
     options: Vec<String>,
-    /// How many of them are told.
-    told: usize,
+    /// The number of options that are shown.
+    shown: usize,
 }
 
 impl Part {
     fn text(&self) -> String {
         let head = format!("{}: {}", self.name, self.title);
-        if self.told == 0 { head } else { format!("{head} ({})", self.options[..self.told].join("; ")) }
+        if self.shown == 0 { head } else { format!("{head} ({})", self.options[..self.shown].join("; ")) }
     }
 }
 
-/// `ps: report a snapshot of the current processes; head: output the first part of files (-n 5: print the first 5 lines)`.
+/// `ps: report a snapshot of the current processes; head: output the first part of files (-n 5: print the first 5
+/// lines)`.
 ///
-/// Each program with a title is named, in order, while there is room, and then their options, one of each in turn. Empty if no
-/// manual is at hand.
+/// First come the programs that have a title, in order, as far as they fit, then their options, one of each program
+/// in turn. Empty without manuals.
 pub fn line(script: &Script, manuals: &BTreeMap<String, Arc<Entry>>) -> String {
     let mut parts: Vec<Part> = Vec::new();
     for command in script.commands.iter().filter(|c| !c.remote) {
@@ -45,7 +46,7 @@ pub fn line(script: &Script, manuals: &BTreeMap<String, Arc<Entry>>) -> String {
             }
             None => {
                 parts.push(part);
-                if length(&parts) > LONGEST {
+                if length(&parts) > MAX_LINE {
                     parts.pop();
                 }
             }
@@ -60,17 +61,17 @@ pub fn line(script: &Script, manuals: &BTreeMap<String, Arc<Entry>>) -> String {
     join(&parts)
 }
 
-/// Tells one option more of a program: the next for which there is room. Those for which there is none are dropped.
+/// Shows one more option of a program: the next that fits into the line. Options that do not fit are dropped.
 fn fit_option(parts: &mut [Part], at: usize) {
-    if parts[at].options.len() <= parts[at].told {
+    if parts[at].options.len() <= parts[at].shown {
         return;
     }
-    parts[at].told += 1;
-    while length(parts) > LONGEST {
+    parts[at].shown += 1;
+    while length(parts) > MAX_LINE {
         let part = &mut parts[at];
-        part.options.remove(part.told - 1);
-        if part.options.len() < part.told {
-            part.told -= 1;
+        part.options.remove(part.shown - 1);
+        if part.options.len() < part.shown {
+            part.shown -= 1;
             return;
         }
     }
@@ -84,7 +85,7 @@ fn length(parts: &[Part]) -> usize {
     join(parts).chars().count()
 }
 
-/// The manuals' words on one invocation; `None` without a title.
+/// Describes one invocation from the manuals; `None` if its program has no title.
 fn part(command: &Invocation, manuals: &BTreeMap<String, Arc<Entry>>) -> Option<Part> {
     let name = command.name()?;
     let whole = manuals.get(name)?;
@@ -96,23 +97,23 @@ fn part(command: &Invocation, manuals: &BTreeMap<String, Arc<Entry>>) -> Option<
     let words = &words[skip..];
     let (mut valued, mut plain) = (Vec::new(), Vec::new());
     for found in entry.read_args(words) {
-        let Some(said) = found.option.and_then(|option| phrase(option, found.value.as_deref())) else { continue };
+        let Some(effect) = found.option.and_then(|option| phrase(option, found.value.as_deref())) else { continue };
         let value = found.value.as_deref().filter(|value| is_short(value));
-        let between = match words.get(found.word) {
+        let joint = match words.get(found.word) {
             Some(word) if word.starts_with(&format!("{}=", found.flag)) => "=",
             _ if found.flag.ends_with('=') => "",
             _ => " ",
         };
         match value {
-            Some(value) => valued.push(format!("{}{between}{value}: {said}", found.flag)),
-            None => plain.push(format!("{}: {said}", found.flag)),
+            Some(value) => valued.push(format!("{}{joint}{value}: {effect}", found.flag)),
+            None => plain.push(format!("{}: {effect}", found.flag)),
         }
     }
     valued.append(&mut plain);
-    Some(Part { name, title, options: valued, told: 0 })
+    Some(Part { name, title, options: valued, shown: 0 })
 }
 
-/// The effect of an option, in a clause; with its argument in the place of the manual's name for it, where that stands there.
+/// Describes the effect of an option in a clause, with the argument's value in place of its name.
 fn phrase(option: &OptionEntry, value: Option<&str>) -> Option<String> {
     const CONDITIONS: [&str; 4] = ["if ", "when ", "see ", "same as "];
     let text = clause(&option.text)?;
@@ -120,32 +121,32 @@ fn phrase(option: &OptionEntry, value: Option<&str>) -> Option<String> {
         return None;
     }
     let name = option.argument.as_deref().map(|argument| argument.trim_matches(|c: char| !c.is_alphanumeric()));
-    // NUM and `c` are stand-ins, while `date` is a word of the sentence ("more recent than a specific date")
-    let is_standin = |name: &str| name.len() == 1 || !name.is_empty() && name == name.to_uppercase();
-    // `-7` in the place of `n` of "n*24 hours" would read as a sum
-    let plain = |value: &&str| is_short(value) && value.starts_with(char::is_alphanumeric);
-    match (name, value.filter(plain)) {
-        (Some(name), Some(value)) if is_standin(name) => Some(with_argument(&text, name, value)),
+    // NUM and `c` are placeholders, while `date` is a word of the sentence ("more recent than a specific date")
+    let is_placeholder = |name: &str| name.len() == 1 || !name.is_empty() && name == name.to_uppercase();
+    // `-7` in place of `n` in "n*24 hours" would read as a sum
+    let is_plain = |value: &&str| is_short(value) && value.starts_with(char::is_alphanumeric);
+    match (name, value.filter(is_plain)) {
+        (Some(name), Some(value)) if is_placeholder(name) => Some(with_argument(&text, name, value)),
         _ => Some(text),
     }
 }
 
-/// True for an argument that can be read within a line of brackets and semicolons.
+/// True for a value that is short enough, and free of the signs that separate clauses.
 fn is_short(value: &str) -> bool {
-    value.chars().count() <= VALUE && !value.contains(['\n', ';', '(', ')'])
+    value.chars().count() <= MAX_VALUE && !value.contains(['\n', ';', '(', ')'])
 }
 
-/// The text with a value in the place of the first word that is just the argument's name.
+/// Replaces the first whole word of a text that is the argument's name with the value.
 fn with_argument(text: &str, name: &str, value: &str) -> String {
     let is_part = |c: char| c.is_alphanumeric() || "*-_=/".contains(c);
-    let whole = |at: &usize| !text[..*at].ends_with(is_part) && !text[*at + name.len()..].starts_with(is_part);
-    match text.match_indices(name).map(|(at, _)| at).find(whole) {
+    let is_whole = |at: &usize| !text[..*at].ends_with(is_part) && !text[*at + name.len()..].starts_with(is_part);
+    match text.match_indices(name).map(|(at, _)| at).find(is_whole) {
         Some(at) => format!("{}{value}{}", &text[..at], &text[at + name.len()..]),
         None => text.to_owned(),
     }
 }
 
-/// The first clause of a manual's text, without what stands in brackets; `None` if it is no short one, or not whole.
+/// Returns the first clause of a manual's text, without the text in brackets; `None` if it is too long or incomplete.
 fn clause(text: &str) -> Option<String> {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut outside = String::new();
@@ -164,14 +165,14 @@ fn clause(text: &str) -> Option<String> {
     let outside = outside.split_whitespace().collect::<Vec<_>>().join(" ");
     let ends = ["; ", ". ", ": ", " - "].iter().filter_map(|end| outside.find(end)).min();
     let first = outside[..ends.unwrap_or(outside.len())].trim_end_matches(['.', ':', ';', ',', ' ']);
-    let is_short = !first.is_empty() && first.chars().count() <= CLAUSE && !first.contains(';');
-    // `e.g.` and the like end no sentence
+    let is_short = !first.is_empty() && first.chars().count() <= MAX_CLAUSE && !first.contains(';');
+    // `e.g.` and other abbreviations do not end a sentence
     let last = first.rsplit([' ', ',']).next().unwrap_or(first);
     let is_whole = !["e.g", "i.e", "etc", "cf", "vs"].contains(&last);
     (is_short && is_whole).then(|| uncapitalized(first))
 }
 
-/// The text with its first letter small, unless the first word is a name in capitals.
+/// Puts the first letter of a text in lower case, unless the first word is in capitals.
 fn uncapitalized(text: &str) -> String {
     let mut chars = text.chars();
     match (chars.next(), chars.clone().next()) {
@@ -232,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn it_says_what_this_command_does() {
+    fn programs_and_options_are_explained() {
         assert_eq!(
             of("ps aux | head -n 6"),
             "ps: report a snapshot of the current processes; head: output the first part of files \
@@ -254,24 +255,24 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_left_out_whole() {
+    fn clauses_that_do_not_fit_are_left_out_whole() {
         let text = of("find . -mtime -7 -type f | sort -r | head -n 5 -q | sort -r | ps");
-        assert!(text.chars().count() <= LONGEST, "{text}");
-        for told in [
+        assert!(text.chars().count() <= MAX_LINE, "{text}");
+        for part in [
             "find: search for files in a directory hierarchy",
             "sort: sort lines",
             "head: output the first part of files",
         ] {
-            assert!(text.contains(told), "{text}");
+            assert!(text.contains(part), "{text}");
         }
         assert!(!text.contains("-mtime") && !text.contains("-n 5"), "{text}");
-        // the next one takes the room of what was too long
+        // the next option takes the place of the one that was too long
         let text = of("find . -mtime -7 -type f | sort | head");
         assert!(text.contains("(-type f: file is of type f)"), "{text}");
     }
 
     #[test]
-    fn a_clause_is_whole_or_none() {
+    fn an_incomplete_clause_is_none() {
         for (text, first) in [
             ("print sizes (e.g., 1K 2G) as they are; not rounded", Some("print sizes as they are")),
             ("Do not try to resolve names. Show numbers.", Some("do not try to resolve names")),
@@ -285,7 +286,7 @@ mod tests {
         assert_eq!(clause(&"very ".repeat(40)), None);
     }
 
-    /// Words of so many letters each, other ones for each seed.
+    /// Returns `count` pseudo-random words that depend on the seed.
     fn words(seed: u64, count: u64) -> String {
         let word = |i: u64| {
             let n =
@@ -298,7 +299,7 @@ mod tests {
 
     #[test]
     fn no_line_of_the_library_is_too_long_or_ends_within_a_word() {
-        let mut told = 0;
+        let mut explained = 0;
         for (seed, cmd) in library::commands().iter().enumerate() {
             let script = parse(cmd, Dialect::Bash);
             let seed = seed as u64;
@@ -321,8 +322,8 @@ mod tests {
                 manuals.insert(name, Arc::new(entry));
             }
             let text = line(&script, &manuals);
-            told += usize::from(!text.is_empty());
-            assert!(text.chars().count() <= LONGEST, "{cmd}\n{text}");
+            explained += usize::from(!text.is_empty());
+            assert!(text.chars().count() <= MAX_LINE, "{cmd}\n{text}");
             let known: BTreeSet<String> = manuals
                 .values()
                 .flat_map(|e| std::iter::once(e.title.clone()).chain(e.options.iter().map(|o| o.text.clone())))
@@ -335,10 +336,10 @@ mod tests {
             assert_eq!(text.matches('(').count(), text.matches(')').count(), "{cmd}\n{text}");
             let titled = script.commands.iter().find_map(|c| {
                 let title = &manuals.get(c.name()?)?.title;
-                (!c.remote && !title.is_empty() && title.chars().count() <= CLAUSE).then(|| c.name())?
+                (!c.remote && !title.is_empty() && title.chars().count() <= MAX_CLAUSE).then(|| c.name())?
             });
             assert!(titled.is_none_or(|first| text.contains(&format!("{first}: "))), "{cmd}\n{text}");
         }
-        assert!(told > 100, "{told}");
+        assert!(explained > 100, "{explained}");
     }
 }

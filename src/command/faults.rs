@@ -1,32 +1,33 @@
-//! The finding of a rehearsal: an error that is the command's own fault, or nothing printed where
-//! something must be.
+//! Turns the result of a rehearsal into a finding: an error that is the command's own fault, no output where a number
+//! is asked for, or standard input that is not read.
 
 use super::checks::asks_for_number;
 use super::trial::{Ending, RehearsalResult};
 use caro_shell::{Dialect, Finding, Script, Severity, parse};
 
-/// The most confidence that is left to a command that was seen to fail by its own fault.
-pub(super) const AT_MOST: f64 = super::refine_loop::EXTEND_BUDGET_BELOW;
+/// Most confidence in a command with a finding from its rehearsal.
+pub(super) const MAX_CONFIDENCE: f64 = super::refine_loop::EXTEND_BUDGET_BELOW;
 
-/// The command that was rehearsed and what it is for.
+/// A rehearsed command with its request.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Tried<'a> {
+pub(super) struct Rehearsed<'a> {
     /// The command.
     pub(super) cmd: &'a str,
     /// Its shell.
     pub(super) dialect: Dialect,
     /// The request that it answers.
     pub(super) request: &'a str,
-    /// True if the model that is told of it runs on this machine. A complaint may have the text of any file in it.
+    /// True if the model runs on this machine. Only then does the finding quote an error, which may contain a file's
+    /// text.
     pub(super) is_local: bool,
 }
 
-/// The finding of the rehearsal; `None` where nothing is wrong, or where only the state of things is complained of.
-pub(super) fn finding(tried: Tried<'_>, trial: &RehearsalResult) -> Option<Finding> {
+/// Returns the finding of a rehearsal; `None` if nothing is wrong, or the error is due to the state of the machine.
+pub(super) fn finding(rehearsed: Rehearsed<'_>, trial: &RehearsalResult) -> Option<Finding> {
     let of = |id: &str, why: String| Finding {
         id: id.into(),
         severity: Severity::Warning,
-        token: tried.cmd.to_owned(),
+        token: rehearsed.cmd.to_owned(),
         span: None,
         why,
         evidence: Vec::new(),
@@ -35,10 +36,11 @@ pub(super) fn finding(tried: Tried<'_>, trial: &RehearsalResult) -> Option<Findi
     match trial.ending {
         Ending::Failed => {
             let complaint = trial.complaint.as_deref()?;
-            let is_own = is_own_fault(complaint, &parse(tried.cmd, tried.dialect), tried.request);
-            is_own.then(|| of("fails", failing(complaint, tried.is_local)))
+            let script = parse(rehearsed.cmd, rehearsed.dialect);
+            let is_own = is_own_fault(complaint, &script, rehearsed.request);
+            is_own.then(|| of("fails", failure_text(complaint, rehearsed.is_local)))
         }
-        Ending::NoEffect if asks_for_number(tried.request) => {
+        Ending::NoEffect if asks_for_number(rehearsed.request) => {
             let why = "a number is asked for, and tried out in a sandbox, it prints nothing".into();
             Some(of("prints-nothing", why))
         }
@@ -46,7 +48,7 @@ pub(super) fn finding(tried: Tried<'_>, trial: &RehearsalResult) -> Option<Findi
     }
 }
 
-/// The finding of a command that does the same whether there is something on standard input or not.
+/// The finding against a command that has the same effect with and without its standard input.
 pub(super) fn unread(cmd: &str) -> Finding {
     Finding {
         id: "unread-input".into(),
@@ -59,8 +61,9 @@ pub(super) fn unread(cmd: &str) -> Finding {
     }
 }
 
-/// True for an error that is the command's own: an option that is not known, a folder read as a file, a file that nobody named.
-/// The state of things is not (no permission), nor that what the request names is not there.
+/// True for an error that is the command's own: an unknown option, a folder read as a file, a missing file that the
+/// request does not name. The state of the machine (no permission) is not the command's fault, nor is a missing file
+/// that the request names.
 fn is_own_fault(complaint: &str, script: &Script, request: &str) -> bool {
     const STATE: [&str; 7] = [
         "permission denied",
@@ -82,27 +85,27 @@ fn is_own_fault(complaint: &str, script: &Script, request: &str) -> bool {
     let absent = words().filter(|w| w.text.len() > 1 && complaint.contains(&w.text)).max_by_key(|w| w.text.len());
     match absent {
         Some(word) => !is_named(&word.text, &request.to_lowercase()),
-        // what a variable or a substitution came to is not known
+        // the value of a variable or a substitution is not known
         None => !words().any(|w| w.expands),
     }
 }
 
-/// True if the request speaks of that path: of its last part, or, for a pattern, of its ending.
+/// True if the request names a path: its last component, or, for a pattern, its ending.
 fn is_named(path: &str, request: &str) -> bool {
     let last = path.trim_end_matches('/').rsplit('/').next().unwrap_or(path).to_lowercase();
     let fixed = last.rsplit(['*', '?', ']']).next().unwrap_or(&last);
     let is_whole = |at: &usize| {
         let (before, after) = (&request[..*at], &request[*at + fixed.len()..]);
-        // an ending belongs to the name before it
+        // an ending may follow a name: `.log` in `app.log`
         (fixed.starts_with('.') || !before.ends_with(char::is_alphanumeric))
             && !after.starts_with(char::is_alphanumeric)
     };
     fixed.len() > 1 && request.match_indices(fixed).any(|(at, _)| is_whole(&at))
 }
 
-/// That a command fails, as the person and the model are told. What it complains with may be the text of any file here, and
-/// a model that is elsewhere would hear it.
-fn failing(complaint: &str, is_local: bool) -> String {
+/// The text of the finding that a command fails, for the user and the model. The error may contain the text of any
+/// file on this machine, so it is quoted only for a local model.
+fn failure_text(complaint: &str, is_local: bool) -> String {
     let fails = "tried out in a sandbox, it fails";
     if is_local { format!("{fails}: {complaint}") } else { fails.to_owned() }
 }
@@ -113,15 +116,15 @@ mod tests {
     use crate::trial::Sensitivity;
 
     fn of(request: &str, cmd: &str, ending: Ending, complaint: Option<&str>) -> Option<String> {
-        let tried = Tried { cmd, dialect: Dialect::Bash, request, is_local: true };
+        let rehearsed = Rehearsed { cmd, dialect: Dialect::Bash, request, is_local: true };
         let complaint = complaint.map(str::to_owned);
-        let minds = Sensitivity::default();
-        let trial = RehearsalResult { ending, outcome: 0, order: 0, blanks: 0, minds, complaint };
-        finding(tried, &trial).map(|f| f.id)
+        let sensitivity = Sensitivity::default();
+        let trial = RehearsalResult { ending, outcome: 0, order: 0, blanks: 0, sensitivity, complaint };
+        finding(rehearsed, &trial).map(|f| f.id)
     }
 
     #[test]
-    fn an_error_is_held_against_the_command_if_it_is_its_own() {
+    fn only_the_commands_own_errors_are_findings() {
         let fails = |request, cmd, complaint| of(request, cmd, Ending::Failed, Some(complaint)).is_some();
         for (request, cmd, complaint) in [
             ("count errors in the logs", "grep -c ERROR *.log", "grep: *.log: No such file or directory"),
@@ -145,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn silence_is_held_against_a_number_only() {
+    fn no_output_is_a_finding_only_if_a_number_is_asked_for() {
         let silent = |request, cmd| of(request, cmd, Ending::NoEffect, None);
         assert_eq!(silent("how many lines have x", "grep x f").as_deref(), Some("prints-nothing"));
         assert_eq!(silent("show the lines with x", "grep x f"), None);
@@ -153,9 +156,9 @@ mod tests {
     }
 
     #[test]
-    fn only_a_model_of_this_machine_hears_what_a_command_complains_with() {
+    fn only_a_local_model_gets_the_text_of_an_error() {
         let complaint = "machine h login me password sesame";
-        assert!(failing(complaint, true).contains(complaint));
-        assert!(!failing(complaint, false).contains("sesame"));
+        assert!(failure_text(complaint, true).contains(complaint));
+        assert!(!failure_text(complaint, false).contains("sesame"));
     }
 }

@@ -1,24 +1,25 @@
-//! What the confidence stands on: it is fitted on English requests answered in bash on Linux, so elsewhere it is capped by what
-//! is known there (`benches/records/2026-11-26-strangers.md`), which is little; and where it is too low for an answer.
+//! Caps the confidence outside the conditions that it was fitted for (English requests, bash on Linux), where little
+//! is known (`benches/records/2026-11-26-strangers.md`), and decides when an answer is only a draft.
 
 use super::checks::NOT_INSTALLED;
 use super::library;
 use super::refine_loop::Draft;
 use caro_shell::{Dialect, Finding, Severity, Target, Userland, is_builtin};
 
-/// Below this confidence a command in which the checks know an error is no answer but a draft.
+/// The confidence below which a command with an error is a draft rather than an answer.
 const DRAFT_BELOW: f64 = 0.5;
 
-/// Other systems: of 40 unseen requests for macOS 34 were right by rule.
+/// The cap for other systems: of 40 unseen requests for macOS, 34 were right by rule.
 const OTHER_SYSTEM: f64 = 0.85;
-/// PowerShell and fish: of five answers to strangers none was right. Too few to fit, so this is a judgement: less than is known of bash.
+/// The cap for PowerShell and fish: of five answers to outside users none was right. Too few to fit, so this is a
+/// judgement.
 const OTHER_SHELL: f64 = 0.6;
-/// Another language than English: what is answered rightly in English is lost at times.
+/// The cap for requests in another language than English, some of which are answered rightly only in English.
 const OTHER_LANGUAGE: f64 = 0.7;
-/// A program that no pair of the example library calls.
+/// The cap for a program that no pair of the example library calls.
 const UNKNOWN_PROGRAM: f64 = 0.75;
 
-/// The confidence, capped where it has no ground.
+/// Lowers the confidence to the least cap that applies.
 pub(super) fn capped(confidence: f64, request: &str, target: Target, dialect: Dialect, programs: &[String]) -> f64 {
     let caps = [
         (matches!(target.userland, Userland::Bsd | Userland::Busybox), OTHER_SYSTEM),
@@ -29,15 +30,15 @@ pub(super) fn capped(confidence: f64, request: &str, target: Target, dialect: Di
     caps.iter().filter(|(holds, _)| *holds).fold(confidence, |least, (_, cap)| least.min(*cap))
 }
 
-/// True for a command that is told as a draft: it has an error, and nothing speaks for it. That its program is not installed is no
-/// error of the command.
+/// True for a command that is shown as a draft: it has an error and a low confidence. A program that is not installed
+/// does not count as an error.
 pub fn is_draft(draft: &Draft) -> bool {
     let error = |f: &Finding| f.severity == Severity::Error && f.id != NOT_INSTALLED;
     draft.confidence < DRAFT_BELOW && draft.findings.iter().any(error)
 }
 
-/// True where fewer than half of the words are words that people ask with in English. Of one word nothing is known, nor of names,
-/// numbers and what stands in quotes.
+/// True if fewer than half of the words are in the vocabulary of English requests. Names, numbers and quoted text do
+/// not count; a single word is foreign only if it is not ASCII.
 fn is_foreign(request: &str) -> bool {
     let plain: String = library::unquoted(request).map(|(_, c)| c).collect();
     let words: Vec<String> = plain
@@ -46,11 +47,10 @@ fn is_foreign(request: &str) -> bool {
         // single letters are words in many languages
         .filter(|word| word.len() > 1 && word.chars().all(char::is_alphabetic))
         .collect();
-    let signs = |word: &String| !word.is_ascii();
     let known = words.iter().filter(|word| library::vocabulary().contains_key(word.as_str())).count();
     match words.len() {
         0 => false,
-        1 => signs(&words[0]),
+        1 => !words[0].is_ascii(),
         count => known * 2 < count,
     }
 }
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn the_confidence_stays_where_it_was_measured() {
+    fn the_confidence_is_not_capped_where_it_was_fitted() {
         for request in
             ["list all files in this folder", "which port does nginx listen on", "uptime", "kill process 4711"]
         {
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_capped_where_nothing_was() {
+    fn the_confidence_is_capped_elsewhere() {
         let english = "list all files in this folder";
         assert_eq!(cap(english, "macos-bsd", Dialect::Zsh, "ls"), OTHER_SYSTEM);
         assert_eq!(cap(english, LINUX, Dialect::Fish, "ls"), OTHER_SHELL);

@@ -1,4 +1,5 @@
-//! Looks at a command without a model: its programs' manuals, the checks, the safety verdict. `caro check` is this alone.
+//! Inspects a command without a model: looks up its programs' manuals, runs the checks, and assesses the risk.
+//! `caro check` does only this.
 
 use super::checks::{self, CheckContext};
 use super::refine_loop::Draft;
@@ -10,44 +11,44 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Manual lines shown to iteration 2 for a command that no check accuses.
-const MANUAL_LINES: usize = 6;
+/// Most lines of manuals that iteration 2 is shown.
+const MAX_MANUAL_LINES: usize = 6;
 
-/// The manuals at hand: by program name, and by `program subcommand` where a subcommand has a page of its own.
+/// The manuals that were found, by program name, and by `program subcommand` for a subcommand with a page of its own.
 pub type Manuals = BTreeMap<String, Arc<Entry>>;
 
-/// A command and what it is for.
+/// The request and the machine that a command is for.
 #[derive(Debug, Clone, Copy)]
 pub struct Subject<'a> {
-    /// The request that it answers; empty if there is none.
+    /// The request that the command answers; empty if there is none.
     pub request: &'a str,
-    /// The folder that it will run in.
+    /// The working directory of the command.
     pub cwd: &'a Path,
-    /// The machine it is written for.
+    /// The system that it is written for.
     pub target: Target,
-    /// The shell it is written for.
+    /// The shell that it is written for.
     pub dialect: Dialect,
 }
 
-/// This machine and its manuals.
+/// Inspects commands with the facts and manuals of this machine.
 #[derive(Debug, Clone)]
 pub struct Inspector {
     /// The machine.
     pub context: Arc<ExecutionContext>,
-    /// The help cache; without one, flags are not checked.
+    /// The cache of manuals; without one, flags are not checked.
     pub manual: Option<Arc<Manual>>,
-    /// The ids of findings that are not told, to measure what a check is worth.
+    /// The ids of findings that are left out, to measure the worth of a check.
     pub without: Arc<[String]>,
 }
 
 impl Inspector {
-    /// One that tells everything it finds.
+    /// Creates an inspector that leaves out no findings.
     pub fn new(context: Arc<ExecutionContext>, manual: Option<Arc<Manual>>) -> Self {
         Self { context, manual, without: [].into() }
     }
 
-    /// Runs every check on a command, waiting at most `wait` for manuals that are not cached. `confidence` is its
-    /// author's.
+    /// Runs every check on a command, waiting at most `wait` for manuals that are not cached. The draft has the given
+    /// `confidence`.
     pub async fn inspect(
         &self,
         cmd: String,
@@ -59,7 +60,7 @@ impl Inspector {
         let script = shell::parse(&cmd, subject.dialect);
         self.look_up(&script, subject, manuals, wait).await;
         let commands_used = extract_commands(&script);
-        let inspected = CheckContext {
+        let context = CheckContext {
             request: subject.request,
             script: &script,
             target: subject.target,
@@ -68,7 +69,7 @@ impl Inspector {
             cwd: self.is_here(subject.target).then_some(subject.cwd),
             manuals,
         };
-        let mut findings = checks::run(&inspected);
+        let mut findings = checks::run(&context);
         findings.retain(|finding| !self.without.contains(&finding.id));
         Draft {
             findings,
@@ -77,15 +78,15 @@ impl Inspector {
                 false => safety::assess(&script),
             },
             manual: manual_lines(&commands_used, subject.request, manuals),
-            delicate: delicate(&script, &commands_used),
+            delicate: is_delicate(&script, &commands_used),
             commands_used,
             confidence,
             cmd,
         }
     }
 
-    /// Adds the manuals of the script's programs to `manuals`, waiting at most `wait` for those not cached. With no time
-    /// to wait, fetching is only set going.
+    /// Adds the manuals of the script's programs to `manuals`, waiting at most `wait` for those that are not cached.
+    /// If `wait` is zero, only starts to fetch them.
     pub async fn look_up(&self, script: &Script, subject: Subject<'_>, manuals: &mut Manuals, wait: Duration) {
         let Some(manual) = &self.manual else { return };
         if !self.is_here(subject.target) {
@@ -113,16 +114,16 @@ impl Inspector {
         while !wait.is_zero()
             && let Ok(Some(Ok(found))) = tokio::time::timeout_at(deadline, fetches.join_next()).await
         {
-            // without its manual a program's flags go unchecked; that is no reason to give no answer
+            // without its manual, a program's flags are not checked
             if let Ok(entries) = found {
                 manuals.extend(entries.map(|entry| (entry.command.clone(), entry)));
             }
         }
-        // what is under way goes on, and is cached for the next request
+        // unfinished fetches go on in the background and are cached for the next request
         fetches.detach_all();
     }
 
-    /// Facts about this machine hold only for commands written for its kind.
+    /// True if the target is this machine's system, so that facts about this machine apply.
     fn is_here(&self, target: Target) -> bool {
         target == self.context.target
     }
@@ -130,7 +131,7 @@ impl Inspector {
     fn program(&self, command: &Invocation, dialect: Dialect) -> Option<Program> {
         let name = command.name()?;
         if shell::is_builtin(name, dialect) {
-            // another shell's builtin of the same name has other flags: without the right shell nothing is known
+            // a builtin of the same name has other flags in another shell, so the right shell is needed
             let shell = self.context.shell_of(dialect)?.to_path_buf();
             return Some(Program::Builtin { name: name.into(), shell });
         }
@@ -139,9 +140,9 @@ impl Inspector {
     }
 }
 
-/// The manual's lines that matter most for a command, a few of each program.
+/// Returns the lines of the manuals that are most relevant to a request, a few of each program.
 fn manual_lines(programs: &[String], request: &str, manuals: &Manuals) -> Vec<String> {
-    let each = (MANUAL_LINES / programs.len().max(1)).max(1);
+    let each = (MAX_MANUAL_LINES / programs.len().max(1)).max(1);
     let words: Vec<&str> = request.split_whitespace().collect();
     let lines = programs.iter().filter_map(|name| Some((name, manuals.get(name)?))).flat_map(|(name, entry)| {
         relevant(entry, &words, &[], each)
@@ -149,11 +150,12 @@ fn manual_lines(programs: &[String], request: &str, manuals: &Manuals) -> Vec<St
             .map(|o| format!("{name} {}", OptionEntry::line(o)))
             .collect::<Vec<_>>()
     });
-    lines.take(MANUAL_LINES).collect()
+    lines.take(MAX_MANUAL_LINES).collect()
 }
 
-/// The specification's trigger list: commands that differ between platforms, sed, awk and xargs, long pipes.
-fn delicate(script: &Script, commands: &[String]) -> bool {
+/// True for the commands of the specification's trigger list: those that differ between platforms, sed, awk and
+/// xargs, and long pipelines.
+fn is_delicate(script: &Script, commands: &[String]) -> bool {
     const DELICATE: [&str; 6] = ["ps", "ss", "df", "sed", "awk", "xargs"];
     const COMPLEX: [&str; 3] = ["--sort", "-exec", "-printf"];
     commands.iter().any(|c| DELICATE.contains(&c.as_str()))

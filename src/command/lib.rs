@@ -1,18 +1,23 @@
-//! The two-iteration recipe: a request in plain words in, a checked command out.
+//! Turns a request in plain words into a checked shell command.
 //!
-//! Iteration 1 asks the model; the checks (no model) look at its command; iteration 2 runs only on evidence and is taken
-//! only if the checks say it is better. Prints nothing, runs nothing but rehearsals that leave nothing: it answers.
+//! Iteration 1 asks the model, and the checks (which use no model) examine its command. Iteration 2 runs only on
+//! evidence of a fault, and its command is taken only if the checks find it better. Nothing is printed, and nothing
+//! is run except rehearsals, which leave nothing behind.
 //!
-//! - [`answer`]: the public documents, question and answer.
-//! - [`refine_loop`]: the loop as a pure state machine; [`recipe`]: its driver; the model is asked through [`caro_inference::generate`].
-//! - [`broaden`](mod@broaden): a search that found nothing, made wider, for an agent's part.
-//! - [`spelling`]: slips of the pen in a request. [`file_schema`]: how the files are built that it names. [`prompt`], [`examples`], [`library`], [`documents`]: what the model is told. [`reply`]: what its words mean.
-//!   [`confidence`]: how sure it was; [`grounds`]: what that is worth here.
-//! - [`sample`], [`choose`], [`trial`]: one command out of several where the model is unsure, by how likely they are and what
-//!   they do in a rehearsal; [`faults`]: what a rehearsal has against a command; [`pipeline`]: its stages.
-//! - [`fix`]: a command that failed, repaired without a model; [`checked`]: a command that no model has written, as an answer.
-//! - [`rehearsal`]: which commands may be tried out first. [`risk`]: the verdict on one that is for this machine.
-//! - [`checks`]: what is wrong with a command, with evidence; [`inspect`]: brings them what they need. [`explain`]: what it does, in one line.
+//! - [`answer`]: the public types of a request and its answer.
+//! - [`refine_loop`]: the loop as a pure state machine. [`recipe`]: its driver, which asks the model through
+//!   [`caro_inference::generate`].
+//! - [`spelling`]: corrects typing errors in a request. [`file_schema`]: describes the files that the request names.
+//!   [`prompt`], [`examples`], [`library`], [`documents`]: build the prompt. [`reply`]: parses the model's reply.
+//! - [`confidence`]: the probability that a command is right. [`grounds`]: caps it where it was not measured.
+//! - [`sample`], [`choose`], [`trial`]: where the model is unsure, choose one of several commands by their likelihood
+//!   and by what they do in a rehearsal. [`faults`]: findings from a rehearsal. [`pipeline`]: the first stage of a
+//!   pipeline.
+//! - [`checks`]: find errors in a command, with evidence. [`inspect`]: runs them, with the manuals that they need.
+//! - [`rehearsal`]: decides which commands may be rehearsed. [`risk`]: the safety verdict for this machine.
+//! - [`explain`]: explains a command in one line. [`checked`]: wraps a command that no model wrote as an answer.
+//! - [`fix`]: repairs a command that failed, without a model. [`broaden`](mod@broaden): widens a search that found
+//!   nothing.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
 pub mod answer;

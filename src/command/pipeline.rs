@@ -1,8 +1,9 @@
-//! The first stage of a command that is one pipeline.
+//! Finds the first stage of a command that is one pipeline.
 
 use caro_shell::{Invocation, Script};
 
-/// The text of the first of several stages, if the whole script is one pipeline; `None` of single commands, lists, groups and loops.
+/// Returns the text of the first stage, if the whole script is one pipeline of several stages; `None` for single
+/// commands, lists, groups and loops.
 pub(super) fn first_stage(script: &Script) -> Option<&str> {
     let stages: Vec<&Invocation> = script.commands.iter().filter(|c| c.inside.is_none()).collect();
     let pipeline = stages.first()?.pipe?.pipeline;
@@ -25,7 +26,7 @@ mod tests {
     use caro_shell::{Dialect, parse};
 
     #[test]
-    fn the_first_stage_is_told_of_one_pipeline_only() {
+    fn only_a_single_pipeline_has_a_first_stage() {
         let of = |line: &str| first_stage(&parse(line, Dialect::Bash)).map(str::to_owned);
         assert_eq!(of("cat *.log | wc -l").as_deref(), Some("cat *.log"));
         assert_eq!(of("cat 'a|b' 2>&1 |& sort | head").as_deref(), Some("cat 'a|b' 2>&1"));

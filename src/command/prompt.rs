@@ -1,21 +1,20 @@
-//! What the model is told. Stable text first (persona, examples), the request last, so that the state of the stable
-//! part is computed once per machine.
+//! Builds the model's prompts. Stable text (persona, examples) comes first and the request last, so that the stable
+//! part is prefilled once per machine.
 //!
-//! More context is not better: host facts, lists of programs and directory listings lower a small model's score, so
-//! they are left out (`benches/records/` has the measurements).
+//! More context is not better: facts about the host, lists of programs and directory listings lower a small model's
+//! score, so they are left out (`benches/records/` has the measurements).
 
 use super::answer::{FewShot, History, View};
 use super::{examples, library};
 use caro_model::{Prompt, Role};
 use caro_shell::{Dialect, Finding, Os, Target, Userland};
 
-/// The most findings that iteration 2 is shown; more confuse a small model.
-const MOST_FINDINGS: usize = 3;
+/// Most findings that iteration 2 is shown; more confuse a small model.
+const MAX_FINDINGS: usize = 3;
 
-/// The first iteration's prompt. The `few_shot` pairs of the example library stand between the
-/// examples that every conversation begins with and the request, the nearest last; they are not of the stable part. What is
-/// known `before` and what was said stand right before the request. Under [`View::Adapted`] there are no examples but those
-/// that were asked for by number: the adapter was trained on them.
+/// Builds the first iteration's prompt. After the stable part (persona and examples) come the `few_shot` pairs of the
+/// example library, the nearest last, then the context `before`, then the request. Under [`View::Adapted`] the only
+/// examples are those of [`FewShot::Nearest`], as the adapter was trained on examples.
 pub fn first(
     request: &str,
     target: Target,
@@ -37,7 +36,7 @@ pub fn first(
         FewShot::Alike => library::alike(request, target),
         FewShot::Nearest(k) => library::nearest(request, target, k),
     };
-    // the library is written in bash, and fish does not read all of that
+    // the library is written in bash, and fish cannot parse all of it
     let near = near.iter().filter(|e| caro_shell::parse(&e.command, dialect).errors.is_empty());
     let near = near.map(|e| (&e.request, &e.command)).rev();
     for (request, command) in near.chain(before.known.iter().map(|k| (&k.request, &k.command)).rev()) {
@@ -50,28 +49,28 @@ pub fn first(
         prompt.push(Role::Assistant, &said.command);
         opening.clone_from(&said.outcome);
     }
-    // a small model names a file unless it is told in the request itself that there is none
+    // a small model invents a file name unless the request itself says where the data is
     let from_input = before.input.is_some() && before.said.is_empty();
     let request = if from_input { format!("from standard input: {request}") } else { request.to_owned() };
     prompt.push(Role::User, after(&opening, &request));
     prompt
 }
 
-/// A request behind what is told before it.
+/// Joins the context before a request and the request.
 fn after(opening: &str, request: &str) -> String {
     let opening = opening.trim();
     if opening.is_empty() { request.to_owned() } else { format!("{opening}\n\n{request}") }
 }
 
-/// The next iteration's prompt: it continues the one before (whose state is kept) with the command it gave, what the
-/// checks have against it, and the manual's lines.
+/// Builds the next iteration's prompt: continues the one before, whose prefill is cached, with the command that the
+/// model gave, the findings against it, and lines of the manual.
 pub fn next(mut before: Prompt, cmd: &str, request: &str, findings: &[Finding], manual: &[String]) -> Prompt {
     let mut text = String::new();
     if findings.is_empty() {
         text.push_str("Check that command against the manual and the request.\n");
     } else {
         text.push_str("That command is not right yet:\n");
-        for f in findings.iter().take(MOST_FINDINGS) {
+        for f in findings.iter().take(MAX_FINDINGS) {
             text.push_str(&format!("- `{}`: {}\n", f.token, f.why));
             for line in f.evidence.iter().take(8) {
                 text.push_str(&format!("    {line}\n"));
@@ -90,7 +89,7 @@ pub fn next(mut before: Prompt, cmd: &str, request: &str, findings: &[Finding], 
     before
 }
 
-/// One sentence on the job, and one on the way out.
+/// Returns the system message: one sentence on the task, and one on how to refuse.
 fn persona(target: Target, dialect: Dialect) -> String {
     format!(
         "Answer each request with one {} command for {}, on one line. If a request is no task for a shell, answer: {}",
@@ -120,16 +119,16 @@ fn system_name(target: Target) -> &'static str {
     }
 }
 
-/// The prompt as one readable text, for `--debug`.
+/// Renders a prompt as one readable text, for `--debug`.
 pub fn render(prompt: &Prompt) -> String {
     let mut text = String::new();
-    for turn in &prompt.messages {
-        let who = match turn.role {
+    for message in &prompt.messages {
+        let role = match message.role {
             Role::System => "system",
             Role::User => "user",
             Role::Assistant => "assistant",
         };
-        text.push_str(&format!("[{who}] {}\n", turn.text));
+        text.push_str(&format!("[{role}] {}\n", message.text));
     }
     text.push_str(&format!("[assistant] {}", prompt.prefill));
     text
@@ -153,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn retrieved_examples_follow_the_stable_part_the_nearest_last() {
+    fn retrieved_examples_follow_the_stable_part_with_the_nearest_last() {
         let plain = first(
             "size of a.bin in bytes",
             LINUX,
@@ -179,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_said_before_is_a_conversation() {
+    fn earlier_requests_are_a_conversation() {
         let said = PastExchange {
             request: "find logs".into(),
             command: "ls *.log".into(),
@@ -188,14 +187,14 @@ mod tests {
         let before = History { place: vec!["Files here: a.log".into()], said: vec![said], ..History::default() };
         let plain =
             first("count its lines", LINUX, Dialect::Bash, View::Examples, FewShot::Nearest(0), &History::default());
-        let told = first("count its lines", LINUX, Dialect::Bash, View::Examples, FewShot::Nearest(0), &before);
-        assert_eq!(told.messages[..plain.stable_messages], plain.messages[..plain.stable_messages]);
-        let texts: Vec<&str> = told.messages[told.stable_messages..].iter().map(|t| t.text.as_str()).collect();
+        let prompt = first("count its lines", LINUX, Dialect::Bash, View::Examples, FewShot::Nearest(0), &before);
+        assert_eq!(prompt.messages[..plain.stable_messages], plain.messages[..plain.stable_messages]);
+        let texts: Vec<&str> = prompt.messages[prompt.stable_messages..].iter().map(|t| t.text.as_str()).collect();
         assert_eq!(texts, ["Files here: a.log\n\nfind logs", "ls *.log", "It printed:\na.log\n\ncount its lines"]);
     }
 
     #[test]
-    fn a_command_that_is_to_read_standard_input_is_told_so_in_the_request() {
+    fn the_request_itself_says_that_the_data_is_on_standard_input() {
         let of = |before: &History| {
             let prompt = first("sum it", LINUX, Dialect::Bash, View::Examples, FewShot::Nearest(0), before);
             prompt.messages.last().unwrap().text.clone()
@@ -203,7 +202,7 @@ mod tests {
         let before =
             History { place: vec!["Standard input is text.".into()], input: Some("1\n".into()), ..History::default() };
         assert_eq!(of(&before), "Standard input is text.\n\nfrom standard input: sum it");
-        // words that change a command say nothing of that
+        // a follow-up request does not repeat it
         let said = PastExchange { request: "sum it".into(), command: "awk x".into(), outcome: String::new() };
         assert_eq!(of(&History { said: vec![said], place: Vec::new(), ..before }), "sum it");
     }

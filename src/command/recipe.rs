@@ -1,10 +1,12 @@
-//! The executor of the shortest recipe: asks the model, has its commands inspected, keeps the time. The loop itself is the
-//! agent's ([`caro_inference::drive`]).
+//! Answers one request: executes the steps of the [`RefineLoop`] (asks the model, inspects and rehearses its
+//! commands) within the time limits. The loop that drives it is shared with the agent ([`caro_inference::drive`]).
 
 use super::answer::{Alternative, Answer, CommandError, CommandRequest, FewShot, History, Refine, Timing, Trace, View};
 use super::documents::{self, DocumentedCommand};
 use super::inspect::{Inspector, Manuals, Subject};
-use super::refine_loop::{self, Draft, Outcome, RefineLoop, Second, Step};
+use super::refine_loop::{
+    Draft, EXTEND_BUDGET_BELOW, Outcome, RefineLoop, SecondAnswer, Step, is_broken, refine_reason,
+};
 use super::reply::{self, Reply};
 use super::{confidence, explain, file_schema, grounds, library, prompt, spelling};
 use caro_documents::Librarian;
@@ -20,21 +22,21 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 
-/// The most tokens of a command.
+/// Most tokens of a command.
 pub(super) const MAX_TOKENS: usize = 192;
-/// The most tokens of a request.
+/// Most tokens of a request.
 const MAX_REQUEST_TOKENS: usize = 1024;
-/// The most bytes of a request: sixteen a token is more than any language needs, so what is beyond it is not even counted.
+/// Most bytes of a request. No language needs 16 bytes per token, so the tokens of a longer request need not be
+/// counted.
 pub const MAX_REQUEST: usize = MAX_REQUEST_TOKENS * 16;
-/// How long an answer waits for manuals that are not cached yet.
+/// The time that an answer waits for manuals that are not cached yet.
 const MANUAL_WAIT: Duration = Duration::from_millis(600);
-/// The share of the budget after which nothing is written that is only to be better than what there is: it is not waited for,
-/// and nothing is begun that would not be done.
-const LATEST: f64 = 0.9;
-/// Temperature and nucleus of further, different answers.
-pub(super) const VARIED: (f32, f32) = (0.8, 0.95);
+/// The share of the budget after which decoding stops if there is already a command.
+const DECODE_SHARE: f64 = 0.9;
+/// The temperature and nucleus (top-p) with which different answers are sampled.
+pub(super) const VARIED_SAMPLING: (f32, f32) = (0.8, 0.95);
 
-/// What is told of a request that is too long, in bytes where they alone say so, else in tokens.
+/// Returns the error message for a request that is too long; `unit` is that of `size`: bytes or tokens.
 pub fn too_long(size: usize, unit: &str) -> String {
     format!(
         "the request has {size} {unit}, and {MAX_REQUEST_TOKENS} tokens (some 4000 letters of English) are the most: \
@@ -42,65 +44,65 @@ pub fn too_long(size: usize, unit: &str) -> String {
     )
 }
 
-/// The recipe with all it stands on: one loaded model, one machine, one help cache.
+/// The recipe with the parts that it needs: one loaded model, one machine, one cache of manuals.
 #[derive(Clone)]
 pub struct Recipe {
     /// The model.
     pub model: Arc<dyn Model>,
     /// The machine.
     pub context: Arc<ExecutionContext>,
-    /// The help cache; without one, flags are not checked.
+    /// The cache of manuals; without one, flags are not checked.
     pub manual: Option<Arc<Manual>>,
-    /// The person's own documents, to be looked into for commands.
+    /// The user's own documents, which are searched for commands.
     pub documents: Option<Librarian>,
-    /// Is the model asked with its adapter, if it has one?
+    /// True if the model is asked with its adapter, if it has one.
     pub adapted: bool,
-    /// The ids of findings that are not told, to measure what a check is worth.
+    /// The ids of findings that are left out, to measure the worth of a check.
     pub without: Arc<[String]>,
 }
 
-/// Told what happens on the way.
+/// Receives the events on the way to an answer.
 pub(super) type Tracer<'a> = &'a mut (dyn FnMut(Trace) + Send);
 
-/// One request on its way.
+/// The state of one request while it is answered.
 pub(super) struct Run<'a> {
     pub(super) recipe: &'a Recipe,
     inspector: Inspector,
     pub(super) ask: &'a CommandRequest,
     pub(super) cancel: Cancel,
-    /// Of the model's replies.
+    /// The grammar of the model's replies.
     pub(super) shape: Shape,
     manuals: Manuals,
     pub(super) timing: Timing,
-    /// Commands that the answer was chosen from.
+    /// The number of commands that the answer was chosen from.
     pub(super) candidates: u32,
     pub(super) started: Instant,
-    /// True once the model's own answer is most likely wrong ([`refine_loop::EXTEND_BUDGET_BELOW`]).
+    /// True if the model's first answer is most likely wrong ([`EXTEND_BUDGET_BELOW`]).
     is_doubtful: bool,
     /// True once the model has answered with its adapter.
     is_adapted: bool,
 }
 
 impl Recipe {
-    /// Answers one request. `trace` is told what happens on the way.
+    /// Answers one request. `trace` receives the events on the way.
     ///
     /// # Errors
     /// See [`CommandError`]. A request that is no shell task is no error: [`Answer::refusal`].
     pub async fn answer(&self, ask: &CommandRequest, trace: Tracer<'_>) -> Result<Answer, CommandError> {
         let started = Instant::now();
-        let mut ask = self.checked(ask)?;
-        let mended = spelling::mended(&ask.request, |word| self.knows(word, &ask.cwd));
-        let (request, slips) = mended.unwrap_or_else(|| (ask.request.clone(), Vec::new()));
+        let mut ask = self.validate(ask)?;
+        let corrected = spelling::correct(&ask.request, |word| self.is_word(word, &ask.cwd));
+        let (request, slips) = corrected.unwrap_or_else(|| (ask.request.clone(), Vec::new()));
         ask.request = request;
-        ask.before.known = self.known(&ask, trace).await;
-        // the agent tells of the place itself
+        ask.before.known = self.documented_commands(&ask, trace).await;
+        // the agent describes the folder and its files itself
         if ask.before.place.is_empty() || ask.before.input.is_some() {
             let has_jq = self.context.available_commands.contains_key("jq");
-            ask.before.place.extend(file_schema::told(&ask.request, &ask.cwd, has_jq));
+            ask.before.place.extend(file_schema::describe(&ask.request, &ask.cwd, has_jq));
         }
         let ask = &ask;
         if let Some(manual) = &self.manual {
-            // a program of the tree that the request is about is not run for its help
+            // a program in the working directory is not run for its help text: the request may be about it
             manual.avoid(&ask.cwd);
         }
         let cancel = ask.cancel.with_deadline(started + ask.timeout);
@@ -121,11 +123,11 @@ impl Recipe {
             is_doubtful: false,
             is_adapted: false,
         };
-        Ok(Answer { slips, ..run.go(trace).await? })
+        Ok(Answer { slips, ..run.answer(trace).await? })
     }
 
-    /// Has the model read what it is shown in its other way, for the first call of all: what that takes is kept, and would be
-    /// missing to the first request that is doubtful.
+    /// Has the model prefill the examples of [`View::Examples`], so that its cache has them when the first doubtful
+    /// request needs them. Does nothing for a model that always has these examples in its prompt.
     pub async fn prepare(&self, target: shell::Target, dialect: shell::Dialect, cancel: &Cancel) {
         if !self.is_adapted() {
             return;
@@ -134,28 +136,29 @@ impl Recipe {
         let prompt = prompt::first("list files", target, dialect, View::Examples, few_shot, &History::default());
         let (sampling, cancel) = (Sampling::GREEDY, cancel.clone());
         let request = Request { prompt, shape: reply::shape(false), sampling, max_tokens: 1, cancel };
-        // whoever cannot do it now does it when it is needed
+        // an error here costs only time: the prefill happens on the first request instead
         let _ = generate(self.model.clone(), request, |_| Flow::Continue).await;
     }
 
-    /// Is the model asked with its adapter?
+    /// True if the model is asked with its adapter.
     fn is_adapted(&self) -> bool {
         self.adapted && self.model.adapter().is_some()
     }
 
-    /// True for a word that is one to somebody: a common one to the model, a program, a file here.
-    fn knows(&self, word: &str, cwd: &Path) -> bool {
+    /// True for a word that is no typing error: a program, a file in `cwd`, or a single token of the model.
+    fn is_word(&self, word: &str, cwd: &Path) -> bool {
         self.context.available_commands.contains_key(word)
             || cwd.join(word).exists()
             || self.model.count(&format!(" {word}")) == 1
     }
 
-    /// What the person's own documents have for it. A library that cannot be read costs its commands, not the answer.
-    async fn known(&self, ask: &CommandRequest, trace: Tracer<'_>) -> Vec<DocumentedCommand> {
+    /// Finds the commands in the user's own documents for nearly the same request. If the documents cannot be read,
+    /// there are none, and the request is answered without them.
+    async fn documented_commands(&self, ask: &CommandRequest, trace: Tracer<'_>) -> Vec<DocumentedCommand> {
         let Some(documents) = self.documents.clone() else { return Vec::new() };
         let (request, dialect) = (ask.request.clone(), ask.dialect);
-        let looked = tokio::task::spawn_blocking(move || documents::alike(&documents, &request, dialect)).await;
-        let known = match looked.map_err(|e| e.to_string()).and_then(|found| found.map_err(|e| e.to_string())) {
+        let search = tokio::task::spawn_blocking(move || documents::alike(&documents, &request, dialect)).await;
+        let known = match search.map_err(|e| e.to_string()).and_then(|found| found.map_err(|e| e.to_string())) {
             Ok(known) => known,
             Err(error) => {
                 trace(Trace::Decision { what: format!("without the documents: {error}") });
@@ -168,8 +171,8 @@ impl Recipe {
         known
     }
 
-    /// The request without what only asks for it; or why it cannot be one.
-    fn checked(&self, ask: &CommandRequest) -> Result<CommandRequest, CommandError> {
+    /// Checks the length of the request, removes polite phrases, and sets the view.
+    fn validate(&self, ask: &CommandRequest) -> Result<CommandRequest, CommandError> {
         let request = ask.request.trim();
         if request.is_empty() {
             return Err(CommandError::BadRequest("the request is empty".into()));
@@ -186,13 +189,13 @@ impl Recipe {
     }
 }
 
-/// The loop's machine with the step that is due.
-struct Pending {
-    refining: RefineLoop,
+/// The loop with its next step.
+struct LoopMachine {
+    refine_loop: RefineLoop,
     step: Step,
 }
 
-impl StateMachine for Pending {
+impl StateMachine for LoopMachine {
     type Need = Step;
     type End = Outcome;
 
@@ -204,57 +207,57 @@ impl StateMachine for Pending {
     }
 }
 
-/// The executor of one request.
+/// Executes the steps of one request.
 struct Driver<'r, 'a, 't> {
     run: &'r mut Run<'a>,
     trace: Tracer<'t>,
 }
 
-impl Executor<Pending> for Driver<'_, '_, '_> {
+impl Executor<LoopMachine> for Driver<'_, '_, '_> {
     type Error = CommandError;
 
-    /// The model itself ends early when it is stopped, and the machine knows what that leaves.
-    fn between(&mut self, _: &mut Pending) -> ControlFlow<Outcome> {
+    /// Never stops between steps: a cancelled model call returns early, and the loop then ends by itself.
+    fn between(&mut self, _: &mut LoopMachine) -> ControlFlow<Outcome> {
         ControlFlow::Continue(())
     }
 
     async fn execute(
         &mut self,
-        Pending { refining, step: next }: &mut Pending,
+        LoopMachine { refine_loop, step: next }: &mut LoopMachine,
         step: Step,
     ) -> Result<(), CommandError> {
         let (run, trace) = (&mut *self.run, &mut *self.trace);
         *next = match step {
-            Step::Decide { iteration, prompt } => {
+            Step::AskModel { iteration, prompt } => {
                 run.trace_prompt(iteration, &prompt, trace);
-                // a further iteration is not waited for longer than for others
-                let until = if refining.has_answer() { run.latest() } else { run.ask.timeout };
-                let completion = run.decide(prompt, Sampling::GREEDY, until).await?;
+                // once there is an answer, a better one may only take the budget
+                let until = if refine_loop.has_answer() { run.decode_limit() } else { run.ask.timeout };
+                let completion = run.ask_model(prompt, Sampling::GREEDY, until).await?;
                 trace(Trace::Raw { iteration, text: completion.text.clone() });
                 let confidence = confidence::of(&completion, &run.ask.request);
-                run.is_doubtful |= iteration == 1 && confidence < refine_loop::EXTEND_BUDGET_BELOW;
-                refining.decided(&completion, confidence, run.has_time())
+                run.is_doubtful |= iteration == 1 && confidence < EXTEND_BUDGET_BELOW;
+                refine_loop.on_reply(&completion, confidence, run.has_time())
             }
             Step::Inspect { cmd, confidence } => {
                 let draft = run.inspect(cmd, confidence).await;
-                let draft = if run.ask.refine == Refine::Never { draft } else { run.tried(draft).await };
-                if refining.iterations == 1 {
+                let draft = if run.ask.refine == Refine::Never { draft } else { run.rehearse_draft(draft).await };
+                if refine_loop.iterations == 1 {
                     run.timing.iteration1 = ms(run.started.elapsed());
                 }
-                run.trace_draft(refining.iterations, &draft, trace);
-                refining.inspected(draft, run.has_time())
+                run.trace_draft(refine_loop.iterations, &draft, trace);
+                refine_loop.on_inspected(draft, run.has_time())
             }
-            Step::Other { prompt } => {
+            Step::AskOtherView { prompt } => {
                 trace(Trace::Decision { what: "asked in the other way too".into() });
-                let second = run.second(prompt.clone()).await?;
-                if let Second::Command(second) = &second {
-                    run.trace_draft(refining.iterations, &second.draft, trace);
+                let second = run.ask_other_view(prompt.clone()).await?;
+                if let SecondAnswer::Command(second) = &second {
+                    run.trace_draft(refine_loop.iterations, &second.draft, trace);
                 }
-                refining.seconded(prompt, second, run.has_time())
+                refine_loop.on_second_answer(prompt, second, run.has_time())
             }
             Step::Sample { found, prompt, count } => {
-                let chosen = run.choose(found, prompt, count, trace).await?;
-                refining.chosen(chosen, run.has_time())
+                let chosen = run.sample_and_choose(found, prompt, count, trace).await?;
+                refine_loop.on_choice(chosen, run.has_time())
             }
             done @ Step::Done(_) => done,
         };
@@ -263,13 +266,13 @@ impl Executor<Pending> for Driver<'_, '_, '_> {
 }
 
 impl Run<'_> {
-    async fn go(mut self, trace: Tracer<'_>) -> Result<Answer, CommandError> {
-        let mut refining = RefineLoop::new(self.ask);
-        let step = refining.begin();
-        let mut machine = Pending { refining, step };
+    async fn answer(mut self, trace: Tracer<'_>) -> Result<Answer, CommandError> {
+        let mut refine_loop = RefineLoop::new(self.ask);
+        let step = refine_loop.begin();
+        let mut machine = LoopMachine { refine_loop, step };
         let outcome = drive(&mut machine, &mut Driver { run: &mut self, trace }).await?;
-        let refining = machine.refining;
-        if refining.iterations > 1 {
+        let iterations = machine.refine_loop.iterations;
+        if iterations > 1 {
             self.timing.iteration2 = ms(self.started.elapsed()) - self.timing.iteration1 - self.timing.choice;
         }
         let (draft, changes, refusal) = match outcome {
@@ -293,7 +296,7 @@ impl Run<'_> {
             confidence,
             commands_used: draft.commands_used,
             changes,
-            iterations: refining.iterations,
+            iterations,
             candidates: self.candidates,
             findings: draft.findings,
             risk: draft.risk,
@@ -316,25 +319,25 @@ impl Run<'_> {
         self.is_adapted.then(|| adapter.name.clone())
     }
 
-    /// No new iteration begins once half of the budget is spent.
+    /// True while another iteration may begin: until half of the budget is spent.
     fn has_time(&self) -> bool {
         self.started.elapsed() < self.budget() / 2 && !self.cancel.is_cancelled()
     }
 
-    /// How long a better answer is looked for, from the request on.
+    /// The time after the request in which to look for a better answer.
     pub(super) fn budget(&self) -> Duration {
         let budget = if self.is_doubtful { 2 * self.ask.budget } else { self.ask.budget };
         budget.min(self.ask.timeout)
     }
 
-    /// What is left of the budget.
-    pub(super) fn left(&self) -> Duration {
+    /// The rest of the budget.
+    pub(super) fn budget_left(&self) -> Duration {
         self.budget().saturating_sub(self.started.elapsed())
     }
 
-    /// How long after the request something is written that is only to be better than what there is.
-    pub(super) fn latest(&self) -> Duration {
-        self.budget().mul_f64(LATEST)
+    /// The time after the request at which decoding stops if there is already a command.
+    pub(super) fn decode_limit(&self) -> Duration {
+        self.budget().mul_f64(DECODE_SHARE)
     }
 
     fn subject(&self) -> Subject<'_> {
@@ -342,7 +345,7 @@ impl Run<'_> {
         Subject { request: &ask.request, cwd: &ask.cwd, target: ask.target, dialect: ask.dialect }
     }
 
-    /// What the model is asked, until so long after the request.
+    /// Builds a request to the model whose deadline is `until` after the start.
     pub(super) fn model_request(
         &self,
         prompt: Prompt,
@@ -359,9 +362,9 @@ impl Run<'_> {
         }
     }
 
-    /// Asks the model, until so long after the request. While it still writes, the manuals of the programs it has named so far
-    /// are looked up.
-    pub(super) async fn decide(
+    /// Asks the model, stopping at `until` after the start. While it decodes, looks up the manuals of the programs
+    /// that it has named so far.
+    pub(super) async fn ask_model(
         &mut self,
         prompt: Prompt,
         sampling: Sampling,
@@ -369,13 +372,13 @@ impl Run<'_> {
     ) -> Result<Completion, CommandError> {
         let request = self.model_request(prompt, sampling, MAX_TOKENS, until);
         let (words, mut written) = mpsc::unbounded_channel::<String>();
-        let generation = generate_until(self.recipe.model.clone(), request, reply::goes_round, move |text| {
-            // a receiver that is gone only means that nobody prefetches any more
+        let generation = generate_until(self.recipe.model.clone(), request, reply::is_repetitive, move |text| {
+            // if the receiver is gone, manuals are only not prefetched
             let _ = words.send(text.to_owned());
         });
         let mut text = String::new();
         while let Some(piece) = written.recv().await {
-            // a word is whole when the next one begins
+            // the word before is complete when the next one begins
             if piece.starts_with([' ', '|']) && !text.is_empty() {
                 let so_far = shell::parse(text.trim(), self.ask.dialect);
                 let ask = self.ask;
@@ -399,25 +402,26 @@ impl Run<'_> {
         Ok(completion)
     }
 
+    /// Runs the checks on a command, without the findings that the user's documents or the piped input refute.
     pub(super) async fn inspect(&mut self, cmd: String, confidence: f64) -> Draft {
         let since = Instant::now();
         let mut manuals = std::mem::take(&mut self.manuals);
         let mut draft = self.inspector.inspect(cmd, confidence, self.subject(), &mut manuals, MANUAL_WAIT).await;
         documents::vouch(&self.ask.before.known, self.ask.dialect, &mut draft.findings);
         if self.ask.before.input.is_some() {
-            file_schema::input::is_given(&mut draft.findings);
+            file_schema::input::remove_waits_finding(&mut draft.findings);
         }
         self.manuals = manuals;
         self.timing.manual += ms(since.elapsed());
         draft
     }
 
-    /// Further, different commands for the same request, sampled and checked like the first; fewer than asked for if the
-    /// model repeats itself or the time is up.
+    /// Samples further, different commands for the same request and checks them like the first. Returns fewer than
+    /// asked for if the model repeats itself or the timeout passes.
     async fn alternatives(&mut self, first: &str) -> Result<Vec<Alternative>, CommandError> {
         let wanted = self.ask.alternatives.saturating_sub(1);
         let mut others: Vec<Alternative> = Vec::new();
-        let (temperature, top_p) = VARIED;
+        let (temperature, top_p) = VARIED_SAMPLING;
         let ask = self.ask;
         let prompt = prompt::first(&ask.request, ask.target, ask.dialect, ask.view, ask.few_shot, &ask.before);
         for seed in 0..4 * wanted as u64 {
@@ -425,16 +429,16 @@ impl Run<'_> {
                 break;
             }
             let completion =
-                self.decide(prompt.clone(), Sampling { temperature, top_p, seed }, self.ask.timeout).await?;
+                self.ask_model(prompt.clone(), Sampling { temperature, top_p, seed }, self.ask.timeout).await?;
             let Reply::Command(cmd) = reply::read(&completion.text) else { continue };
             if completion.finish != Finish::Stop {
                 continue;
             }
             let draft = self.inspect(cmd, confidence::of(&completion, &self.ask.request)).await;
-            let Draft { cmd, confidence, findings, risk, .. } = self.mended(draft).await;
-            let form = |cmd: &str| shape(cmd, self.ask.dialect);
+            let Draft { cmd, confidence, findings, risk, .. } = self.apply_fixes(draft).await;
+            let form = |cmd: &str| normal_form(cmd, self.ask.dialect);
             let is_known = form(&cmd) == form(first) || others.iter().any(|other| form(&other.cmd) == form(&cmd));
-            if !is_known && !refine_loop::is_broken(&findings) {
+            if !is_known && !is_broken(&findings) {
                 others.push(Alternative { cmd, confidence, findings, risk });
             }
         }
@@ -443,8 +447,8 @@ impl Run<'_> {
 
     fn trace_prompt(&self, iteration: u32, prompt: &Prompt, trace: Tracer<'_>) {
         let (stable, volatile) = prompt.messages.split_at(prompt.stable_messages.min(prompt.messages.len()));
-        for (name, turns) in [("persona and examples", stable), ("request", volatile)] {
-            let text: String = turns.iter().map(|t| t.text.as_str()).collect::<Vec<_>>().join("\n");
+        for (name, messages) in [("persona and examples", stable), ("request", volatile)] {
+            let text: String = messages.iter().map(|m| m.text.as_str()).collect::<Vec<_>>().join("\n");
             let (tokens, chars) = (self.recipe.model.count(&text), text.chars().count());
             trace(Trace::Layer { name: name.into(), tokens, chars });
         }
@@ -454,14 +458,15 @@ impl Run<'_> {
     fn trace_draft(&self, iteration: u32, draft: &Draft, trace: Tracer<'_>) {
         let (cmd, findings) = (draft.cmd.clone(), draft.findings.clone());
         trace(Trace::Checked { iteration, cmd, confidence: draft.confidence, findings });
-        if let Some(why) = refine_loop::reason(self.ask.refine, draft) {
+        if let Some(why) = refine_reason(self.ask.refine, draft) {
             trace(Trace::Decision { what: format!("worth another iteration: {why}") });
         }
     }
 }
 
-/// A command's words, with the letters of each cluster of options in order: `sort -rh` and `sort -hr` are one.
-fn shape(cmd: &str, dialect: shell::Dialect) -> Vec<String> {
+/// Splits a command into words, with the letters of each cluster of options sorted, so that `sort -rh` equals
+/// `sort -hr`. The first entry is the text between the words.
+fn normal_form(cmd: &str, dialect: shell::Dialect) -> Vec<String> {
     let word = |word: &shell::Word| {
         let letters = word.raw.strip_prefix('-').filter(|l| l.chars().all(|c| c.is_ascii_alphabetic()));
         letters.map_or_else(
@@ -474,7 +479,7 @@ fn shape(cmd: &str, dialect: shell::Dialect) -> Vec<String> {
         )
     };
     let script = shell::parse(cmd, dialect);
-    // what stands between the words stays: pipes, redirections, brackets
+    // the text between the words, such as pipes, redirections and brackets, is compared as well
     let mut rest = script.text.clone();
     let mut words: Vec<&shell::Word> = script.commands.iter().flat_map(|c| &c.words).collect();
     words.sort_by_key(|w| std::cmp::Reverse(w.span.start));
@@ -486,7 +491,7 @@ fn shape(cmd: &str, dialect: shell::Dialect) -> Vec<String> {
     std::iter::once(rest).chain(words.into_iter().map(word)).collect()
 }
 
-/// Milliseconds, to the microsecond.
+/// Converts a duration to milliseconds, rounded down to a microsecond.
 pub(super) fn ms(d: Duration) -> f64 {
     d.as_micros() as f64 / 1e3
 }
@@ -496,8 +501,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_order_of_letters_makes_no_other_command() {
-        let form = |cmd: &str| shape(cmd, shell::Dialect::Bash);
+    fn the_order_of_option_letters_makes_no_difference() {
+        let form = |cmd: &str| normal_form(cmd, shell::Dialect::Bash);
         assert_eq!(form("ls -lh | sort -rh"), form("ls -hl | sort -hr"));
         for (one, other) in [
             ("ls -l", "ls -lh"),

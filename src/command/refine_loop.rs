@@ -1,18 +1,18 @@
-//! The loop as a pure state machine: it says what to do next and is told what came of it. No I/O, no clock of its own.
+//! The refinement loop as a pure state machine: returns the next step, and is given its result. No I/O, no clock.
 //!
 //! ```text
-//! Decide (iteration 1) -> Inspect -> clean and sure?  -> Done
-//!                                 -> a mechanical fix -> Inspect -> better? keep it
-//!                                 -> a second view?   CommandRequest the model in its other way, the surer of the two stays
-//!                                 -> another system's? Decide (iteration 2, told what is written here instead) -> Inspect
-//!                                 -> faulty or unsure? Sample others, the likeliest stays
-//!                                 -> still faulty?    Decide (iteration 2, continues the prompt) -> Inspect -> better? keep it
-//!                                                                                                                -> Done
+//! AskModel (iteration 1) -> Inspect -> clean and sure?   -> Done
+//!                                   -> a mechanical fix? -> Inspect -> better? take it
+//!                                   -> another view?     -> AskOtherView, the surer answer stays
+//!                                   -> another system's? -> AskModel (iteration 2, with this system's rule) ->
+//!                                   Inspect -> faulty or unsure? -> Sample others, the likeliest stays
+//!                                   -> still faulty?     -> AskModel (iteration 2, with the findings) -> Inspect
+//!                                                           -> better? take it -> Done
 //! ```
 //!
-//! Otherwise others come before the second iteration: a small model that is told what is wrong, and not what is right, mostly
-//! writes the same again, and what it is shown of it takes longer to read than four others take to write
-//! (`benches/records/2026-11-22-everyday.md`).
+//! Except for another system's command, sampling comes before the second iteration. A small model that is told what
+//! is wrong, but not what is right, mostly writes the same command again, and prefilling the findings takes longer
+//! than decoding four samples (`benches/records/2026-11-22-everyday.md`).
 
 use super::answer::{CommandRequest, FewShot, History, Refine, View};
 use super::checks::{in_place, prose, saved, syntax, weight};
@@ -22,51 +22,51 @@ use caro_model::{Completion, Finish, Prompt};
 use caro_shell::safety::{Level, Risk};
 use caro_shell::{Dialect, Finding, Severity, Target, rules};
 
-/// The most mechanical fixes tried on one request; each costs well under a millisecond.
-const MENDS: u32 = 6;
-/// Below this confidence a second iteration runs (the specification's figure).
+/// Most mechanical fixes tried on one request; each costs well under a millisecond.
+const MAX_FIXES: u32 = 6;
+/// The confidence below which a second iteration runs (the specification's figure).
 pub const REFINE_BELOW: f64 = 0.8;
 
-/// Below this confidence other commands are sampled. Above it sampling takes its time and mends next to nothing
+/// The confidence below which other commands are sampled. Above it, sampling costs time and corrects almost nothing
 /// (`benches/records/2026-11-25-length.md`).
 pub const SAMPLE_BELOW: f64 = 0.667;
 
-/// Below this confidence the answer is most likely wrong, and twice as long is waited for a better one: of 85 such answers 15 were
-/// right, and 30 of those that were chosen in their place (`benches/records/2026-11-25-length.md`).
+/// The confidence below which the answer is most likely wrong, so that the budget is doubled: of 85 such answers 15
+/// were right, and of those chosen in their place 30 (`benches/records/2026-11-25-length.md`).
 pub const EXTEND_BUDGET_BELOW: f64 = 0.3;
 
-/// From this confidence on the answer of one view stands without the other's.
-pub const CLEAR: f64 = 0.9;
+/// The confidence below which the model is also asked in its other [`View`].
+pub const SECOND_VIEW_BELOW: f64 = 0.9;
 
-/// The confidence in a command that both views have written, each by itself: of 27 such 23 were right
+/// The confidence in a command that both views wrote independently: of 27 such commands 23 were right
 /// (`benches/records/2026-11-26-taught.md`).
-const BOTH: f64 = 0.85;
+const AGREED_CONFIDENCE: f64 = 0.85;
 
-/// So many pairs of the example library, those nearest to the request, are shown to the model when others are sampled.
-/// For the first answer that is too much to read: it has those that ask for nearly the same.
-const NEAREST: usize = 3;
+/// The number of nearest library pairs that the model is shown when others are sampled. For the first answer they
+/// would take too long to prefill: its prompt has only the pairs that ask for nearly the same.
+const NEAREST_PAIRS: usize = 3;
 
-/// A command with what is known about it.
+/// A command with the results of its inspection.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Draft {
     /// The command.
     pub cmd: String,
-    /// How sure the model was of it.
+    /// The probability that the command is right.
     pub confidence: f64,
-    /// What the checks have against it.
+    /// The findings against the command.
     pub findings: Vec<Finding>,
     /// Its safety verdict.
     pub risk: Risk,
-    /// The programs in it.
+    /// The programs that it calls.
     pub commands_used: Vec<String>,
-    /// The manual's lines that matter for it; iteration 2 is shown them where there is no finding to show.
+    /// The lines of the manual that are relevant to it; iteration 2 is shown them as well.
     pub manual: Vec<String>,
-    /// True where the specification's trigger list asks for a second look whatever the checks say.
+    /// True if the specification's trigger list asks for a second iteration whatever the checks find.
     pub delicate: bool,
 }
 
 impl Draft {
-    /// No command.
+    /// A draft with no command.
     pub fn none() -> Self {
         Self {
             cmd: String::new(),
@@ -80,56 +80,56 @@ impl Draft {
     }
 }
 
-/// What to do next.
+/// The next step of the loop, for its driver to execute.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
-    /// CommandRequest the model.
-    Decide {
-        /// Which iteration this is, from 1.
+    /// Asks the model.
+    AskModel {
+        /// The number of the iteration, from 1.
         iteration: u32,
         /// The prompt; every later one continues the one before.
         prompt: Prompt,
     },
-    /// Run the checks on this command.
+    /// Runs the checks on a command.
     Inspect {
         /// The command.
         cmd: String,
-        /// How sure its author was of it.
+        /// The probability that it is right.
         confidence: f64,
     },
-    /// CommandRequest the model in its other way, and have its command mended and inspected.
-    Other {
-        /// The prompt of that [`View`].
+    /// Asks the model in its other [`View`], and fixes and inspects its command.
+    AskOtherView {
+        /// The prompt of that view.
         prompt: Prompt,
     },
-    /// Sample other commands for the first prompt, and choose among them and these.
+    /// Samples other commands, and chooses among them and those found so far.
     Sample {
-        /// The best command so far, and behind it the other view's; none if all that the model wrote is rejected.
-        found: Vec<Written>,
-        /// The prompt.
+        /// The best command so far, then that of the other view; empty if all commands of the model are rejected.
+        found: Vec<ScoredDraft>,
+        /// The prompt to sample from.
         prompt: Prompt,
-        /// How many others.
+        /// The number of commands to sample.
         count: u32,
     },
     /// The end.
     Done(Outcome),
 }
 
-/// A command, and how likely the model was to write it ([`confidence::likelihood`]).
+/// A draft with its likelihood ([`confidence::likelihood`]).
 #[derive(Debug, Clone, PartialEq)]
-pub struct Written {
+pub struct ScoredDraft {
     /// The command.
     pub draft: Draft,
-    /// A probability.
+    /// The probability with which the model writes it.
     pub likelihood: f64,
 }
 
-/// The model's answer in its other way.
+/// The model's answer in its other [`View`].
 #[derive(Debug, Clone, PartialEq)]
-pub enum Second {
+pub enum SecondAnswer {
     /// A command.
-    Command(Written),
-    /// That the request is no task for a shell, and how sure it is of that.
+    Command(ScoredDraft),
+    /// A refusal, as the request is no task for a shell, with the model's confidence in it.
     Refused(f64),
     /// Nothing that could be a command.
     Nothing,
@@ -138,29 +138,29 @@ pub enum Second {
 /// The result of sampling others.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Chosen {
-    /// This one stays, and why.
+    /// The chosen draft and the reason.
     Draft(Draft, String),
-    /// The model mostly says that the request is no task for a shell.
+    /// Most samples say that the request is no task for a shell.
     Refused,
-    /// There is none.
+    /// There is no command to choose.
     Nothing,
 }
 
-/// What the loop came to.
+/// The outcome of the loop.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
     /// A command.
     Command {
-        /// The best one.
+        /// The best draft.
         draft: Draft,
-        /// What later iterations changed in it; empty if nothing.
+        /// The changes of later iterations; empty if there are none.
         changes: String,
     },
     /// The model says that the request is no task for a shell.
     Refused,
     /// The model wrote nothing that could be a command.
     Nothing,
-    /// The time was up, or somebody interrupted, before there was a command.
+    /// The timeout passed, or the request was cancelled, before there was a command.
     Stopped,
 }
 
@@ -173,42 +173,43 @@ pub struct RefineLoop {
     rejected: Vec<String>,
     refine: Refine,
     max_iterations: u32,
-    /// How many commands to choose from where the model is unsure.
+    /// The number of commands to choose from where the model is unsure.
     candidates: u32,
     sampled: bool,
-    /// How else the model can be asked, until it has been.
+    /// The other view, until the model was asked in it.
     other: Option<View>,
-    /// How sure the first view is that the request is no task for a shell, where it says so.
+    /// The confidence of the first view's refusal, if it refused.
     refused: Option<f64>,
-    /// False for a model that tells no probabilities: of its confidence nothing is known.
+    /// False for a model that reports no probabilities, so that its confidence is not known.
     measured: bool,
-    /// What it is written for.
+    /// The system that the command is for.
     target: Target,
     dialect: Dialect,
-    /// Iterations that have begun. Mechanical fixes, however many, are the second one until the model is asked again.
+    /// The number of iterations begun. All mechanical fixes together count as the second one.
     pub iterations: u32,
-    /// How often the model was asked.
+    /// The number of times that the model was asked in iterations.
     model_calls: u32,
-    /// True if it wrote without coming to an end.
+    /// True if the model's reply was cut off at the token limit.
     truncated: bool,
-    /// Fixes tried: no more than [`MENDS`].
+    /// The number of fixes tried, at most [`MAX_FIXES`].
     mends: u32,
     prompt: Prompt,
     #[serde(skip)]
     best: Option<Draft>,
-    /// The command of the view that is not followed.
+    /// The command of the view that was less sure.
     #[serde(skip)]
-    beside: Option<Written>,
-    /// How likely the model was to write its last command, a mechanical fix left aside.
+    beside: Option<ScoredDraft>,
+    /// The likelihood of the model's last command, without mechanical fixes.
     likelihood: f64,
     changes: String,
+    /// True while the command that is inspected is a fix.
     mending: bool,
     /// The fixes tried.
     tried: Vec<String>,
 }
 
 impl RefineLoop {
-    /// A request before anything was done about it.
+    /// Creates the state of a request.
     pub fn new(ask: &CommandRequest) -> Self {
         Self {
             candidates: ask.candidates,
@@ -238,17 +239,17 @@ impl RefineLoop {
         }
     }
 
-    /// The first step.
+    /// Returns the first step.
     pub fn begin(&mut self) -> Step {
         (self.iterations, self.model_calls) = (1, 1);
-        Step::Decide { iteration: 1, prompt: self.prompt.clone() }
+        Step::AskModel { iteration: 1, prompt: self.prompt.clone() }
     }
 
-    /// The model has answered. `time_left` is false once half of the time is spent.
-    pub fn decided(&mut self, completion: &Completion, confidence: f64, time_left: bool) -> Step {
+    /// Takes the model's reply and returns the next step. `time_left` is false once half of the budget is spent.
+    pub fn on_reply(&mut self, completion: &Completion, confidence: f64, time_left: bool) -> Step {
         if completion.finish == Finish::Cancelled {
-            // half a command is no command; what was there before is one
-            return if self.has_answer() { self.done(Outcome::Nothing) } else { Step::Done(Outcome::Stopped) };
+            // a reply that was cut off is no command, so an earlier command stays
+            return if self.has_answer() { self.finish(Outcome::Nothing) } else { Step::Done(Outcome::Stopped) };
         }
         self.likelihood = confidence::likelihood(completion);
         self.measured = completion.tokens.iter().any(|t| t.logprob.is_some());
@@ -261,36 +262,36 @@ impl RefineLoop {
                 self.settle(time_left)
             }
             Reply::Command(cmd) => Step::Inspect { cmd, confidence },
-            // what the person's own documents have for it is a task, whatever the model takes it for
+            // a request for which the user's own documents have a command is a task, even if the model refuses
             Reply::Refused => match self.before.known.first() {
                 Some(known) if self.best.is_none() => {
                     Step::Inspect { cmd: known.command.clone(), confidence: SAMPLE_BELOW }
                 }
-                _ if self.best.is_none() && confidence < CLEAR => {
+                _ if self.best.is_none() && confidence < SECOND_VIEW_BELOW => {
                     self.refused = Some(confidence);
-                    self.other_view(time_left).unwrap_or_else(|| self.done(Outcome::Refused))
+                    self.ask_other_view(time_left).unwrap_or_else(|| self.finish(Outcome::Refused))
                 }
-                _ => self.done(Outcome::Refused),
+                _ => self.finish(Outcome::Refused),
             },
             Reply::Nothing => self.settle(time_left),
         }
     }
 
-    /// The checks have looked. `time_left` is false once half of the time is spent.
-    pub fn inspected(&mut self, draft: Draft, time_left: bool) -> Step {
+    /// Takes an inspected draft and returns the next step. `time_left` is false once half of the budget is spent.
+    pub fn on_inspected(&mut self, draft: Draft, time_left: bool) -> Step {
         match self.best.take() {
-            // what stayed of several has another confidence than what the model says of one
-            Some(before) if better(&draft, &before, self.mending || self.sampled) => {
-                self.changed(&describe(&before, &draft));
+            // the confidence of a chosen sample is of another kind than that of a single reply, so it is not compared
+            Some(before) if is_better(&draft, &before, self.mending || self.sampled) => {
+                self.note_change(&describe(&before, &draft));
                 self.best = Some(draft);
             }
             Some(before) => {
-                let next = self.next_fault(&draft, &before).filter(|_| self.mending);
+                let next = if self.mending { self.next_fix(&draft, &before) } else { None };
                 self.best = Some(before);
                 if let Some(cmd) = next {
                     return self.fix(cmd);
                 }
-                // what was tried is not better, and trying again would only repeat it
+                // the model's second command is not better, and asking again would only repeat it
                 if !self.mending {
                     return self.settle(time_left);
                 }
@@ -298,85 +299,93 @@ impl RefineLoop {
             None => self.best = Some(draft),
         }
         self.mending = false;
-        self.go_on(time_left)
+        self.refine_best(time_left)
     }
 
-    /// The next step from the best command that there is.
-    fn go_on(&mut self, time_left: bool) -> Step {
+    /// Returns the next step from the best command so far.
+    fn refine_best(&mut self, time_left: bool) -> Step {
         let Some(best) = self.best.clone() else { return self.settle(time_left) };
-        if self.max_iterations == 1 || reason(self.refine, &best).is_none() {
+        if self.max_iterations == 1 || refine_reason(self.refine, &best).is_none() {
             return self.settle(time_left);
         }
-        // a rule that knows the mended command needs no model, and no time
+        // a finding that carries its fix needs neither the model nor time
         let known = best.findings.iter().filter_map(|f| f.fix.clone()).find(|fix| self.is_new(fix));
-        if let Some(cmd) = known.filter(|_| self.mends < MENDS) {
+        if let Some(cmd) = known
+            && self.mends < MAX_FIXES
+        {
             return self.fix(cmd);
         }
-        if let Some(step) = self.other_view(time_left) {
+        if let Some(step) = self.ask_other_view(time_left) {
             return step;
         }
-        // the rule says what is written here instead; who samples gets the habit of another system once more
-        let is_told = best.findings.iter().any(|f| f.severity > Severity::Hint && rules::is_own(&f.id, self.target));
-        if is_told && let Some(step) = self.again(time_left) {
+        // the finding says what this system uses instead; samples would only repeat the other system's command
+        let has_system_rule =
+            best.findings.iter().any(|f| f.severity > Severity::Hint && rules::is_own(&f.id, self.target));
+        if has_system_rule && let Some(step) = self.next_iteration(time_left) {
             return step;
         }
         if time_left && self.measured && self.may_sample() {
             return self.sample();
         }
-        self.again(time_left).unwrap_or_else(|| self.settle(time_left))
+        self.next_iteration(time_left).unwrap_or_else(|| self.settle(time_left))
     }
 
-    /// Asks in the other way where the answer is not clear, once.
-    fn other_view(&mut self, time_left: bool) -> Option<Step> {
+    /// Asks the model in its other view, once, if the answer is not clear.
+    fn ask_other_view(&mut self, time_left: bool) -> Option<Step> {
         let is_clear = |best: &Draft| {
             let is_clean = best.findings.iter().all(|f| f.severity == Severity::Hint);
-            (best.confidence >= CLEAR && is_clean) || self.before.knows(&best.cmd)
+            (best.confidence >= SECOND_VIEW_BELOW && is_clean) || self.before.knows(&best.cmd)
         };
         if !time_left || !self.measured || self.best.as_ref().is_some_and(is_clear) {
             return None;
         }
         let view = self.other.take()?;
         let few_shot = FewShot::default();
-        Some(Step::Other {
+        Some(Step::AskOtherView {
             prompt: prompt::first(&self.request, self.target, self.dialect, view, few_shot, &self.before),
         })
     }
 
-    /// The model was asked in its other way with this `prompt`, and the surer of the two answers stays: both are right about as
-    /// often, on different requests. `time_left` is false once half of the time is spent.
-    pub fn seconded(&mut self, prompt: Prompt, second: Second, time_left: bool) -> Step {
+    /// Takes the model's answer in its other view, given `prompt`, and returns the next step. The surer of the two
+    /// answers stays: the views are right about equally often, on different requests. `time_left` is false once half
+    /// of the budget is spent.
+    pub fn on_second_answer(&mut self, prompt: Prompt, second: SecondAnswer, time_left: bool) -> Step {
         match (self.best.take(), second) {
-            (Some(first), Second::Command(second)) if first.cmd == second.draft.cmd => self.best = Some(both(first)),
-            (Some(first), Second::Command(second)) if is_surer(&second.draft, &first) => {
-                self.changed(&format!("was `{}`: with worked examples the model is surer", first.cmd));
-                self.beside = Some(Written { draft: first, likelihood: self.likelihood });
+            (Some(first), SecondAnswer::Command(second)) if first.cmd == second.draft.cmd => {
+                self.best = Some(agreed_draft(first));
+            }
+            (Some(first), SecondAnswer::Command(second)) if is_surer(&second.draft, &first) => {
+                self.note_change(&format!("was `{}`: with worked examples the model is surer", first.cmd));
+                self.beside = Some(ScoredDraft { draft: first, likelihood: self.likelihood });
                 (self.best, self.likelihood, self.prompt) = (Some(second.draft), second.likelihood, prompt);
             }
-            (Some(first), Second::Command(second)) => (self.best, self.beside) = (Some(first), Some(second)),
-            (Some(first), Second::Refused(sure)) if sure > first.confidence => return self.done(Outcome::Refused),
-            (None, Second::Command(second)) if self.refused.is_none_or(|sure| second.draft.confidence > sure) => {
+            (Some(first), SecondAnswer::Command(second)) => (self.best, self.beside) = (Some(first), Some(second)),
+            (Some(first), SecondAnswer::Refused(sure)) if sure > first.confidence => {
+                return self.finish(Outcome::Refused);
+            }
+            (None, SecondAnswer::Command(second)) if self.refused.is_none_or(|sure| second.draft.confidence > sure) => {
                 (self.best, self.likelihood, self.prompt) = (Some(second.draft), second.likelihood, prompt);
             }
-            (None, Second::Refused(_)) => return self.done(Outcome::Refused),
+            (None, SecondAnswer::Refused(_)) => return self.finish(Outcome::Refused),
             (first, _) => self.best = first,
         }
         if self.best.is_none() && self.refused.is_some() {
-            return self.done(Outcome::Refused);
+            return self.finish(Outcome::Refused);
         }
-        self.go_on(time_left)
+        self.refine_best(time_left)
     }
 
-    /// Notes what has become of the command.
-    fn changed(&mut self, what: &str) {
+    /// Adds a change to those that the answer reports.
+    fn note_change(&mut self, what: &str) {
         if !self.changes.is_empty() {
             self.changes.push_str("; then ");
         }
         self.changes.push_str(what);
     }
 
-    /// The next iteration, if the best command deserves one and there is time.
-    fn again(&mut self, time_left: bool) -> Option<Step> {
-        let best = self.best.clone().filter(|best| reason(self.refine, best).is_some())?;
+    /// Begins the next iteration, if there is a reason for one and time left.
+    fn next_iteration(&mut self, time_left: bool) -> Option<Step> {
+        let best = self.best.clone().filter(|best| refine_reason(self.refine, best).is_some())?;
         if !time_left || self.model_calls >= self.max_iterations {
             return None;
         }
@@ -384,7 +393,7 @@ impl RefineLoop {
         self.iterations = self.iterations.max(self.model_calls);
         let next = prompt::next(self.prompt.clone(), &best.cmd, &self.request, &best.findings, &best.manual);
         self.prompt = next.clone();
-        Some(Step::Decide { iteration: self.iterations, prompt: next })
+        Some(Step::AskModel { iteration: self.iterations, prompt: next })
     }
 
     /// True if there is a command that could be the answer.
@@ -392,11 +401,12 @@ impl RefineLoop {
         self.best.as_ref().is_some_and(|best| !is_broken(&best.findings))
     }
 
-    /// True for a fix that was neither tried nor told to be of no use.
+    /// True for a fix that was neither tried nor rejected.
     fn is_new(&self, fix: &String) -> bool {
         !self.tried.contains(fix) && !self.rejected.contains(fix)
     }
 
+    /// Has a fixed command inspected, with the confidence of the command that it fixes.
     fn fix(&mut self, cmd: String) -> Step {
         self.iterations = self.iterations.max(2);
         self.mends += 1;
@@ -406,71 +416,73 @@ impl RefineLoop {
         Step::Inspect { cmd, confidence }
     }
 
-    /// What mends a fault that only shows once another one is mended: `-r` lets grep read a folder, and each match stands
-    /// behind the name of its file then.
-    fn next_fault(&self, draft: &Draft, before: &Draft) -> Option<String> {
+    /// Returns the fix of a fault that only shows once another one is fixed: `-r` lets grep read a folder, and then
+    /// each match has the name of its file before it.
+    fn next_fix(&self, draft: &Draft, before: &Draft) -> Option<String> {
+        if self.mends >= MAX_FIXES || weight(&draft.findings) > weight(&before.findings) {
+            return None;
+        }
         let is_shown_now = |f: &&Finding| !before.findings.iter().any(|g| g.id == f.id);
-        let fix = draft.findings.iter().filter(is_shown_now).filter_map(|f| f.fix.clone()).find(|fix| self.is_new(fix));
-        fix.filter(|_| self.mends < MENDS && weight(&draft.findings) <= weight(&before.findings))
+        draft.findings.iter().filter(is_shown_now).filter_map(|f| f.fix.clone()).find(|fix| self.is_new(fix))
     }
 
-    /// Others were sampled, and this is what came of it. `time_left` is false once half of the time is spent.
-    pub fn chosen(&mut self, chosen: Chosen, time_left: bool) -> Step {
+    /// Takes the result of sampling others and returns the next step. `time_left` is false once half of the budget is
+    /// spent.
+    pub fn on_choice(&mut self, chosen: Chosen, time_left: bool) -> Step {
         let (draft, why) = match chosen {
             Chosen::Draft(draft, why) => (draft, why),
             Chosen::Refused => {
                 self.best = None;
-                return self.done(Outcome::Refused);
+                return self.finish(Outcome::Refused);
             }
             Chosen::Nothing => {
                 self.best = None;
-                return self.done(Outcome::Nothing);
+                return self.finish(Outcome::Nothing);
             }
         };
         if let Some(before) = self.best.replace(draft)
             && self.best.as_ref().is_some_and(|now| now.cmd != before.cmd)
         {
-            self.changed(&format!("was `{}`: {why}", before.cmd));
+            self.note_change(&format!("was `{}`: {why}", before.cmd));
         }
-        self.again(time_left).unwrap_or_else(|| self.done(Outcome::Nothing))
+        self.next_iteration(time_left).unwrap_or_else(|| self.finish(Outcome::Nothing))
     }
 
-    /// Ends, unless the command is doubtful, or rejected, and there is time to look at others.
+    /// Finishes, unless other commands should be sampled first: there is no usable command, or its confidence is low.
     fn settle(&mut self, time_left: bool) -> Step {
-        if let Some(step) = self.other_view(time_left) {
+        if let Some(step) = self.ask_other_view(time_left) {
             return step;
         }
-        let is_open = match &self.best {
-            // what no shell can parse is no answer, and whoever has none waits for one
+        let needs_samples = match &self.best {
+            // a command that no shell can parse is no answer, so the budget does not count
             Some(best) if is_broken(&best.findings) => self.measured,
             Some(best) => time_left && best.confidence < SAMPLE_BELOW && self.measured,
-            // without one there is no answer at all
             None => self.truncated || !self.rejected.is_empty(),
         };
-        if is_open && self.may_sample() { self.sample() } else { self.done(Outcome::Nothing) }
+        if needs_samples && self.may_sample() { self.sample() } else { self.finish(Outcome::Nothing) }
     }
 
     fn may_sample(&self) -> bool {
-        // what the person's own documents have is not put to the vote
-        let is_open = !self.sampled && !self.best.as_ref().is_some_and(|best| self.before.knows(&best.cmd));
-        is_open && self.candidates >= 2 && self.refine != Refine::Never
+        // a command from the user's own documents stands without samples
+        let is_documented = self.best.as_ref().is_some_and(|best| self.before.knows(&best.cmd));
+        !self.sampled && !is_documented && self.candidates >= 2 && self.refine != Refine::Never
     }
 
     fn sample(&mut self) -> Step {
         self.sampled = true;
-        // who is shown a command writes it again, whatever is said of it
+        // the model repeats a command that it is shown, even if the command is said to be wrong
         let mut before = self.before.clone();
         before.said.retain(|said| !self.rejected.contains(&said.command));
-        // who has the adapter is doubted by who has the examples
-        let (view, few_shot) = (View::Examples, FewShot::Nearest(NEAREST));
+        // the base model with examples checks the adapted one
+        let (view, few_shot) = (View::Examples, FewShot::Nearest(NEAREST_PAIRS));
         let prompt = prompt::first(&self.request, self.target, self.dialect, view, few_shot, &before);
-        let best = self.best.clone().map(|draft| Written { draft, likelihood: self.likelihood });
+        let best = self.best.clone().map(|draft| ScoredDraft { draft, likelihood: self.likelihood });
         let found = best.into_iter().chain(self.beside.take()).collect();
         Step::Sample { found, prompt, count: self.candidates - 1 }
     }
 
-    /// Ends with the best draft there is, else with `otherwise`. Words, or what no shell can parse, are no command.
-    fn done(&mut self, otherwise: Outcome) -> Step {
+    /// Ends with the best draft, if it is a command ([`is_broken`]); without a draft with `otherwise`.
+    fn finish(&mut self, otherwise: Outcome) -> Step {
         Step::Done(match self.best.take() {
             Some(draft) if is_broken(&draft.findings) => Outcome::Nothing,
             Some(draft) => Outcome::Command { draft, changes: std::mem::take(&mut self.changes) },
@@ -479,13 +491,13 @@ impl RefineLoop {
     }
 }
 
-/// True if what the checks found means that it is no command at all.
+/// True if the findings say that the text is no command: it does not parse, or it is prose.
 pub(super) fn is_broken(findings: &[Finding]) -> bool {
     findings.iter().any(|f| [syntax::ID, prose::ID].contains(&f.id.as_str()) && f.severity == Severity::Error)
 }
 
-/// True if `new`, which another view has written, is to stay in the place of `old`: it has less against it, or as much, and the
-/// model is surer of it. What is dangerous takes the place of nothing that is not.
+/// True if `new`, from the other view, replaces `old`: its findings weigh less, or as much and the model is surer of
+/// it. A dangerous command never replaces one that is not.
 fn is_surer(new: &Draft, old: &Draft) -> bool {
     if new.risk.level == Level::Danger && old.risk.level < Level::Danger {
         return false;
@@ -494,15 +506,15 @@ fn is_surer(new: &Draft, old: &Draft) -> bool {
     is < was || (is == was && new.confidence > old.confidence)
 }
 
-/// A command that both views have written.
-fn both(draft: Draft) -> Draft {
+/// Raises the confidence of a draft that both views wrote, if it has no findings.
+fn agreed_draft(draft: Draft) -> Draft {
     let is_clean = draft.findings.iter().all(|f| f.severity == Severity::Hint);
-    let confidence = if is_clean { draft.confidence.max(BOTH) } else { draft.confidence };
+    let confidence = if is_clean { draft.confidence.max(AGREED_CONFIDENCE) } else { draft.confidence };
     Draft { confidence, ..draft }
 }
 
-/// Why a draft deserves another iteration; `None` if it is good enough.
-pub fn reason(refine: Refine, draft: &Draft) -> Option<String> {
+/// Returns the reason for another iteration; `None` if the draft is good enough.
+pub fn refine_reason(refine: Refine, draft: &Draft) -> Option<String> {
     let found = draft.findings.iter().find(|f| f.severity > Severity::Hint);
     match (refine, found) {
         (Refine::Never, _) => None,
@@ -515,23 +527,23 @@ pub fn reason(refine: Refine, draft: &Draft) -> Option<String> {
     }
 }
 
-/// Is `new` better than `old`? Only the checks decide: fewer or lighter findings, or as clean and clearly surer.
-/// A command that is more dangerous than what it replaces is never better.
-pub(super) fn better(new: &Draft, old: &Draft, mechanical: bool) -> bool {
-    // what is asked to be written is written, which needs no more than care
-    let asked = |f: &Finding| [saved::ID, in_place::ID].contains(&f.id.as_str());
-    let writes = old.findings.iter().any(asked) && !new.findings.iter().any(asked);
-    // nor does a rule's own command in the place of one that cannot work, though no table knows what it does
-    let instead = |f: &Finding| f.severity == Severity::Error && f.fix.as_deref() == Some(new.cmd.as_str());
-    let known = mechanical && old.findings.iter().any(instead);
-    if new.risk.level > old.risk.level && !(new.risk.level == Level::Caution && (writes || known)) {
+/// True if `new` is better than `old`: its findings weigh less, or as much and its confidence is clearly higher,
+/// unless it is `mechanical`. A riskier command is never better, with two exceptions for a risk of caution.
+pub(super) fn is_better(new: &Draft, old: &Draft, mechanical: bool) -> bool {
+    // it writes the file that the request asks for, which `old` did not
+    let asks_to_write = |f: &Finding| [saved::ID, in_place::ID].contains(&f.id.as_str());
+    let writes = old.findings.iter().any(asks_to_write) && !new.findings.iter().any(asks_to_write);
+    // it is a rule's own fix of an error; the risk is only of a program whose effects are not listed
+    let is_fix = |f: &Finding| f.severity == Severity::Error && f.fix.as_deref() == Some(new.cmd.as_str());
+    let fixes_error = mechanical && old.findings.iter().any(is_fix);
+    if new.risk.level > old.risk.level && !(new.risk.level == Level::Caution && (writes || fixes_error)) {
         return false;
     }
     let (was, is) = (weight(&old.findings), weight(&new.findings));
     is < was || (is == was && !mechanical && new.confidence >= REFINE_BELOW && new.confidence > old.confidence + 0.1)
 }
 
-/// One line on what changed and why.
+/// Describes a change and its reason in one line.
 fn describe(old: &Draft, new: &Draft) -> String {
     let gone: Vec<String> = old
         .findings

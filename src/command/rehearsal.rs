@@ -1,5 +1,5 @@
-//! May a command be rehearsed? Its effects decide, and a list of programs that find nothing to show in a view
-//! (`platform-rules/rehearsal.toml`). How it is done is [`caro_exec::rehearse`]'s business.
+//! Decides whether a command may be rehearsed, by its effects and by a list of programs that are of no use in a
+//! sandbox (`platform-rules/rehearsal.toml`). [`caro_exec::rehearse`] runs the rehearsal.
 
 use caro_policy::leads_to_secret;
 use caro_shell::Script;
@@ -9,25 +9,25 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::OnceLock;
 
-/// Why a command is not rehearsed.
+/// The reason why a command is not rehearsed.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Unfit {
-    /// The piece of it that is the reason.
+    /// The part of the command that is the reason.
     pub token: String,
-    /// The reason, in a few words for a person.
+    /// The reason, in a few words for the user.
     pub why: String,
 }
 
-/// How a command may be rehearsed.
+/// The kind of rehearsal that a command needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fit {
-    /// It only reads: where there are no views, the fence will do.
+    /// It only reads: on a system without sandboxed views of the folder, it may run under a read-only fence.
     Reads,
-    /// It changes files, or what it does is not known: only in a view.
+    /// It changes files, or its effects are not known: it may only run in a view.
     Changes,
 }
 
-/// Whether and how a command may be rehearsed.
+/// Decides whether and how a command may be rehearsed.
 ///
 /// # Errors
 /// The first reason against it.
@@ -41,24 +41,24 @@ pub enum Fit {
 /// ```
 pub fn fit(script: &Script) -> Result<Fit, Unfit> {
     let fit = fit_to_show(script)?;
-    // A view would hold it, but nothing is learnt from trying what will be refused anyway.
+    // a view would contain it, but a dangerous command is not suggested anyway
     match assess(script).reasons.first().filter(|r| r.level == Level::Danger) {
         Some(reason) => Err(Unfit { token: reason.token.clone(), why: "it is too dangerous even to try".to_owned() }),
         None => Ok(fit),
     }
 }
 
-/// The same for a command that a person is about to run, of which the rehearsal is to show what it changes: the more
-/// dangerous, the better for them to see. What is dangerous by anything but its changes to files is not tried.
+/// Decides like [`fit`] for a command that the user is about to run, whose changes a rehearsal is to show. A command
+/// that is dangerous only by its changes to files is fit.
 ///
 /// # Errors
-/// As [`fit`].
+/// The first reason against it.
 pub fn fit_to_show(script: &Script) -> Result<Fit, Unfit> {
-    /// The changes that files can come to.
+    /// The effects on files that a rehearsal can show.
     const FILES: [&str; 4] = ["delete", "move", "overwrite", "permission"];
     let unfit = |token: &str, why: &str| Err(Unfit { token: token.to_owned(), why: why.to_owned() });
     if let Some(error) = script.errors.first() {
-        return unfit(script.torn(error).0, "it is no valid command");
+        return unfit(script.error_text(error).0, "it is no valid command");
     }
     if let Some(command) = script.commands.iter().find(|c| c.remote) {
         return unfit(command.name().unwrap_or_default(), "it runs on another machine");
@@ -73,7 +73,7 @@ pub fn fit_to_show(script: &Script) -> Result<Fit, Unfit> {
         if let Some(why) = outside(effect.kind) {
             return unfit(&effect.token, why);
         }
-        // what it prints goes into the model's next prompt
+        // its output goes into the model's next prompt
         if effect.kind == Kind::Read && effect.path.is_some_and(|path| leads_to_secret(Path::new(&path))) {
             return unfit(&effect.token, "it reads keys or passwords");
         }
@@ -85,7 +85,7 @@ pub fn fit_to_show(script: &Script) -> Result<Fit, Unfit> {
     Ok(if is_read_only(script) { Fit::Reads } else { Fit::Changes })
 }
 
-/// What an effect has to do with the world outside of the file tree.
+/// Returns why an effect reaches beyond the file tree; `None` if it does not.
 fn outside(kind: Kind) -> Option<&'static str> {
     match kind {
         Kind::Fetch | Kind::Send => Some("it reaches out to the network"),
@@ -98,7 +98,7 @@ fn outside(kind: Kind) -> Option<&'static str> {
     }
 }
 
-/// Why a program is on the list.
+/// Returns why a program is on the list; `None` if it is not.
 fn listed(name: &str) -> Option<&'static str> {
     #[derive(serde::Deserialize)]
     struct Group {
@@ -111,7 +111,7 @@ fn listed(name: &str) -> Option<&'static str> {
     }
     static LIST: OnceLock<HashMap<String, String>> = OnceLock::new();
     let list = LIST.get_or_init(|| {
-        // a file that does not parse would let everything through: a test holds that it does
+        // the embedded file always parses, as a test checks; an empty list would let every program through
         let file = toml::from_str::<File>(include_str!("../../platform-rules/rehearsal.toml"));
         let groups = file.map(|f| f.group).unwrap_or_default();
         groups.into_iter().flat_map(|g| g.names.into_iter().map(move |name| (name, g.why.clone()))).collect()
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_reads_or_changes_files_is_fit() {
+    fn commands_that_read_or_change_files_are_fit() {
         for text in [
             "find . -name '*.c' | wc -l",
             "grep -r x . | sort | head",
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn what_reaches_outside_is_not_and_says_why() {
+    fn commands_with_effects_beyond_files_are_unfit_with_a_reason() {
         for (text, token) in [
             ("curl -s https://example.org | head", "curl"),
             ("wget x", "wget"),

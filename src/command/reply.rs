@@ -1,17 +1,17 @@
-//! What the model's words mean: the grammar of a reply, and the command in it.
+//! Defines the grammar of the model's reply, and parses the command out of it.
 
 use caro_model::{Shape, repetition};
 
-/// The reply to what is no task for a shell. A shell comment, so that even a program that takes it for a command does
-/// nothing.
+/// The reply to a request that is no task for a shell. It is a shell comment, so that it does nothing even if it is
+/// run.
 pub const REFUSAL: &str = "# not a shell task";
 
-/// What a command is in the grammar of a reply (llguidance's Lark dialect): one line. It begins with neither a space, a
-/// backtick nor a hash, so no fence, no prose in a comment.
+/// The rule for a command in the grammar of a reply (llguidance's Lark dialect): one line that begins with neither a
+/// space, a backtick nor a hash, which rules out fences and comments.
 const COMMAND: &str = "COMMAND: /[^\\s`#][^\\n\\r]*/\n";
 
-/// The form of a reply to a request: a command, or the refusal. `is_task` where somebody else has a command for the very
-/// same, and the model may not refuse it: a small one does at times, for no more than a question mark.
+/// Returns the grammar of a reply: a command, or the refusal. With `is_task` the model may not refuse, as the example
+/// library has a command for the same request: a small model sometimes refuses only because of a question mark.
 pub fn shape(is_task: bool) -> Shape {
     Shape::Lark(match is_task {
         true => format!("start: COMMAND\n{COMMAND}"),
@@ -19,10 +19,10 @@ pub fn shape(is_task: bool) -> Shape {
     })
 }
 
-/// What a reply says.
+/// A parsed reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reply {
-    /// This command.
+    /// A command.
     Command(String),
     /// The request is no task for a shell.
     Refused,
@@ -30,14 +30,14 @@ pub enum Reply {
     Nothing,
 }
 
-/// Reads a reply. A model under [`shape`] writes the bare line; a remote one may wrap it in a fence, a JSON document
-/// (`{"cmd": ...}`) or a prompt sign, and all of those are taken off.
+/// Parses a reply. A model under [`shape`] writes the bare line; a remote one may wrap it in a fence, a JSON document
+/// (`{"cmd": ...}`) or a prompt sign, which are removed.
 pub fn read(text: &str) -> Reply {
     let text = text.trim();
     if let Some(cmd) = json_command(text) {
         return line(&cmd);
     }
-    // inside of a line it is something to look for
+    // backticks within a line belong to the command, such as a pattern
     let fence = text.match_indices("```").find(|(at, _)| *at == 0 || text[..*at].ends_with('\n'));
     let inside = match fence.map(|(at, _)| at) {
         // the first line of a fence is its language tag
@@ -47,16 +47,16 @@ pub fn read(text: &str) -> Reply {
     inside.lines().map(str::trim).find(|l| !l.is_empty()).map_or(Reply::Nothing, line)
 }
 
-/// True if the text ends in the same few characters over and over: a small model that has lost the thread does not find an
-/// end. A line drawn of one sign is meant.
-pub fn goes_round(text: &str) -> bool {
-    let is_line =
-        || text.ends_with(|sign: char| sign.is_ascii_punctuation()) && repetition::goes_round(text, 1, |_| ROUND);
-    repetition::goes_round(text, ROUND / 8, |_| ROUND) && !is_line()
+/// True if the text ends in the same few characters over and over, as a small model writes when it does not find an
+/// end. A repeated punctuation mark does not count: it is meant as a drawn line.
+pub fn is_repetitive(text: &str) -> bool {
+    let repeats = |longest| repetition::ends_in_repetition(text, longest, |_| REPEATED_BYTES);
+    let is_line = || text.ends_with(|c: char| c.is_ascii_punctuation()) && repeats(1);
+    repeats(REPEATED_BYTES / 8) && !is_line()
 }
 
-/// Bytes that are looked at: eight rounds of five.
-const ROUND: usize = 40;
+/// The number of bytes at the end that are examined: eight repetitions of at most five bytes.
+const REPEATED_BYTES: usize = 40;
 
 fn line(text: &str) -> Reply {
     let text = text.trim();
@@ -68,7 +68,7 @@ fn line(text: &str) -> Reply {
     };
     match text {
         "" => Reply::Nothing,
-        // behind a command too: the model took it back
+        // a refusal after a command takes the command back
         t if t.ends_with(REFUSAL) || t.starts_with(REFUSAL) => Reply::Refused,
         t if t.starts_with('#') => Reply::Nothing,
         t => Reply::Command(t.to_owned()),
@@ -77,7 +77,7 @@ fn line(text: &str) -> Reply {
 
 fn json_command(text: &str) -> Option<String> {
     let start = text.find('{')?;
-    // in quotes it is something that the command hands on
+    // a quoted document is an argument of the command
     if text[..start].ends_with(['\'', '"', '=']) {
         return None;
     }
@@ -94,22 +94,22 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_round_is_noticed_and_what_repeats_a_little_is_not() {
-        assert!(goes_round(&format!("find . -perm{}", " -o".repeat(14))));
-        assert!(goes_round(&format!("grep -B 1{}", "0".repeat(40))));
-        assert!(goes_round(&format!("echo {}", "a, b".repeat(12))));
+    fn endless_repetition_is_recognized() {
+        assert!(is_repetitive(&format!("find . -perm{}", " -o".repeat(14))));
+        assert!(is_repetitive(&format!("grep -B 1{}", "0".repeat(40))));
+        assert!(is_repetitive(&format!("echo {}", "a, b".repeat(12))));
         for fine in [
             "find . -name '*.a' -o -name '*.b' -o -name '*.c' -o -name '*.d' -o -name '*.e'".to_owned(),
             format!("echo {}", "-".repeat(60)),
             format!("dd if=/dev/zero of=x bs=1 count=1{}", "0".repeat(20)),
             String::new(),
         ] {
-            assert!(!goes_round(&fine), "{fine}");
+            assert!(!is_repetitive(&fine), "{fine}");
         }
     }
 
     #[test]
-    fn takes_the_command_out_of_whatever_it_is_wrapped_in() {
+    fn the_command_is_unwrapped() {
         for wrapped in [
             "ls -l",
             "  ls -l\n",
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn keeps_what_belongs_to_the_command() {
+    fn signs_that_belong_to_the_command_stay() {
         assert_eq!(read("echo `date` `id`"), command("echo `date` `id`"));
         assert_eq!(read("awk '{print $1}' f"), command("awk '{print $1}' f"));
         assert_eq!(read("grep '#' f"), command("grep '#' f"));
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn knows_a_refusal_and_nothing() {
+    fn refusals_and_empty_replies_are_recognized() {
         assert_eq!(read(REFUSAL), Reply::Refused);
         assert_eq!(read("# not a shell task, but a greeting"), Reply::Refused);
         for nothing in ["", "  \n ", "# comment", "``````", "```\n```"] {

@@ -1,4 +1,4 @@
-//! The verdict on a command for this machine, with what lies on its disk in view.
+//! Assesses the risk of a command on this machine, given the files that exist on its disk.
 
 use caro_shell::safety::{Found, Risk, Surroundings, assess, assess_in};
 use caro_shell::{self as shell, Script};
@@ -6,7 +6,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
-/// Judges a command that is to run here, in that folder.
+/// Assesses a command that is to run on this machine in the folder `cwd`.
 pub fn assess_here(script: &Script, cwd: &Path) -> Risk {
     let Some(folder) = cwd.to_str() else { return assess(script) };
     if !cwd.is_absolute() {
@@ -14,19 +14,19 @@ pub fn assess_here(script: &Script, cwd: &Path) -> Risk {
     }
     let home = std::env::home_dir();
     let home = home.as_deref().and_then(Path::to_str);
-    assess_in(script, &Surroundings { folder, home, look: &look })
+    assess_in(script, &Surroundings { folder, home, look: &look_up })
 }
 
-/// Judges a command as far as its text and its folder tell, if there is one.
+/// Assesses a command by its text, and by the files on the disk if its folder is known.
 pub fn assess_text(command: &str, dialect: shell::Dialect, cwd: Option<&Path>) -> Risk {
     let script = shell::parse(command, dialect);
     cwd.map_or_else(|| assess(&script), |cwd| assess_here(&script, cwd))
 }
 
-fn look(path: &str) -> Found {
+fn look_up(path: &str) -> Found {
     match fs::symlink_metadata(path) {
-        Ok(there) if there.is_file() => Found::File(there.len()),
-        Ok(there) if there.is_dir() => Found::Folder,
+        Ok(metadata) if metadata.is_file() => Found::File(metadata.len()),
+        Ok(metadata) if metadata.is_dir() => Found::Folder,
         Ok(_) => Found::Other,
         Err(e) if e.kind() == ErrorKind::NotFound => Found::Nothing,
         Err(_) => Found::Other,
@@ -38,10 +38,10 @@ mod tests {
     use super::*;
     use caro_shell::{Dialect, Level, parse};
 
-    /// A folder with a file of 1200 bytes, an empty one, a folder with a file in it, and links.
-    fn stage() -> tempfile::TempDir {
-        let stage = tempfile::tempdir().unwrap();
-        let at = |name: &str| stage.path().join(name);
+    /// Creates a folder with a file of 1200 bytes, an empty one, a folder with a file in it, and links.
+    fn fixture() -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
         fs::write(at("full"), [b'x'; 1200]).unwrap();
         fs::write(at("empty"), "").unwrap();
         fs::write(at("a"), "a").unwrap();
@@ -52,7 +52,7 @@ mod tests {
             std::os::unix::fs::symlink("full", at("link")).unwrap();
             std::os::unix::fs::symlink("gone", at("dangling")).unwrap();
         }
-        stage
+        folder
     }
 
     fn level(command: &str, cwd: &Path) -> Level {
@@ -60,8 +60,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_not_written_over() {
-        let stage = stage();
+    fn writing_a_new_file_is_safe() {
+        let folder = fixture();
         for command in [
             "ls > out.txt",
             "ls > ./out.txt",
@@ -86,14 +86,14 @@ mod tests {
             "tar czf a.tgz dir",
             "echo x > 'with blank.txt'",
         ] {
-            let risk = assess_here(&parse(command, Dialect::Bash), stage.path());
+            let risk = assess_here(&parse(command, Dialect::Bash), folder.path());
             assert_eq!(risk.level, Level::Safe, "{command}: {:?}", risk.reasons);
         }
     }
 
     #[test]
-    fn what_is_there_or_may_be_there_stays_a_caution() {
-        let stage = stage();
+    fn writing_where_a_file_may_exist_is_a_caution() {
+        let folder = fixture();
         for command in [
             "ls > full",
             "cp a full",
@@ -146,21 +146,21 @@ mod tests {
             "git checkout -b x; ls > out.txt",
             "make; ls > out.txt",
         ] {
-            assert!(level(command, stage.path()) >= Level::Caution, "{command}");
+            assert!(level(command, folder.path()) >= Level::Caution, "{command}");
         }
     }
 
     #[test]
-    fn the_size_of_what_is_lost_is_told() {
-        let stage = stage();
-        let risk = assess_here(&parse("ls > full", Dialect::Bash), stage.path());
+    fn the_reason_has_the_size_of_an_overwritten_file() {
+        let folder = fixture();
+        let risk = assess_here(&parse("ls > full", Dialect::Bash), folder.path());
         assert_eq!(risk.reasons[0].why, "it overwrites full (1.2 kB there now)");
     }
 
-    /// A device or a file of the system stays one, whatever lies there.
+    /// Devices and system files are dangers, whether they exist here or not.
     #[test]
     fn dangers_do_not_depend_on_the_disk() {
-        let stage = stage();
+        let folder = fixture();
         for command in [
             "ls > /dev/sda",
             "cp a /etc/passwd",
@@ -168,28 +168,28 @@ mod tests {
             "rm -rf /",
             "echo k >> ~/.ssh/authorized_keys",
         ] {
-            assert_eq!(level(command, stage.path()), Level::Danger, "{command}");
+            assert_eq!(level(command, folder.path()), Level::Danger, "{command}");
         }
     }
 
     #[cfg(unix)]
     #[test]
-    fn a_folder_that_may_not_be_read_tells_nothing() {
+    fn an_unreadable_folder_is_a_caution() {
         use std::os::unix::fs::PermissionsExt;
-        let stage = stage();
-        let shut = stage.path().join("shut");
+        let folder = fixture();
+        let shut = folder.path().join("shut");
         fs::create_dir(&shut).unwrap();
         fs::set_permissions(&shut, fs::Permissions::from_mode(0o000)).unwrap();
         // root may read it all the same
         if fs::read_dir(&shut).is_err() {
-            assert_eq!(level("ls > shut/out.txt", stage.path()), Level::Caution);
+            assert_eq!(level("ls > shut/out.txt", folder.path()), Level::Caution);
         }
         fs::set_permissions(&shut, fs::Permissions::from_mode(0o755)).unwrap();
-        assert_eq!(look(&stage.path().join("full/x").to_string_lossy()), Found::Other, "a file on the way");
+        assert_eq!(look_up(&folder.path().join("full/x").to_string_lossy()), Found::Other, "a file on the way");
     }
 
     #[test]
-    fn without_a_folder_it_is_judged_by_its_text() {
+    fn without_a_folder_a_command_is_assessed_by_its_text() {
         assert_eq!(assess_text("ls > out.txt", Dialect::Bash, None).level, Level::Caution);
         assert_eq!(level("ls > out.txt", Path::new("relative")), Level::Caution);
     }

@@ -1,12 +1,12 @@
-//! Other commands for a doubtful request: sampled together, checked, rehearsed, and one of them chosen.
+//! Samples other commands where the model's first answer is doubtful, checks and rehearses them, and chooses one.
 
 use super::answer::{CommandError, Trace};
 use super::checks::{NOT_INSTALLED, weight};
 use super::choose::{Candidate, agree, choose};
 use super::confidence;
-use super::faults::{self, Tried};
-use super::recipe::{MAX_TOKENS, Run, Tracer, VARIED, ms};
-use super::refine_loop::{Chosen, Draft, Second, Written, better, is_broken};
+use super::faults::{self, Rehearsed};
+use super::recipe::{MAX_TOKENS, Run, Tracer, VARIED_SAMPLING, ms};
+use super::refine_loop::{Chosen, Draft, ScoredDraft, SecondAnswer, is_better, is_broken};
 use super::reply::{self, Reply};
 use super::trial::{self, Ending, RehearsalResult};
 use caro_inference as inference;
@@ -15,53 +15,56 @@ use caro_shell::Severity;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// Tokens that a sampled command may have beyond twice the first one's.
-const SPARE: usize = 16;
+/// Tokens that a sampled command may have beyond twice those of the first one.
+const EXTRA_TOKENS: usize = 16;
 
-/// Tokens of a command, where none was written.
-const TYPICAL: usize = 24;
+/// The assumed length of a command in tokens, if the model has written none yet.
+const TYPICAL_TOKENS: usize = 24;
 
-/// The share of replies that must refuse before the first answer is withdrawn: a task withdrawn is worse than a doubtful
-/// command for what was none.
-const MOSTLY: (usize, usize) = (3, 4);
+/// The share of replies, as a fraction, that must refuse before the first answer is withdrawn: to refuse a real task
+/// is worse than to give a doubtful command for a request that is no task.
+const REFUSAL_SHARE: (usize, usize) = (3, 4);
 
-/// What a token of one completion costs, and of each that is written beside it, in tokens of the first answer: that one was in
-/// doubt, and those that are right are shorter than it more often than longer.
-const ALONE: f64 = 0.9;
-const BESIDE: f64 = 0.22;
+/// The cost of a token in the first sampled completion and in each completion decoded beside it, in tokens of the
+/// first answer. Below 1 because right commands are more often shorter than a doubtful first answer than longer.
+const FIRST_COST: f64 = 0.9;
+const PARALLEL_COST: f64 = 0.22;
 
-/// What reading the nearest examples costs, in written tokens.
-const READING: f64 = 10.0;
+/// The cost of prefilling the nearest examples, in decoded tokens.
+const PREFILL_COST: f64 = 10.0;
 
-/// What was begun is waited for so many times as long as it was hoped to take: cut off, it would be worth nothing.
-const PATIENCE: f64 = 1.5;
+/// The factor by which sampling may exceed its estimated time: a completion that is cut off is worth nothing.
+const WAIT_FACTOR: f64 = 1.5;
 
-/// The most mechanical fixes of one sampled command.
-const MENDS: usize = 3;
+/// Most mechanical fixes applied to one sampled command.
+const MAX_FIXES: usize = 3;
 
 impl Run<'_> {
-    /// Holds what was `found`, the best first, against `count` sampled commands.
-    pub(super) async fn choose(
+    /// Samples `count` commands and chooses among them and those `found` so far, the best of which comes first.
+    pub(super) async fn sample_and_choose(
         &mut self,
-        found: Vec<Written>,
+        found: Vec<ScoredDraft>,
         prompt: Prompt,
         count: u32,
         trace: Tracer<'_>,
     ) -> Result<Chosen, CommandError> {
         let since = Instant::now();
-        // who writes much more than twice the first answer has lost the thread, and everybody waits for it
+        // a completion much longer than twice the first answer is repeating itself, and the others wait for it
         let rejected = &self.ask.rejected;
         let best = found.first();
         let first = best.map(|best| &best.draft.cmd).or(rejected.last()).map_or("", String::as_str);
-        let length = if first.is_empty() { TYPICAL } else { self.recipe.model.count(first) };
-        let most = (2 * length + SPARE).min(MAX_TOKENS);
-        // who has nothing yet, or what no shell can parse, waits for something; else there are as many as there is time for
-        let usable = best.is_some_and(|best| !is_broken(&best.draft.findings));
-        let left = self.latest().saturating_sub(self.started.elapsed());
-        let mut hoped = (1..=count).rev().map(|several| (several, self.writing(length, several)));
-        let (several, until) = match hoped.find(|(_, hoped)| *hoped <= left) {
-            _ if !usable => (count, self.ask.timeout),
-            Some((several, hoped)) => (several, self.latest().max(self.started.elapsed() + hoped.mul_f64(PATIENCE))),
+        let length = if first.is_empty() { TYPICAL_TOKENS } else { self.recipe.model.count(first) };
+        let max_tokens = (2 * length + EXTRA_TOKENS).min(MAX_TOKENS);
+        // without a usable command, sampling may take until the timeout; else the budget limits the number of samples
+        let has_usable = best.is_some_and(|best| !is_broken(&best.draft.findings));
+        let left = self.decode_limit().saturating_sub(self.started.elapsed());
+        let mut estimates = (1..=count).rev().map(|several| (several, self.decode_time(length, several)));
+        let (several, until) = match estimates.find(|(_, estimate)| *estimate <= left) {
+            _ if !has_usable => (count, self.ask.timeout),
+            Some((several, estimate)) => {
+                let latest = self.started.elapsed() + estimate.mul_f64(WAIT_FACTOR);
+                (several, self.decode_limit().max(latest))
+            }
             None => {
                 trace(Trace::Decision { what: "no time to sample others".into() });
                 let best = found.into_iter().next();
@@ -69,15 +72,15 @@ impl Run<'_> {
             }
         };
         let ask = self.ask;
-        let candidate = |Written { draft, likelihood }| {
+        let candidate = |ScoredDraft { draft, likelihood }| {
             let documented = ask.before.knows(&draft.cmd);
             Candidate { draft, likelihood, documented, trial: None }
         };
         let mut candidates: Vec<Candidate> = found.into_iter().map(candidate).collect();
         self.candidates = candidates.len() as u32;
-        let replies = self.others(prompt, several, most, until).await?;
+        let replies = self.sample_replies(prompt, several, max_tokens, until).await?;
         let refusals = replies.iter().filter(|(reply, ..)| *reply == Reply::Refused).count();
-        if refusals * MOSTLY.1 >= count as usize * MOSTLY.0 {
+        if refusals * REFUSAL_SHARE.1 >= count as usize * REFUSAL_SHARE.0 {
             trace(Trace::Decision { what: format!("{refusals} of {count} samples refuse") });
             self.timing.choice = ms(since.elapsed());
             return Ok(Chosen::Refused);
@@ -87,15 +90,15 @@ impl Run<'_> {
             let draft = self.inspect(cmd, confidence).await;
             let (cmd, findings) = (draft.cmd.clone(), draft.findings.clone());
             trace(Trace::Checked { iteration: 1, cmd, confidence, findings });
-            let draft = self.mended(draft).await;
+            let draft = self.apply_fixes(draft).await;
             self.candidates += 1;
             match candidates.iter_mut().find(|c| c.draft.cmd == draft.cmd) {
                 Some(known) => known.likelihood = known.likelihood.max(likelihood),
-                None => candidates.push(candidate(Written { draft, likelihood })),
+                None => candidates.push(candidate(ScoredDraft { draft, likelihood })),
             }
         }
         if self.candidates == 1 && rejected.is_empty() {
-            // nobody else came in time: nothing has been learnt
+            // no sample was completed in time
             self.timing.choice = ms(since.elapsed());
             return Ok(Chosen::Draft(candidates.swap_remove(0).draft, String::new()));
         }
@@ -103,13 +106,14 @@ impl Run<'_> {
         candidates.extend(
             rejected
                 .iter()
-                .map(|cmd| candidate(Written { draft: Draft { cmd: cmd.clone(), ..Draft::none() }, likelihood: 0.0 })),
+                .map(|cmd| Draft { cmd: cmd.clone(), ..Draft::none() })
+                .map(|draft| candidate(ScoredDraft { draft, likelihood: 0.0 })),
         );
-        // where all are one command there is nothing to choose, and nothing to rehearse
+        // a single candidate needs no rehearsal
         if candidates.len() > 1 {
-            self.rehearse(&mut candidates).await;
+            self.rehearse_candidates(&mut candidates).await;
         }
-        // what does the same as a command that did not do it does not do it either
+        // a candidate with the same effect as a rejected command is rejected too
         let rejected = candidates.split_off(others);
         candidates.retain(|c| !rejected.iter().any(|rejected| agree(c, rejected)));
         for c in &candidates {
@@ -128,53 +132,54 @@ impl Run<'_> {
         let chosen = candidates.swap_remove(choice.index);
         let why =
             format!("likeliest by what it does, of {} candidates ({:.0} %)", self.candidates, choice.share * 100.0);
-        let confidence = confidence::agreed(chosen.draft.confidence, choice.share, &self.ask.request);
+        let confidence = confidence::of_choice(chosen.draft.confidence, choice.share, &self.ask.request);
         let mut draft = Draft { confidence, ..chosen.draft };
         if let Some(trial) = &chosen.trial {
-            self.hold_against(&mut draft, trial);
+            self.add_rehearsal_finding(&mut draft, trial);
         }
         Ok(Chosen::Draft(draft, why))
     }
 
-    /// Asks the model in its other way.
-    pub(super) async fn second(&mut self, prompt: Prompt) -> Result<Second, CommandError> {
-        // where its examples have to be read for the first time, that is waited for: cut off, it would be begun again each time
-        let completion = self.decide(prompt, Sampling::GREEDY, self.ask.timeout).await?;
+    /// Asks the model in its other [`View`](crate::View), and fixes, inspects and rehearses the command.
+    pub(super) async fn ask_other_view(&mut self, prompt: Prompt) -> Result<SecondAnswer, CommandError> {
+        // the first time, its examples have to be prefilled: cut off by the budget, that would begin anew each time
+        let completion = self.ask_model(prompt, Sampling::GREEDY, self.ask.timeout).await?;
         if completion.finish != Finish::Stop {
-            return Ok(Second::Nothing);
+            return Ok(SecondAnswer::Nothing);
         }
         let confidence = confidence::of(&completion, &self.ask.request);
         Ok(match reply::read(&completion.text) {
-            Reply::Command(cmd) if self.ask.rejected.contains(&cmd) => Second::Nothing,
+            Reply::Command(cmd) if self.ask.rejected.contains(&cmd) => SecondAnswer::Nothing,
             Reply::Command(cmd) => {
                 let draft = self.inspect(cmd, confidence).await;
-                let draft = self.mended(draft).await;
-                let draft = self.tried(draft).await;
+                let draft = self.apply_fixes(draft).await;
+                let draft = self.rehearse_draft(draft).await;
                 self.candidates += 1;
-                Second::Command(Written { draft, likelihood: confidence::likelihood(&completion) })
+                SecondAnswer::Command(ScoredDraft { draft, likelihood: confidence::likelihood(&completion) })
             }
-            Reply::Refused => Second::Refused(confidence),
-            Reply::Nothing => Second::Nothing,
+            Reply::Refused => SecondAnswer::Refused(confidence),
+            Reply::Nothing => SecondAnswer::Nothing,
         })
     }
 
-    /// How long several commands of so many tokens take together, by what the first one took.
-    fn writing(&self, tokens: usize, several: u32) -> Duration {
-        let each = self.timing.decode / 1e3 / self.timing.tokens.max(1) as f64;
-        let together = ALONE + BESIDE * f64::from(several.saturating_sub(1));
-        Duration::from_secs_f64((each * (READING + tokens as f64 * together)).max(0.0))
+    /// Estimates the time to decode `several` commands of `tokens` tokens in parallel, from the speed of the first
+    /// answer.
+    fn decode_time(&self, tokens: usize, several: u32) -> Duration {
+        let seconds_per_token = self.timing.decode / 1e3 / self.timing.tokens.max(1) as f64;
+        let together = FIRST_COST + PARALLEL_COST * f64::from(several.saturating_sub(1));
+        Duration::from_secs_f64((seconds_per_token * (PREFILL_COST + tokens as f64 * together)).max(0.0))
     }
 
-    /// Replies of at most `max_tokens`, the likeliest and sampled ones, in the order in which they were written; as many as
-    /// there are `until` so long after the request. With each its confidence and its likelihood.
-    async fn others(
+    /// Samples `count` replies of at most `max_tokens` each, stopping at `until` after the request. Returns those
+    /// that were completed, in the order in which they were decoded, each with its confidence and its likelihood.
+    async fn sample_replies(
         &mut self,
         prompt: Prompt,
         count: u32,
         max_tokens: usize,
         until: Duration,
     ) -> Result<Vec<(Reply, f64, f64)>, CommandError> {
-        let (temperature, top_p) = VARIED;
+        let (temperature, top_p) = VARIED_SAMPLING;
         let request = self.model_request(prompt, Sampling { temperature, top_p, seed: 1 }, max_tokens, until);
         let completions = inference::sample(self.recipe.model.clone(), request, count as usize).await?;
         for completion in &completions {
@@ -188,35 +193,39 @@ impl Run<'_> {
         Ok(whole.map(|c| (reply::read(&c.text), confidence::of(c, request), confidence::likelihood(c))).collect())
     }
 
-    /// The command with its known faults mended.
-    pub(super) async fn mended(&mut self, draft: Draft) -> Draft {
+    /// Applies the fixes that findings carry, as long as they improve the command.
+    pub(super) async fn apply_fixes(&mut self, draft: Draft) -> Draft {
         let (mut best, mut last) = (draft.clone(), draft);
-        for _ in 0..MENDS {
+        for _ in 0..MAX_FIXES {
             let Some(fix) = last.findings.iter().filter_map(|f| f.fix.clone()).find(|fix| *fix != best.cmd) else {
                 break;
             };
             last = self.inspect(fix, last.confidence).await;
-            // one fault may only show once another is mended
+            // equal weight goes on: a second fault may only show once the first is fixed
             if weight(&last.findings) > weight(&best.findings) {
                 break;
             }
-            if better(&last, &best, true) {
+            if is_better(&last, &best, true) {
                 best = last.clone();
             }
         }
         best
     }
 
-    /// The draft, with what its own programs say against it in a rehearsal; as it is where a check accuses it already, or
-    /// where it may not be rehearsed.
-    pub(super) async fn tried(&self, mut draft: Draft) -> Draft {
-        // of a program that is not here, though documents vouch for it, nothing can be seen
-        let clean = draft.findings.iter().all(|f| f.severity == Severity::Hint && f.id != NOT_INSTALLED);
-        let Some(shell) = self.stage().filter(|_| clean) else { return draft };
+    /// Rehearses a draft that has no findings, and adds a finding if the rehearsal shows an error. Returns any other
+    /// draft, and one that may not be rehearsed, unchanged.
+    pub(super) async fn rehearse_draft(&self, mut draft: Draft) -> Draft {
+        // a program that is not installed fails in any rehearsal, even if the user's documents name it
+        let is_clean = draft.findings.iter().all(|f| f.severity == Severity::Hint && f.id != NOT_INSTALLED);
+        if !is_clean {
+            return draft;
+        }
+        let Some(shell) = self.rehearsal_shell() else { return draft };
         let (ask, input) = (self.ask, self.ask.before.input.as_deref().filter(|head| !head.is_empty()));
-        let run = async |input| trial::run(&shell, &draft.cmd, ask.dialect, &ask.cwd, trial::UNDERSTOOD, input).await;
+        let wall = trial::SYNTAX_TIMEOUT;
+        let run = async |input| trial::run(&shell, &draft.cmd, ask.dialect, &ask.cwd, wall, input).await;
         let trial = run(input).await;
-        // who does the same without the data does not read it
+        // a command with the same effect without the input does not read it
         let without = match &trial {
             Some(trial) if input.is_some() && trial.ending == Ending::Fine => run(None).await,
             _ => None,
@@ -225,32 +234,35 @@ impl Run<'_> {
             if without.is_some_and(|without| without.ending == Ending::Fine && without.agrees(&trial)) {
                 draft.findings.push(faults::unread(&draft.cmd));
             }
-            self.hold_against(&mut draft, &trial);
+            self.add_rehearsal_finding(&mut draft, &trial);
         }
         draft
     }
 
-    /// Adds what the rehearsal has against the command, once.
-    fn hold_against(&self, draft: &mut Draft, trial: &RehearsalResult) {
+    /// Adds the finding of a rehearsal to the draft, unless it has it already, and lowers its confidence.
+    fn add_rehearsal_finding(&self, draft: &mut Draft, trial: &RehearsalResult) {
         let (dialect, request, is_local) = (self.ask.dialect, &self.ask.request, self.recipe.model.is_local());
-        let Some(found) = faults::finding(Tried { cmd: &draft.cmd, dialect, request, is_local }, trial) else { return };
-        draft.confidence = draft.confidence.min(faults::AT_MOST);
+        let rehearsed = Rehearsed { cmd: &draft.cmd, dialect, request, is_local };
+        let Some(found) = faults::finding(rehearsed, trial) else { return };
+        draft.confidence = draft.confidence.min(faults::MAX_CONFIDENCE);
         if draft.findings.iter().all(|f| f.id != found.id) {
             draft.findings.push(found);
         }
     }
 
-    /// The shell that commands are rehearsed in; `None` if none may be.
-    fn stage(&self) -> Option<PathBuf> {
+    /// The shell that commands are rehearsed in; `None` if rehearsals are off or the target is another system.
+    fn rehearsal_shell(&self) -> Option<PathBuf> {
         let context = &self.recipe.context;
-        let here = self.ask.rehearse && self.ask.target == context.target;
-        context.available_commands.get(self.ask.dialect.name()).filter(|_| here).cloned()
+        if !self.ask.rehearse || self.ask.target != context.target {
+            return None;
+        }
+        context.available_commands.get(self.ask.dialect.name()).cloned()
     }
 
-    /// Rehearses what may be rehearsed, side by side.
-    async fn rehearse(&self, candidates: &mut [Candidate]) {
-        let Some(shell) = self.stage() else { return };
-        let wall = trial::COMPARED.min(self.left().max(trial::SHORTEST));
+    /// Rehearses the candidates that may be rehearsed, concurrently.
+    async fn rehearse_candidates(&self, candidates: &mut [Candidate]) {
+        let Some(shell) = self.rehearsal_shell() else { return };
+        let wall = trial::COMPARE_TIMEOUT.min(self.budget_left().max(trial::MIN_TIMEOUT));
         let mut trials = tokio::task::JoinSet::new();
         for (index, candidate) in candidates.iter().enumerate() {
             let (shell, line, cwd) = (shell.clone(), candidate.draft.cmd.clone(), self.ask.cwd.clone());
@@ -276,14 +288,15 @@ mod tests {
     use caro_shell::Dialect;
     use std::sync::{Arc, Mutex};
 
-    /// A scripted model that takes so long to write a token, and notes how many others it is asked for until when.
-    struct Writer {
+    /// A scripted model that reports a decode time per token, and records the count and deadline of each sampling
+    /// request.
+    struct TimedModel {
         script: Scripted,
-        each: Duration,
-        asked: Mutex<Vec<(usize, Instant)>>,
+        per_token: Duration,
+        sampled: Mutex<Vec<(usize, Instant)>>,
     }
 
-    impl Model for Writer {
+    impl Model for TimedModel {
         fn id(&self) -> &str {
             "writer"
         }
@@ -298,26 +311,26 @@ mod tests {
 
         fn generate(&self, request: &Request, on: &mut dyn FnMut(&str) -> Flow) -> Result<Completion, ModelError> {
             let mut completion = self.script.generate(request, on)?;
-            completion.usage.decode = self.each * completion.usage.completion_tokens as u32;
+            completion.usage.decode = self.per_token * completion.usage.completion_tokens as u32;
             Ok(completion)
         }
 
         fn sample(&self, request: &Request, count: usize) -> Result<Vec<Completion>, ModelError> {
-            self.asked.lock().unwrap().push((count, request.cancel.deadline().unwrap()));
+            self.sampled.lock().unwrap().push((count, request.cancel.deadline().unwrap()));
             self.script.sample(request, count)
         }
     }
 
     #[tokio::test]
-    async fn as_many_are_sampled_as_there_is_time_for_and_those_are_waited_for() {
-        // nothing here takes as long as an hour, however slow the machine
+    async fn the_number_of_samples_and_their_deadline_follow_the_budget() {
+        // the budget is an hour, so that the speed of the test machine does not matter
         let (budget, timeout) = (Duration::from_secs(3600), Duration::from_secs(36_000));
-        // 60 words and the reading take 64 times the pace for one, 77.2 times for two
+        // 60 words and the prefill cost 64 token times for one sample, 77.2 for two
         for (logprob, pace, wanted) in [
             (-0.65, 0, Some((2, 3240))),
             (-0.65, 45, Some((1, 4320))),
             (-0.65, 60, None),
-            // what is most likely wrong gets twice the time
+            // an answer that is most likely wrong gets twice the budget
             (-1.0, 0, Some((2, 6480))),
             (-1.0, 60, Some((2, 6948))),
             (-1.0, 110, None),
@@ -325,7 +338,8 @@ mod tests {
             let first = (1..60).fold("ls".to_owned(), |line, i| format!("{line} f{i}"));
             let rule = serde_json::json!({"replies": [first, "ls -a", "ls -l"], "logprob": logprob});
             let script = serde_json::json!({ "rules": [rule] }).to_string().parse().unwrap();
-            let model = Arc::new(Writer { script, each: Duration::from_secs(pace), asked: Mutex::default() });
+            let per_token = Duration::from_secs(pace);
+            let model = Arc::new(TimedModel { script, per_token, sampled: Mutex::default() });
             let context = Arc::new(ExecutionContext::detect(None));
             let ask = CommandRequest {
                 request: "list files".into(),
@@ -356,9 +370,9 @@ mod tests {
             let began = Instant::now();
             recipe.answer(&ask, &mut |_| ()).await.unwrap();
             let ended = Instant::now();
-            let asked = model.asked.lock().unwrap();
-            assert_eq!(asked.first().map(|(count, _)| *count), wanted.map(|(count, _)| count), "{logprob} {pace}");
-            if let (Some((_, until)), Some((_, seconds))) = (asked.first(), wanted) {
+            let sampled = model.sampled.lock().unwrap();
+            assert_eq!(sampled.first().map(|(count, _)| *count), wanted.map(|(count, _)| count), "{logprob} {pace}");
+            if let (Some((_, until)), Some((_, seconds))) = (sampled.first(), wanted) {
                 let wait = Duration::from_secs(seconds);
                 assert!(began + wait <= *until && *until <= ended + wait, "{logprob} {pace}: {:?}", *until - began);
             }

@@ -1,19 +1,20 @@
-//! Slips of the pen in a request: "delete all epmty directories". One letter that is wrong, missing, doubled or in another's
-//! place costs a small model a sixth of its right answers, and most of them can be mended without it.
+//! Corrects typing errors in a request: "delete all epmty directories". A single wrong, missing, doubled or swapped
+//! letter costs a small model a sixth of its right answers, and most such errors can be corrected without the model.
 //!
-//! A word is mended if nobody knows it (neither [`library::vocabulary`] nor the model, for which a word that is one token is
-//! a common one), if one word of that vocabulary is a single slip away, and if it is no name: not quoted, not a part of a
-//! path, no file here, no program, and not said to be one ("named", "containing" ...). Only in English requests.
+//! A word is corrected if it is unknown (not in [`library::vocabulary`], and not known to the caller: a single token
+//! of the model, a program, a file in the folder), if one word of that vocabulary is a single edit away, and if it is
+//! no name: not quoted, not part of a path, and not announced as one ("named", "containing" ...). Only English
+//! requests are corrected.
 
 use super::library;
 use std::collections::HashMap;
 
-/// The least letters of a word that is mended: shorter ones are a slip away from too many.
-const LEAST: usize = 5;
-/// How many times more common the likeliest word has to be than the next one.
-const CLEARLY: u32 = 3;
-/// Behind these stand names and what is searched for, as they are.
-const NAMING: [&str; 44] = [
+/// Least letters of a word that is corrected: shorter words are one edit away from too many others.
+const MIN_LETTERS: usize = 5;
+/// The factor by which the commonest candidate must exceed the next one.
+const MIN_RATIO: u32 = 3;
+/// Words before a name or a search text, which is not corrected.
+const BEFORE_NAMES: [&str; 44] = [
     "branch",
     "called",
     "column",
@@ -60,33 +61,35 @@ const NAMING: [&str; 44] = [
     "word",
 ];
 
-/// A word that was read as another.
+/// A corrected word.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Slip {
-    /// As it was written.
+    /// The word as it was written.
     pub written: String,
-    /// As it was read.
+    /// The word that it was corrected to.
     pub read: String,
 }
 
-/// The request with its slips mended, and these; nothing where there are none. `is_known` tells of a word, in lower case,
-/// whether it is one to somebody: the model, the programs and files here.
-pub fn mended(request: &str, is_known: impl Fn(&str) -> bool) -> Option<(String, Vec<Slip>)> {
+/// Corrects the typing errors in a request and returns it with the corrected words; `None` if there are none.
+/// `is_known` is true for a word, in lower case, that the model knows or that names a program or a file.
+pub fn correct(request: &str, is_known: impl Fn(&str) -> bool) -> Option<(String, Vec<Slip>)> {
     let (words, vocabulary) = (plain_words(request), library::vocabulary());
-    let strange = |word: &str| !vocabulary.contains_key(word.to_lowercase().as_str());
+    let is_unknown = |word: &str| !vocabulary.contains_key(word.to_lowercase().as_str());
     // another language has words that are one letter away from English ones
-    if 2 * words.iter().filter(|(_, word)| strange(word)).count() > words.len() {
+    if 2 * words.iter().filter(|(_, word)| is_unknown(word)).count() > words.len() {
         return None;
     }
     let (mut text, mut slips) = (request.to_owned(), Vec::new());
     for (i, &(at, word)) in words.iter().enumerate().rev() {
-        let names = i > 0 && NAMING.contains(&words[i - 1].1.to_lowercase().as_str());
-        if word.len() < LEAST || !strange(word) || names || is_name(request, at) {
+        let is_announced = i > 0 && BEFORE_NAMES.contains(&words[i - 1].1.to_lowercase().as_str());
+        if word.len() < MIN_LETTERS || !is_unknown(word) || is_announced || is_name(request, at) {
             continue;
         }
-        // who knows words may be another process: it is asked last
+        // `is_known` may ask another process, so it comes last
         let lower = word.to_lowercase();
-        if let Some(read) = nearest(&lower, vocabulary).filter(|_| !is_known(&lower)) {
+        if let Some(read) = nearest(&lower, vocabulary)
+            && !is_known(&lower)
+        {
             text.replace_range(at..at + word.len(), read);
             slips.insert(0, Slip { written: word.to_owned(), read: read.to_owned() });
         }
@@ -94,7 +97,7 @@ pub fn mended(request: &str, is_known: impl Fn(&str) -> bool) -> Option<(String,
     (!slips.is_empty()).then_some((text, slips))
 }
 
-/// The words of letters alone that stand by themselves and not in quotes, each with its place.
+/// Returns the words that consist of ASCII letters only and are not in quotes, each with its byte offset.
 fn plain_words(request: &str) -> Vec<(usize, &str)> {
     let begins = library::unquoted(request).filter(|(at, c)| {
         let before = request[..*at].chars().next_back().unwrap_or(' ');
@@ -108,7 +111,7 @@ fn plain_words(request: &str) -> Vec<(usize, &str)> {
     words.filter(|(_, word)| word.bytes().all(|b| b.is_ascii_alphabetic())).collect()
 }
 
-/// True for a word with a capital letter inside of a sentence: a name, or a constant.
+/// True for a word with a capital letter other than the first of a sentence: a name or a constant.
 fn is_name(request: &str, at: usize) -> bool {
     let word = &request[at..];
     let opens = at == 0 || request[..at].trim_end().ends_with(['.', '!', '?']);
@@ -116,12 +119,12 @@ fn is_name(request: &str, at: usize) -> bool {
     word[..end].bytes().skip(usize::from(opens)).any(|b| b.is_ascii_uppercase())
 }
 
-/// The one word that is a slip away; none where two could be meant.
+/// Returns the only word of the vocabulary that is one edit away, or the one that is clearly the commonest.
 fn nearest<'v>(word: &str, vocabulary: &HashMap<&'v str, u32>) -> Option<&'v str> {
     let mut near: Vec<(u32, &str)> = vocabulary
         .iter()
         .filter(|(other, _)| other.len().abs_diff(word.len()) <= 1 && strsim::osa_distance(word, other) == 1)
-        // hardly anybody's first letter is another one: `hogging` is no `logging`
+        // the first letter is rarely wrong: `hogging` is not `logging`
         .filter(|(other, _)| other.len() != word.len() || other[..1] == word[..1] || other[..1] == word[1..2])
         .map(|(other, count)| (*count, *other))
         .collect();
@@ -129,7 +132,7 @@ fn nearest<'v>(word: &str, vocabulary: &HashMap<&'v str, u32>) -> Option<&'v str
     match near[..] {
         [] => None,
         [(_, only)] => Some(only),
-        [(most, best), (next, _), ..] => (most >= CLEARLY * next).then_some(best),
+        [(most, best), (next, _), ..] => (most >= MIN_RATIO * next).then_some(best),
     }
 }
 
@@ -138,14 +141,14 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// As a model that knows only what is common.
+    /// Corrects a request with a model that knows only a few words.
     fn read(request: &str) -> String {
         let common = ["bank", "recieve", "webapp"];
-        mended(request, |word| common.contains(&word)).map_or_else(|| request.to_owned(), |(text, _)| text)
+        correct(request, |word| common.contains(&word)).map_or_else(|| request.to_owned(), |(text, _)| text)
     }
 
     #[test]
-    fn one_wrong_letter_is_mended() {
+    fn one_wrong_letter_is_corrected() {
         for (written, meant) in [
             ("delete all epmty directories", "delete all empty directories"),
             ("list the lrgest files here, biggset first", "list the largest files here, biggest first"),
@@ -154,12 +157,12 @@ mod tests {
         ] {
             assert_eq!(read(written), meant);
         }
-        let (_, slips) = mended("delete all epmty files", |_| false).unwrap();
+        let (_, slips) = correct("delete all epmty files", |_| false).unwrap();
         assert_eq!(slips, [Slip { written: "epmty".into(), read: "empty".into() }]);
     }
 
     #[test]
-    fn names_and_what_is_searched_for_stay() {
+    fn names_and_search_texts_are_not_corrected() {
         for written in [
             "list the largest files here",
             "find lines containing epmty in notes.txt",
@@ -179,21 +182,21 @@ mod tests {
     }
 
     #[test]
-    fn our_own_requests_have_no_slips() {
+    fn our_own_requests_need_no_correction() {
         for text in [include_str!("../../benches/requests.txt"), include_str!("../../tests/refusals.txt")] {
             for line in text.lines() {
-                // even if the model knew nothing
-                let slips = mended(line, |_| false).map(|(_, slips)| slips).unwrap_or_default();
+                // even if the model knows no word
+                let slips = correct(line, |_| false).map(|(_, slips)| slips).unwrap_or_default();
                 assert!(slips.len() <= 1, "{line}: {slips:?}");
             }
         }
     }
 
     #[test]
-    fn nobody_is_asked_about_a_word_that_people_ask_with_or_that_is_near_to_none() {
+    fn the_model_is_asked_only_about_unknown_words_with_a_near_one() {
         let asked = std::cell::RefCell::new(Vec::new());
         let request = "list the largest files of the folder xylograph, epmty ones too";
-        mended(request, |word| {
+        correct(request, |word| {
             asked.borrow_mut().push(word.to_owned());
             false
         });
@@ -203,7 +206,7 @@ mod tests {
     proptest! {
         #[test]
         fn only_single_words_change(text in "[a-zA-Zäé'\"`./ ,]{0,60}") {
-            if let Some((read, slips)) = mended(&text, |_| false) {
+            if let Some((read, slips)) = correct(&text, |_| false) {
                 prop_assert_eq!(read.split_whitespace().count(), text.split_whitespace().count());
                 prop_assert!(!slips.is_empty());
             }

@@ -1,5 +1,5 @@
-//! What a command does, seen in a rehearsal that leaves nothing behind ([`caro_exec::rehearse`]); which commands are
-//! fit for one is [`super::rehearsal`]'s matter.
+//! Rehearses a command in a sandbox that leaves nothing behind ([`caro_exec::rehearse`]) and summarizes what it did.
+//! [`super::rehearsal`] decides which commands are fit for that.
 
 use super::pipeline;
 use super::rehearsal::{Fit, fit};
@@ -11,89 +11,91 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 use std::time::Duration;
 
-/// How a rehearsal ended.
+/// The end of a rehearsal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// It did something.
+    /// The command printed or changed something.
     Fine,
-    /// Neither output nor change; or a text that it was given comes out as it went in.
+    /// It printed and changed nothing, or printed its own literal input unchanged.
     NoEffect,
-    /// With an error.
+    /// It failed with an error.
     Failed,
-    /// It took too long, or more than a view has to give, to be seen to its end.
+    /// It was stopped at a limit of the sandbox: on time, output or another resource.
     Stopped,
 }
 
-/// A rehearsal in short.
+/// The summary of a rehearsal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RehearsalResult {
-    /// How it ended.
+    /// The end of the rehearsal.
     pub ending: Ending,
-    /// Equal where output and changes are, but for the order of lines and blanks.
+    /// A hash of the output and the changes, regardless of blanks and the order of lines.
     pub outcome: u64,
-    /// Equal where the output is, order and all, but for blanks.
+    /// A hash of the output in its order, regardless of blanks.
     pub order: u64,
-    /// Equal where the output is, blanks and all, but for the order.
+    /// A hash of the output with its blanks, regardless of the order of lines.
     pub blanks: u64,
-    /// What the command is about.
-    pub minds: Sensitivity,
-    /// The first line that a program complained with, if it ended with an error.
+    /// The properties of the output that the command sets on purpose.
+    pub sensitivity: Sensitivity,
+    /// The first line of standard error, if the command failed.
     pub complaint: Option<String>,
 }
 
-/// What a command makes, that others leave to chance.
+/// The properties of its output that a command sets on purpose, while for other commands they are incidental.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Sensitivity {
-    /// An order of lines.
+    /// True if it sorts lines.
     pub order: bool,
-    /// Blanks, or their absence.
+    /// True if it adds or removes blanks.
     pub blanks: bool,
 }
 
 impl Sensitivity {
     fn of(script: &Script) -> Self {
-        let puts = |c: &Invocation| match c.name() {
+        let sorts = |c: &Invocation| match c.name() {
             Some("sort" | "tac") => true,
             Some("ls") => c.args().iter().any(|w| {
                 let short = w.text.strip_prefix('-').filter(|letters| !letters.starts_with('-'));
-                w.text.starts_with("--sort") || w.text == "--reverse" || short.is_some_and(|s| s.contains(ORDERS))
+                let is_short = short.is_some_and(|letters| letters.contains(LS_SORT_FLAGS));
+                w.text.starts_with("--sort") || w.text == "--reverse" || is_short
             }),
             _ => false,
         };
-        let blank = |c: &Invocation| match c.name() {
+        let changes_blanks = |c: &Invocation| match c.name() {
             Some("expand" | "unexpand") => true,
             Some("sed" | "tr") => {
-                c.args().iter().any(|w| BLANKS.iter().any(|blank| w.text.contains(blank)) || w.text == " ")
+                c.args().iter().any(|w| BLANK_PATTERNS.iter().any(|blank| w.text.contains(blank)) || w.text == " ")
             }
             _ => false,
         };
-        Self { order: script.commands.iter().any(puts), blanks: script.commands.iter().any(blank) }
+        Self { order: script.commands.iter().any(sorts), blanks: script.commands.iter().any(changes_blanks) }
     }
 }
 
-/// Letters with which `ls` has another order than that of names.
-const ORDERS: [char; 6] = ['S', 'U', 'X', 'r', 't', 'v'];
+/// Flags with which `ls` does not sort by name.
+const LS_SORT_FLAGS: [char; 6] = ['S', 'U', 'X', 'r', 't', 'v'];
 
-/// What patterns for blanks have.
-const BLANKS: [&str; 8] = ["[:space:]", "[:blank:]", "\\s", "\\t", "[ ", "^ ", " *", " $"];
+/// Parts of a pattern that match blanks.
+const BLANK_PATTERNS: [&str; 8] = ["[:space:]", "[:blank:]", "\\s", "\\t", "[ ", "^ ", " *", " $"];
 
-/// Time for one rehearsal of several that are held against each other. What takes longer is not worth the wait.
-pub const COMPARED: Duration = Duration::from_millis(800);
+/// The timeout of a rehearsal whose result is compared with others.
+pub const COMPARE_TIMEOUT: Duration = Duration::from_millis(800);
 
-/// The same where the budget is spent: nearly all commands that work have done so by then.
-pub const SHORTEST: Duration = Duration::from_millis(200);
+/// The shortest timeout of such a rehearsal, when the budget is spent: nearly all commands that work end within it.
+pub const MIN_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// Time for a rehearsal that is only to show whether a command is understood by its programs: that shows at once.
-pub const UNDERSTOOD: Duration = Duration::from_millis(120);
+/// The timeout of a rehearsal that only shows whether the programs accept their arguments: errors of this kind come
+/// at once.
+pub const SYNTAX_TIMEOUT: Duration = Duration::from_millis(120);
 
-/// Bytes of output that are compared.
-const OUTPUT: usize = 1 << 20;
+/// Most bytes of output that are compared.
+const MAX_OUTPUT: usize = 1 << 20;
 
-/// The most characters of a complaint.
-const COMPLAINT: usize = 160;
+/// Most characters of a complaint.
+const MAX_COMPLAINT: usize = 160;
 
-/// Rehearses a line in `cwd` with this shell, with `input` on its standard input; `None` where it is not fit for that, or this
-/// system has no rehearsals.
+/// Rehearses a line in `cwd` with this shell and with `input` on its standard input. `None` if the line is not fit
+/// for a rehearsal, or the rehearsal could not be run on this system.
 pub async fn run(
     shell: &Path,
     line: &str,
@@ -104,21 +106,21 @@ pub async fn run(
 ) -> Option<RehearsalResult> {
     let script = parse(line, dialect);
     let fit = fit(&script).ok()?;
-    let stage = Theatre { shell, cwd, wall, fit, dialect, input };
-    let rehearsal = stage.play(line).await?;
-    let mut trial = RehearsalResult { minds: Sensitivity::of(&script), ..RehearsalResult::of(&rehearsal) };
+    let setup = RehearsalSetup { shell, cwd, wall, fit, dialect, input };
+    let rehearsal = setup.run(line).await?;
+    let mut trial = RehearsalResult { sensitivity: Sensitivity::of(&script), ..RehearsalResult::of(&rehearsal) };
     let out = String::from_utf8_lossy(&rehearsal.stdout);
-    if trial.ending == Ending::Fine && rehearsal.changes.is_empty() && given(&script) == Some(out.trim()) {
+    if trial.ending == Ending::Fine && rehearsal.changes.is_empty() && echoed_text(&script) == Some(out.trim()) {
         trial.ending = Ending::NoEffect;
     }
     if let Some(first) = pipeline::first_stage(&script) {
-        stage.look_closer(first, &rehearsal, &mut trial).await;
+        setup.check_first_stage(first, &rehearsal, &mut trial).await;
     }
     Some(trial)
 }
 
-/// Where and for how long a command is rehearsed.
-struct Theatre<'a> {
+/// The shell, folder, limits and input of a rehearsal.
+struct RehearsalSetup<'a> {
     shell: &'a Path,
     cwd: &'a Path,
     wall: Duration,
@@ -127,27 +129,27 @@ struct Theatre<'a> {
     input: Option<&'a str>,
 }
 
-impl Theatre<'_> {
-    async fn play(&self, line: &str) -> Option<Rehearsal> {
-        let fed = self.input.filter(|head| !head.is_empty()).and_then(|head| fed(line, self.dialect, head));
-        let mut play = RehearsalJob::new(self.shell, OsString::from(fed.as_deref().unwrap_or(line)), self.cwd);
-        play.limits = Limits { wall: self.wall, output: OUTPUT };
-        play.digests = true;
-        match rehearse(&play).await {
-            Err(RehearsalError::Unavailable(_)) if self.fit == Fit::Reads => read_only(&play).await.ok(),
+impl RehearsalSetup<'_> {
+    async fn run(&self, line: &str) -> Option<Rehearsal> {
+        let with_input = self.input.filter(|head| !head.is_empty()).and_then(|head| feed(line, self.dialect, head));
+        let mut job = RehearsalJob::new(self.shell, OsString::from(with_input.as_deref().unwrap_or(line)), self.cwd);
+        job.limits = Limits { wall: self.wall, output: MAX_OUTPUT };
+        job.digests = true;
+        match rehearse(&job).await {
+            Err(RehearsalError::Unavailable(_)) if self.fit == Fit::Reads => read_only(&job).await.ok(),
             other => other.ok(),
         }
     }
 
-    /// Looks at what the last stage of a pipeline hides: its exit status and its output are the only ones that are seen.
-    /// `first` is the text of the first stage.
-    async fn look_closer(&self, first: &str, rehearsal: &Rehearsal, trial: &mut RehearsalResult) {
+    /// Finds a failure of the first stage of a pipeline, which its last stage hides: only that one's exit status and
+    /// output are seen. `first` is the text of the first stage.
+    async fn check_first_stage(&self, first: &str, rehearsal: &Rehearsal, trial: &mut RehearsalResult) {
         let complaint = complaint(rehearsal);
         match trial.ending {
             Ending::Failed => trial.complaint = complaint,
-            // `cat missing | wc -l` prints a number, of nothing
+            // `cat missing | wc -l` prints 0 and succeeds
             Ending::Fine if complaint.is_some() => {
-                let Some(first) = self.play(first).await else { return };
+                let Some(first) = self.run(first).await else { return };
                 let first = RehearsalResult::of(&first);
                 if first.ending == Ending::Failed {
                     (trial.ending, trial.complaint) = (Ending::Failed, first.complaint);
@@ -158,8 +160,8 @@ impl Theatre<'_> {
     }
 }
 
-/// The line with a text on its standard input; `None` in a language that this is not written in.
-fn fed(line: &str, dialect: Dialect, input: &str) -> Option<String> {
+/// Wraps a line so that it reads `input` on standard input; `None` for PowerShell, which is not supported.
+fn feed(line: &str, dialect: Dialect, input: &str) -> Option<String> {
     let (open, close) = match dialect {
         Dialect::Bash | Dialect::Zsh | Dialect::Sh => ("{", "}"),
         Dialect::Fish => ("begin", "end"),
@@ -168,34 +170,37 @@ fn fed(line: &str, dialect: Dialect, input: &str) -> Option<String> {
     Some(format!("printf '%s' {} | {open}\n{line}\n{close}", quote(input, dialect)))
 }
 
-/// The first line of what was complained.
+/// Returns the first line of standard error that is not blank.
 fn complaint(rehearsal: &Rehearsal) -> Option<String> {
     let err = String::from_utf8_lossy(&rehearsal.stderr);
     let line = err.lines().map(str::trim).find(|line| !line.is_empty())?;
-    Some(line.chars().take(COMPLAINT).collect())
+    Some(line.chars().take(MAX_COMPLAINT).collect())
 }
 
-/// The text that only goes through what would change it: `some text` of `echo "some text" | sed ...`.
-fn given(script: &Script) -> Option<&str> {
-    const CHANGE: [&str; 9] = ["awk", "cut", "fold", "head", "perl", "rev", "sed", "tail", "tr"];
+/// Returns the literal that is piped into nothing but filters: `some text` of `echo "some text" | sed ...`.
+fn echoed_text(script: &Script) -> Option<&str> {
+    const FILTERS: [&str; 9] = ["awk", "cut", "fold", "head", "perl", "rev", "sed", "tail", "tr"];
     let (echo, rest) = script.commands.split_first()?;
     let [text] = echo.args() else { return None };
-    let filters = rest.iter().all(|c| c.inside.is_none() && c.name().is_some_and(|n| CHANGE.contains(&n)));
-    let fed = echo.name() == Some("echo") && !echo.feeds.is_empty();
-    text.value.as_deref().map(str::trim).filter(|text| fed && filters && !text.is_empty())
+    let only_filters = rest.iter().all(|c| c.inside.is_none() && c.name().is_some_and(|n| FILTERS.contains(&n)));
+    let is_piped = echo.name() == Some("echo") && !echo.feeds.is_empty();
+    if !is_piped || !only_filters {
+        return None;
+    }
+    text.value.as_deref().map(str::trim).filter(|text| !text.is_empty())
 }
 
 impl RehearsalResult {
-    /// True if the two do the same. The order of lines that nobody sorted, blanks that nobody looked for, and `./` before
-    /// names are no difference.
+    /// True if both commands have the same effect. The order of lines and blanks count only if one of the commands
+    /// sets them on purpose; `./` before names never counts.
     pub fn agrees(&self, other: &Self) -> bool {
-        let (mine, theirs) = (self.minds, other.minds);
+        let (mine, theirs) = (self.sensitivity, other.sensitivity);
         self.outcome == other.outcome
             && (self.order == other.order || !(mine.order || theirs.order))
             && (self.blanks == other.blanks || !(mine.blanks || theirs.blanks))
     }
 
-    /// The trial in short; of what the command minds nothing is known.
+    /// Summarizes a rehearsal, with the default sensitivity.
     fn of(rehearsal: &Rehearsal) -> Self {
         let (out, err) = (String::from_utf8_lossy(&rehearsal.stdout), String::from_utf8_lossy(&rehearsal.stderr));
         let changes: Vec<&Change> = rehearsal.changes.iter().filter(|c| !c.time_only).collect();
@@ -203,17 +208,17 @@ impl RehearsalResult {
         let ending = match rehearsal.status {
             Status::TimedOut | Status::Flooded => Ending::Stopped,
             Status::Signaled(signal) if is_limit(signal) => Ending::Stopped,
-            // a shell's word for a program that a signal ended
+            // a shell exits with 128 plus the signal that ended its program
             Status::Exited(code) if is_limit(code - 128) => Ending::Stopped,
             Status::Exited(_) if quiet && names_limit(&err) => Ending::Stopped,
             Status::Signaled(_) => Ending::Failed,
-            // 126 and 127: no such program; else a complaint counts only where nothing came of the command
+            // 126 and 127 mean that the program cannot be run; else an error counts only if the command had no effect
             Status::Exited(126 | 127) => Ending::Failed,
             Status::Exited(_) if quiet && !err.trim().is_empty() => Ending::Failed,
             Status::Exited(_) if quiet => Ending::NoEffect,
             Status::Exited(_) => Ending::Fine,
         };
-        let mut lines: Vec<String> = out.lines().map(plain).collect();
+        let mut lines: Vec<String> = out.lines().map(normalize).collect();
         let order = hash(&lines);
         lines.sort_unstable();
         let mut exact: Vec<&str> = out.lines().collect();
@@ -225,15 +230,15 @@ impl RehearsalResult {
             (change.kind, &change.path, now).hash(&mut hasher);
         }
         rehearsal.unlisted.hash(&mut hasher);
-        // what ended well only remarked on something
-        let wrong = ending == Ending::Failed && rehearsal.status != Status::Exited(0);
+        // with exit status 0, standard error holds warnings
+        let has_error = ending == Ending::Failed && rehearsal.status != Status::Exited(0);
         Self {
             ending,
             outcome: hasher.finish(),
             order,
             blanks: hash(&exact),
-            minds: Sensitivity::default(),
-            complaint: if wrong { complaint(rehearsal) } else { None },
+            sensitivity: Sensitivity::default(),
+            complaint: if has_error { complaint(rehearsal) } else { None },
         }
     }
 }
@@ -244,13 +249,13 @@ fn hash(lines: &[impl Hash]) -> u64 {
     hasher.finish()
 }
 
-/// True for the signals with which a system ends what uses more than it may: KILL, XCPU and XFSZ, whose numbers are the
-/// same on Linux, macOS and the BSDs. `truncate -s 1G f` is no wrong command because a view's files are small.
+/// True for the signals that end a process at a resource limit: KILL, XCPU and XFSZ, whose numbers are the same on
+/// Linux, macOS and the BSDs. `truncate -s 1G f` is right although it exceeds the sandbox's limit on file sizes.
 fn is_limit(signal: i32) -> bool {
     matches!(signal, 9 | 24 | 25)
 }
 
-/// True if a program says that it came to the end of what a rehearsal may use, or a shell says it of the program.
+/// True if standard error says that a resource limit was reached.
 fn names_limit(complaints: &str) -> bool {
     const LIMITS: [&str; 10] = [
         "file too large",
@@ -268,8 +273,8 @@ fn names_limit(complaints: &str) -> bool {
     LIMITS.iter().any(|limit| plain.contains(limit))
 }
 
-/// A line without what commands for the same thing spell differently: `./` before a path, blanks around and between.
-fn plain(line: &str) -> String {
+/// Normalizes a line for comparison: removes `./` before paths, and reduces blanks to single spaces.
+fn normalize(line: &str) -> String {
     let words = line.split_whitespace().map(|word| word.strip_prefix("./").unwrap_or(word));
     words.collect::<Vec<_>>().join(" ")
 }
@@ -291,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn order_and_spelling_of_paths_are_no_difference() {
+    fn line_order_and_spelling_of_paths_make_no_difference() {
         let of = |out: &str| RehearsalResult::of(&rehearsal(Status::Exited(0), out, ""));
         assert!(of("./a\n./b\n").agrees(&of("b\na\n")));
         assert!(of("  3 total\n").agrees(&of("3  total")));
@@ -300,9 +305,9 @@ mod tests {
     }
 
     #[test]
-    fn order_and_blanks_count_where_they_are_made() {
+    fn order_and_blanks_count_if_a_command_sets_them() {
         let of = |line: &str, out: &str| RehearsalResult {
-            minds: Sensitivity::of(&parse(line, Dialect::Bash)),
+            sensitivity: Sensitivity::of(&parse(line, Dialect::Bash)),
             ..RehearsalResult::of(&rehearsal(Status::Exited(0), out, ""))
         };
         let agree = |(a, out_a): (&str, &str), (b, out_b): (&str, &str)| {
@@ -321,8 +326,8 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_goes_through_what_would_change_it_is_known() {
-        let of = |line: &str| given(&parse(line, Dialect::Bash)).map(str::to_owned);
+    fn a_literal_piped_into_filters_only_is_recognized() {
+        let of = |line: &str| echoed_text(&parse(line, Dialect::Bash)).map(str::to_owned);
         assert_eq!(of("echo \"a b\" | cut -c1-9").as_deref(), Some("a b"));
         assert_eq!(of("echo 'a b ' | sed 's/x//' | rev").as_deref(), Some("a b"));
         for other in [
@@ -338,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ending_is_told_by_what_came_of_it() {
+    fn the_ending_follows_from_status_and_output() {
         let of = |code, out, err| RehearsalResult::of(&rehearsal(Status::Exited(code), out, err)).ending;
         assert_eq!(of(0, "x", ""), Ending::Fine);
         assert_eq!(of(1, "x", "one folder could not be read"), Ending::Fine);
@@ -349,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn the_limits_of_a_rehearsal_are_no_fault_of_the_command() {
+    fn reaching_a_limit_of_the_rehearsal_is_no_failure() {
         let of = |status, err| RehearsalResult::of(&rehearsal(status, "", err));
         for (status, err) in [
             (Status::Signaled(25), ""),
@@ -373,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn a_complaint_is_kept_of_what_ended_with_an_error() {
+    fn only_a_failed_command_has_a_complaint() {
         let of = |code, out, err| RehearsalResult::of(&rehearsal(Status::Exited(code), out, err)).complaint;
         assert_eq!(of(1, "", "find: bad mode\nmore\n").as_deref(), Some("find: bad mode"));
         assert_eq!(of(1, "something", "find: invalid mode"), None, "it did something");

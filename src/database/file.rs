@@ -1,45 +1,45 @@
-//! One SQLite file (WAL), opened to write or only to read.
+//! Opens an SQLite file (WAL) for writing or only for reading.
 
 use super as database;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Row, RowIndex};
 use std::path::Path;
 use std::time::Duration;
 
-/// How long a writer waits for another process.
-const BUSY: Duration = Duration::from_secs(10);
+/// The time that a writer waits for another process.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Why a file has no answer.
+/// An error of a database file.
 #[derive(Debug, thiserror::Error)]
 pub enum DatabaseError {
-    /// The file cannot be opened or is none of ours.
+    /// The file cannot be opened, or is not a database of caro.
     #[error("could not open {path}: {reason}")]
     Open {
         /// The file.
         path: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// The disk does not let it be read or written: full, broken or not allowed. Nothing is wrong with the file.
+    /// The disk cannot be read or written: full, broken or not permitted. The file itself is fine.
     #[error("could not use {path}: {reason}")]
     Disk {
         /// The file.
         path: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// A later version of this program made it.
+    /// A newer version of this program created it.
     #[error("{0} was made by a newer version of caro")]
     Newer(String),
-    /// Another process is writing to this file, and did not stop.
+    /// Another process kept writing to the file.
     #[error("another process is writing to {0}")]
     Busy(String),
-    /// SQLite's own word.
+    /// Any other error of SQLite.
     #[error("the library failed: {0}")]
     Sql(rusqlite::Error),
 }
 
 impl DatabaseError {
-    /// The next thing to do.
+    /// Advice to the user.
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Open { path, .. } => repair_hint(path),
@@ -50,7 +50,7 @@ impl DatabaseError {
         }
     }
 
-    /// The same of this file: SQLite does not say which one it is about.
+    /// Adds the file's path, which SQLite does not report.
     #[must_use]
     pub fn at(self, file: &Path) -> Self {
         let named = file.display().to_string();
@@ -83,7 +83,7 @@ impl From<rusqlite::Error> for DatabaseError {
     }
 }
 
-/// What is wrong with a file, as a person knows it.
+/// Describes the damage of a file for the user.
 fn damage(code: ErrorCode, error: &rusqlite::Error) -> String {
     match code {
         ErrorCode::NotADatabase => format!("it is no file of caro's, or its beginning was overwritten ({error})"),
@@ -91,7 +91,7 @@ fn damage(code: ErrorCode, error: &rusqlite::Error) -> String {
     }
 }
 
-/// What to do about a file that cannot be opened, by its name: which verb keeps what can be saved of it.
+/// Advice about a file that cannot be opened, by its name: the command that recovers it.
 pub fn repair_hint(path: &str) -> &'static str {
     match Path::new(path).file_stem().and_then(|stem| stem.to_str()) {
         Some("knowledge") => "`caro knowledge repair` saves what can be read, and keeps the file beside the new one",
@@ -103,7 +103,7 @@ pub fn repair_hint(path: &str) -> &'static str {
     }
 }
 
-/// A layout: what makes the tables of an empty file, and its number.
+/// The tables of a file and their version.
 pub struct Layout<'a> {
     /// The statements.
     pub tables: &'a str,
@@ -111,39 +111,39 @@ pub struct Layout<'a> {
     pub version: i64,
 }
 
-/// Opens a file to write, and makes it if there is none.
+/// Opens a file for writing, and creates it if it does not exist.
 ///
 /// # Errors
-/// If it cannot be opened or made, or is none of ours.
+/// If it cannot be opened or created, or is not a database of caro.
 pub fn write(file: &Path, layout: &Layout<'_>) -> Result<Connection, DatabaseError> {
     if let Some(folder) = file.parent() {
         std::fs::create_dir_all(folder)
             .map_err(|e| DatabaseError::Disk { path: file.display().to_string(), reason: e.to_string() })?;
     }
-    let mut sql = Connection::open(file).map_err(|e| unopened(e, file))?;
-    // Others' documents and one's own notes are nobody else's business.
+    let mut sql = Connection::open(file).map_err(|e| open_error(e, file))?;
+    // the user's documents and notes are private
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
         let _ = std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o600));
     }
     let mut prepare = || {
-        database::share(&sql, BUSY)?;
-        database::overwrite(&sql)?;
+        database::enable_sharing(&sql, BUSY_TIMEOUT)?;
+        database::overwrite_deleted(&sql)?;
         sql.pragma_update(None, "foreign_keys", true)?;
-        database::tables(&mut sql, layout.tables, layout.version)
+        database::create_tables(&mut sql, layout.tables, layout.version)
     };
-    let found = prepare().map_err(|e| unopened(e, file))?;
+    let found = prepare().map_err(|e| open_error(e, file))?;
     check(file, found, layout)?;
     Ok(sql)
 }
 
-/// Opens a file to read only; another process may be writing to it meanwhile. Nothing if there is none.
+/// Opens a file only for reading, while another process may be writing. `None` if it does not exist.
 ///
 /// # Errors
-/// If it cannot be opened or is none of ours.
+/// If it cannot be opened or is not a database of caro.
 pub fn read(file: &Path, layout: &Layout<'_>) -> Result<Option<Connection>, DatabaseError> {
-    let open = |e: rusqlite::Error| unopened(e, file);
+    let open = |e: rusqlite::Error| open_error(e, file);
     match file.try_exists() {
         Ok(false) => return Ok(None),
         Err(e) => return Err(DatabaseError::Disk { path: file.display().to_string(), reason: e.to_string() }),
@@ -151,27 +151,27 @@ pub fn read(file: &Path, layout: &Layout<'_>) -> Result<Option<Connection>, Data
     }
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let sql = Connection::open_with_flags(file, flags).map_err(open)?;
-    sql.busy_timeout(BUSY).map_err(open)?;
-    // the file is read through the page cache itself, not copied page by page
+    sql.busy_timeout(BUSY_TIMEOUT).map_err(open)?;
+    // maps the file into memory instead of copying its pages
     sql.pragma_update(None, "mmap_size", 1_i64 << 28).map_err(open)?;
     let found = version(&sql).map_err(open)?;
     if found == 0 {
-        // its maker has not come to the tables yet
+        // its creator has not created the tables yet
         return Ok(None);
     }
     check(file, found, layout)?;
     Ok(Some(sql))
 }
 
-/// Why a file cannot be opened; what SQLite has no better word for is the file's own fault.
-fn unopened(error: rusqlite::Error, file: &Path) -> DatabaseError {
+/// Converts an error of opening; an error without a better reason counts as the file's.
+fn open_error(error: rusqlite::Error, file: &Path) -> DatabaseError {
     match DatabaseError::from(error).at(file) {
         DatabaseError::Sql(e) => DatabaseError::Open { path: file.display().to_string(), reason: e.to_string() },
         other => other,
     }
 }
 
-/// A text; what is damaged in it is marked, so that one damaged row does not hide the others.
+/// Reads a text with invalid UTF-8 replaced, so that one damaged row does not hide the others.
 ///
 /// # Errors
 /// If the column is no text.
@@ -179,12 +179,12 @@ pub fn text(row: &Row<'_>, column: impl RowIndex) -> rusqlite::Result<String> {
     Ok(String::from_utf8_lossy(row.get_ref(column)?.as_bytes()?).into_owned())
 }
 
-/// A count as SQLite has numbers: with a sign.
+/// Converts a count to SQLite's signed integer.
 pub fn int(count: impl TryInto<i64>) -> i64 {
     count.try_into().unwrap_or(i64::MAX)
 }
 
-/// And back; what was never written so is 0.
+/// Converts it back; an invalid value becomes 0.
 ///
 /// # Errors
 /// If the column is no number.
@@ -210,7 +210,7 @@ mod tests {
     const LAYOUT: Layout<'_> = Layout { tables: "CREATE TABLE t (x);", version: 3 };
 
     #[test]
-    fn a_reader_needs_no_writer_and_finds_nothing_where_nothing_is() {
+    fn a_reader_needs_no_writer_and_no_file() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("data/x.db");
         assert!(read(&file, &LAYOUT).unwrap().is_none());
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_none_of_ours_is_left_alone() {
+    fn other_files_are_not_changed() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("x.db");
         std::fs::write(&file, "this is no database, and long enough to be looked at".repeat(30)).unwrap();
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_disk_does_not_let_do_is_not_held_against_the_file() {
+    fn a_disk_error_is_not_an_error_of_the_file() {
         use rusqlite::ffi;
         let of = |code: i32| DatabaseError::from(rusqlite::Error::SqliteFailure(ffi::Error::new(code), None));
         for code in [ffi::SQLITE_FULL, ffi::SQLITE_IOERR, ffi::SQLITE_CANTOPEN, ffi::SQLITE_READONLY, ffi::SQLITE_PERM]

@@ -1,4 +1,4 @@
-//! A damaged file: what can be read of it goes into a new one, and it stays beside that.
+//! Recovers a damaged file: its readable rows are copied to a new file, and it is moved aside.
 
 use super as database;
 use super::file::{DatabaseError, Layout, write};
@@ -10,38 +10,38 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
-/// What came of a repair.
+/// The result of a repair.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Repaired {
     /// There is no file.
     Nothing,
-    /// Nothing is wrong with it.
+    /// The file is not damaged.
     Sound,
-    /// It was damaged.
+    /// It was damaged and has been recovered.
     Saved(Saved),
 }
 
-/// What was saved of a damaged file.
+/// The rows recovered from a damaged file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Saved {
-    /// What is left in each table.
+    /// The number of rows in each table.
     pub entries: Vec<(String, u64)>,
-    /// Where the damaged file is now.
+    /// The new path of the damaged file.
     pub aside: PathBuf,
 }
 
 impl Saved {
-    /// How many entries of a table were saved.
+    /// Returns the number of recovered rows of a table.
     pub fn of(&self, table: &str) -> u64 {
         self.entries.iter().find(|(name, _)| name == table).map_or(0, |(_, count)| *count)
     }
 }
 
-/// Copies what can be read of a damaged file into a new one in its place. `complete` makes what is not copied: the index of
-/// words, and tables that came later than the layout.
+/// Replaces a damaged file by a new one with its readable rows. `complete` creates what is not copied: the full-text
+/// index, and tables that are not in the layout.
 ///
 /// # Errors
-/// If the disk does not let it be done, or a newer version made the file: then it is as it was.
+/// If the disk prevents it, or a newer version created the file; the file is unchanged then.
 pub fn repair(
     file: &Path,
     layout: &Layout<'_>,
@@ -58,12 +58,12 @@ pub fn repair(
     let folder = file.parent().unwrap_or(Path::new("."));
     let work = tempfile::Builder::new().prefix(".repair-").tempdir_in(folder).map_err(disk)?;
     let (old, new) = (work.path().join("old.db"), work.path().join("new.db"));
-    // to open a file with a log is to write into it, and the damaged one stays as it is
+    // opening a file with a log writes to it, and the damaged one must stay unchanged
     fs::copy(file, &old).map_err(disk)?;
-    if beside(file, LOG).exists() {
-        fs::copy(beside(file, LOG), beside(&old, LOG)).map_err(disk)?;
+    if with_suffix(file, LOG).exists() {
+        fs::copy(with_suffix(file, LOG), with_suffix(&old, LOG)).map_err(disk)?;
     }
-    // of a newer version's tables not all would be copied
+    // not all tables of a newer version would be copied
     if version(&old).is_some_and(|found| found > layout.version) {
         return Err(DatabaseError::Newer(file.display().to_string()));
     }
@@ -74,109 +74,109 @@ pub fn repair(
         database::salvage(&old, &sql)?;
         complete(&sql)?;
         let entries = database::counts(&sql)?;
-        database::settle(&sql);
+        database::checkpoint(&sql);
         Ok(entries)
     })()
     .map_err(|e| e.at(file))?;
     let aside = free_name(file);
     fs::rename(file, &aside).map_err(disk)?;
-    if beside(file, LOG).exists() {
-        fs::rename(beside(file, LOG), beside(&aside, LOG)).map_err(disk)?;
+    if with_suffix(file, LOG).exists() {
+        fs::rename(with_suffix(file, LOG), with_suffix(&aside, LOG)).map_err(disk)?;
     }
-    let _ = fs::remove_file(beside(file, "-shm"));
+    let _ = fs::remove_file(with_suffix(file, "-shm"));
     fs::rename(&new, file).map_err(disk)?;
     Ok(Repaired::Saved(Saved { entries, aside }))
 }
 
-/// The ending of a write-ahead log's name.
+/// The suffix of a write-ahead log's name.
 const LOG: &str = "-wal";
 
-fn beside(file: &Path, ending: &str) -> PathBuf {
+fn with_suffix(file: &Path, ending: &str) -> PathBuf {
     let mut name: OsString = file.as_os_str().to_owned();
     name.push(ending);
     name.into()
 }
 
-/// A name for the damaged file that nothing has.
+/// Returns an unused name for the damaged file.
 fn free_name(file: &Path) -> PathBuf {
-    let names = (1_u32..).map(|n| beside(file, &if n == 1 { ".damaged".into() } else { format!(".damaged-{n}") }));
-    names.into_iter().find(|name| !name.exists()).unwrap_or_else(|| beside(file, ".damaged"))
+    let names = (1_u32..).map(|n| with_suffix(file, &if n == 1 { ".damaged".into() } else { format!(".damaged-{n}") }));
+    names.into_iter().find(|name| !name.exists()).unwrap_or_else(|| with_suffix(file, ".damaged"))
 }
 
-/// The number of a file's layout, where it can be read.
+/// Returns the version of a file's layout, if it can be read.
 fn version(file: &Path) -> Option<i64> {
     Connection::open(file).ok()?.query_row("PRAGMA user_version", [], |row| row.get(0)).ok()
 }
 
-/// The state of a file, as far as it was looked at.
+/// The state of a file, as far as it was checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Health {
-    /// SQLite has nothing against any page of it.
+    /// SQLite found no error in any page.
     Sound,
-    /// Nor against those that there was time for.
+    /// The check timed out without finding an error.
     Unfinished,
-    /// It is no database any more, or pages of it are wrong; what.
+    /// It is no database any more, or has invalid pages; with the error.
     Damaged(String),
-    /// It cannot be opened; why.
+    /// It cannot be opened; with the error.
     Unreadable(String),
 }
 
-/// Looks at a file for so long, and leaves it and its folder as they are: SQLite's own way makes files beside it.
-pub fn examine(file: &Path, patience: Duration) -> Health {
-    if beside(file, LOG).exists() {
-        return checked(file, "mode=ro", patience);
+/// Checks a file for at most `timeout`, without creating the files beside it that SQLite normally creates.
+pub fn examine(file: &Path, timeout: Duration) -> Health {
+    if with_suffix(file, LOG).exists() {
+        return quick_check(file, "mode=ro", timeout);
     }
-    match checked(file, "immutable=1", patience) {
-        // somebody may have begun to write meanwhile
-        Health::Damaged(_) if beside(file, LOG).exists() => checked(file, "mode=ro", patience),
+    match quick_check(file, "immutable=1", timeout) {
+        // another process may have started to write meanwhile
+        Health::Damaged(_) if with_suffix(file, LOG).exists() => quick_check(file, "mode=ro", timeout),
         found => found,
     }
 }
 
-fn checked(file: &Path, how: &str, patience: Duration) -> Health {
+fn quick_check(file: &Path, how: &str, timeout: Duration) -> Health {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
     let name = file.to_string_lossy().replace('%', "%25").replace('?', "%3f").replace('#', "%23");
     let sql = match Connection::open_with_flags(format!("file:{name}?{how}"), flags) {
         Ok(sql) => sql,
-        Err(error) => return unwell(&error),
+        Err(error) => return health_of(&error),
     };
     let handle = sql.get_interrupt_handle();
-    let (over, waits) = mpsc::channel::<()>();
-    let said = std::thread::scope(|scope| {
+    let (done, receiver) = mpsc::channel::<()>();
+    let result = std::thread::scope(|scope| {
         scope.spawn(move || {
-            if waits.recv_timeout(patience) == Err(RecvTimeoutError::Timeout) {
+            if receiver.recv_timeout(timeout) == Err(RecvTimeoutError::Timeout) {
                 handle.interrupt();
             }
         });
-        // it reads every page once; the longer check holds indexes against their tables, too
-        let said = sql.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0));
-        drop(over);
-        said
+        // reads every page once; the longer check would also compare indexes with their tables
+        let result = sql.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0));
+        drop(done);
+        result
     });
-    match said {
-        Ok(said) if said == "ok" => Health::Sound,
-        Ok(said) => Health::Damaged(said.lines().last().unwrap_or_default().to_owned()),
-        Err(error) => unwell(&error),
+    match result {
+        Ok(result) if result == "ok" => Health::Sound,
+        Ok(result) => Health::Damaged(result.lines().last().unwrap_or_default().to_owned()),
+        Err(error) => health_of(&error),
     }
 }
 
-/// An error of SQLite's as the state of a file.
-fn unwell(error: &rusqlite::Error) -> Health {
+/// Returns the state of a file for an error of SQLite.
+fn health_of(error: &rusqlite::Error) -> Health {
     match error.sqlite_error_code() {
         Some(ErrorCode::OperationInterrupted) => Health::Unfinished,
-        // somebody writes: whoever can is no fault
+        // another process is writing, which it can do only to a sound file
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Health::Unfinished,
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Health::Damaged(error.to_string()),
         _ => Health::Unreadable(error.to_string()),
     }
 }
 
-/// True if SQLite has nothing against any page of a file.
+/// True if SQLite finds no error in the file.
 fn is_sound(file: &Path) -> bool {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let asked = Connection::open_with_flags(file, flags)
+    let result = Connection::open_with_flags(file, flags)
         .and_then(|sql| sql.query_row("PRAGMA integrity_check(1)", [], |row| row.get::<_, String>(0)));
-    asked.is_ok_and(|said| said == "ok")
+    result.is_ok_and(|said| said == "ok")
 }
 
 #[cfg(test)]
@@ -193,7 +193,7 @@ mod tests {
         version: 2,
     };
 
-    fn filled(file: &Path) {
+    fn create_filled(file: &Path) {
         let sql = write(file, &LAYOUT).unwrap();
         for id in 1..=400 {
             sql.execute("INSERT INTO parents VALUES (?1, ?2)", (id, format!("parent {id}"))).unwrap();
@@ -203,7 +203,7 @@ mod tests {
         sql.execute("INSERT INTO loose VALUES ('one')", []).unwrap();
     }
 
-    fn mend(file: &Path) -> Repaired {
+    fn repair_file(file: &Path) -> Repaired {
         repair(file, &LAYOUT, |_| Ok(()), |_| Ok(())).unwrap()
     }
 
@@ -220,21 +220,21 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sound_or_not_there_is_left_alone() {
+    fn a_sound_or_missing_file_is_not_changed() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("x.db");
-        assert_eq!(mend(&file), Repaired::Nothing);
-        filled(&file);
-        assert_eq!(mend(&file), Repaired::Sound);
+        assert_eq!(repair_file(&file), Repaired::Nothing);
+        create_filled(&file);
+        assert_eq!(repair_file(&file), Repaired::Sound);
         assert_eq!(count(&file, "children"), 400);
     }
 
-    /// Wherever the damage is: most of what lies on other pages is saved, and the damaged file stays.
+    /// Wherever the damage is, most rows on other pages are recovered, and the damaged file stays.
     #[test]
-    fn what_lies_on_other_pages_is_saved() {
+    fn rows_on_other_pages_are_recovered() {
         let dir = tempfile::tempdir().unwrap();
         let whole = dir.path().join("whole.db");
-        filled(&whole);
+        create_filled(&whole);
         let pages = fs::metadata(&whole).unwrap().len() / 4096;
         assert!(pages > 20, "{pages}");
         let mut best = 0;
@@ -243,13 +243,13 @@ mod tests {
             fs::copy(&whole, &file).unwrap();
             overwrite(&file, page * 4096, 4096);
             let damaged = fs::read(&file).unwrap();
-            let Repaired::Saved(saved) = mend(&file) else { continue };
+            let Repaired::Saved(saved) = repair_file(&file) else { continue };
             assert_eq!(fs::read(&saved.aside).unwrap(), damaged, "it stays as it was");
-            assert_eq!(mend(&file), Repaired::Sound);
+            assert_eq!(repair_file(&file), Repaired::Sound);
             assert_eq!(count(&file, "children"), saved.of("children"));
             assert_eq!(saved.of("loose"), 1, "nothing is there twice");
             best = best.max(saved.of("children"));
-            // a child has its parent
+            // a child row has its parent
             let sql = write(&file, &LAYOUT).unwrap();
             assert!(!sql.prepare("PRAGMA foreign_key_check").unwrap().exists([]).unwrap());
         }
@@ -257,11 +257,11 @@ mod tests {
     }
 
     #[test]
-    fn a_look_tells_sound_from_damaged_and_ends_in_time() {
+    fn the_check_finds_damage_and_has_a_timeout() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("x.db");
         assert!(matches!(examine(&file, Duration::MAX), Health::Unreadable(_)), "there is none");
-        filled(&file);
+        create_filled(&file);
         assert_eq!(examine(&file, Duration::from_secs(60)), Health::Sound);
         for (at, length) in [(0, 100), (8 * 4096, 4096)] {
             let damaged = dir.path().join(format!("{at}.db"));
@@ -275,13 +275,13 @@ mod tests {
     }
 
     #[test]
-    fn where_nothing_can_be_read_an_empty_file_takes_its_place() {
+    fn an_unreadable_file_is_replaced_by_an_empty_one() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("x.db");
         for n in ["x.db.damaged", "x.db.damaged-2"] {
-            filled(&file);
+            create_filled(&file);
             overwrite(&file, 0, 4096);
-            let Repaired::Saved(saved) = mend(&file) else { panic!("it is damaged") };
+            let Repaired::Saved(saved) = repair_file(&file) else { panic!("it is damaged") };
             assert_eq!((saved.of("children"), saved.aside), (0, dir.path().join(n)));
             assert_eq!(count(&file, "children"), 0);
             fs::remove_file(&file).unwrap();

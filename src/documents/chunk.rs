@@ -1,29 +1,29 @@
-//! Documents cut into passages. The passages of a document are its text, whole and in order: nothing is dropped, nothing
-//! stands in two.
+//! Cuts documents into passages. Together, the passages of a document are its complete text in order, without
+//! overlaps.
 //!
-//! Markdown is cut at its headings and named by them, code where a top-level item begins, other text between paragraphs.
-//! Then whatever is still too long is cut where it hurts least: at a blank line, else at a line's end, else between words.
-//! Code is read by its lines (where does something begin at the margin after a blank line?), so that it works alike in
-//! every language; what is indented throughout is cut like text.
+//! Markdown is cut at its headings and titled by them, code at the beginning of top-level items, other text between
+//! paragraphs. Whatever is still too long is cut at a blank line, else at a line's end, else between words. Code is
+//! cut by a rule for lines that fits all languages: an item begins at the margin after a blank line. Code that is
+//! indented throughout is cut like text.
 
 use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::path::Path;
 
-/// The most bytes of a passage: about what the embedder looks at (256 tokens), so that no end of one goes unseen.
+/// Most bytes of a passage: about what the embedder reads (256 tokens), so that no text is ignored.
 pub const MAX_BYTES: usize = 1200;
 
-/// The most lines of a passage of markdown or code, and of other text.
+/// Most lines of a passage of markdown or code, and of other text.
 const MAX_LINES: [usize; 2] = [60, 50];
 
-/// Items of code that together have no more bytes share a passage: a list of imports is one thing.
-const SMALL: usize = 500;
+/// Adjacent items of code with at most this many bytes together share a passage, such as a list of imports.
+const MAX_JOINED: usize = 500;
 
-/// The most bytes of a title.
-const TITLE: usize = 120;
+/// Most bytes of a title.
+const MAX_TITLE: usize = 120;
 
-/// How a document is cut.
+/// The way a document is cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
@@ -36,11 +36,11 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Every kind by its name.
+    /// All kinds with their names.
     pub const ALL: [(&'static str, Self); 3] =
         [("markdown", Self::Markdown), ("code", Self::Code), ("text", Self::Text)];
 
-    /// What a file of this name is cut as.
+    /// Returns the kind of a file by its name.
     pub fn of(path: &Path) -> Self {
         const CODE: &[&str] = &[
             "bash", "c", "cc", "cpp", "cs", "css", "dart", "elm", "ex", "exs", "fish", "go", "h", "hpp", "hs", "java",
@@ -50,7 +50,7 @@ impl Kind {
         let extension = path.extension().map(|e| e.to_string_lossy().to_lowercase()).unwrap_or_default();
         match extension.as_str() {
             "md" | "markdown" | "mdx" | "mkd" | "qmd" | "rmd" => Self::Markdown,
-            // these are made markdown (`format`)
+            // these are converted to markdown (`format`)
             "html" | "htm" | "xhtml" | "docx" | "pdf" => Self::Markdown,
             code if CODE.contains(&code) => Self::Code,
             _ => Self::Text,
@@ -66,13 +66,13 @@ impl Kind {
 /// A passage of a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chunk {
-    /// What it is about: the headings above it, or the first line of an item. Often empty.
+    /// Its topic: the headings above it, or the first line of an item. Often empty.
     pub title: String,
     /// Its first line, from 1.
     pub first: usize,
     /// Its last line.
     pub last: usize,
-    /// Its bytes.
+    /// Its byte range.
     pub range: Range<usize>,
 }
 
@@ -85,32 +85,32 @@ pub fn chunks(kind: Kind, text: &str) -> Vec<Chunk> {
     };
     let max_lines = MAX_LINES[usize::from(kind == Kind::Text)];
     let mut chunks: Vec<Chunk> = Vec::new();
-    for (range, title) in filled(text, sections) {
+    for (range, title) in sections_of(text, sections) {
         for piece in pieces(text, range, max_lines) {
             chunks.push(Chunk { title: title.clone(), first: 0, last: 0, range: piece });
         }
     }
-    absorb_blank(text, &mut chunks);
-    number(text, &mut chunks);
+    merge_blank(text, &mut chunks);
+    set_lines(text, &mut chunks);
     chunks
 }
 
-/// Sections that begin at these places as ranges, with what stands before the first.
-fn filled(text: &str, mut begins: Vec<(usize, String)>) -> Vec<(Range<usize>, String)> {
-    if begins.first().is_none_or(|(at, _)| *at > 0) {
-        begins.insert(0, (0, String::new()));
+/// Turns the beginnings of sections into ranges, with one for the text before the first.
+fn sections_of(text: &str, mut starts: Vec<(usize, String)>) -> Vec<(Range<usize>, String)> {
+    if starts.first().is_none_or(|(at, _)| *at > 0) {
+        starts.insert(0, (0, String::new()));
     }
-    let ends: Vec<usize> = begins.iter().skip(1).map(|(at, _)| *at).chain([text.len()]).collect();
-    begins.into_iter().zip(ends).map(|((from, title), to)| (from..to, title)).filter(|(r, _)| !r.is_empty()).collect()
+    let ends: Vec<usize> = starts.iter().skip(1).map(|(at, _)| *at).chain([text.len()]).collect();
+    starts.into_iter().zip(ends).map(|((from, title), to)| (from..to, title)).filter(|(r, _)| !r.is_empty()).collect()
 }
 
-/// Where the sections of a markdown document begin, each with the headings that lead to it. Headings of the first three
-/// levels cut; one with nothing under it belongs to the next.
+/// Returns the beginnings of the sections of a markdown document, each with the path of its headings. Only headings
+/// of the first three levels begin a section; one without text belongs to the next.
 fn headings(text: &str) -> Vec<(usize, String)> {
     let options = Options::ENABLE_TABLES | Options::ENABLE_YAML_STYLE_METADATA_BLOCKS;
     let mut trail: Vec<(HeadingLevel, String)> = Vec::new();
-    let mut begins: Vec<(usize, String)> = Vec::new();
-    // where the current heading begins; and where the last cutting one ended
+    let mut starts: Vec<(usize, String)> = Vec::new();
+    // the beginning of the current heading; the end of the last one that began a section
     let (mut open, mut ended) = (None, None);
     for (event, range) in Parser::new_ext(text, options).into_offset_iter() {
         match event {
@@ -132,35 +132,36 @@ fn headings(text: &str) -> Vec<(usize, String)> {
                 let title =
                     trail.iter().map(|(_, t)| t.trim()).filter(|t| !t.is_empty()).collect::<Vec<_>>().join(" > ");
                 let title = shorten(&title);
-                let bare = ended.is_some_and(|end: usize| end <= start && text[end..start].trim().is_empty());
-                match begins.last_mut() {
-                    Some(last) if bare => last.1 = title,
+                let empty_section = ended.is_some_and(|end: usize| end <= start && text[end..start].trim().is_empty());
+                match starts.last_mut() {
+                    Some(last) if empty_section => last.1 = title,
                     Some(last) if last.0 >= start => {}
-                    _ => begins.push((start, title)),
+                    _ => starts.push((start, title)),
                 }
                 ended = Some(range.end);
             }
             _ => {}
         }
     }
-    begins
+    starts
 }
 
-/// Where the top-level items of a program begin, each with its first line that is no comment. Small neighbours are one.
+/// Returns the beginnings of the top-level items of a program, each with its first line that is no comment. Small
+/// neighbours are joined.
 fn items(text: &str) -> Vec<(usize, String)> {
-    let mut begins: Vec<(usize, String)> = Vec::new();
+    let mut starts: Vec<(usize, String)> = Vec::new();
     let (mut at, mut after_blank) = (0, true);
     for line in text.split_inclusive('\n') {
         let blank = line.trim().is_empty();
         let first = line.chars().next().unwrap_or(' ');
         let at_margin = !first.is_whitespace() && !matches!(first, '}' | ')' | ']');
         if after_blank && at_margin {
-            begins.push((at, String::new()));
+            starts.push((at, String::new()));
         }
         if at_margin
-            && let Some((_, title)) = begins.last_mut()
+            && let Some((_, title)) = starts.last_mut()
             && title.is_empty()
-            && !is_remark(line)
+            && !is_comment(line)
         {
             *title = shorten(line.trim().trim_end_matches(['{', ':', '(']).trim_end());
         }
@@ -168,10 +169,10 @@ fn items(text: &str) -> Vec<(usize, String)> {
         at += line.len();
     }
     let mut joined: Vec<(usize, String)> = Vec::new();
-    for (i, (start, title)) in begins.iter().enumerate() {
-        let end = begins.get(i + 1).map_or(text.len(), |(next, _)| *next);
+    for (i, (start, title)) in starts.iter().enumerate() {
+        let end = starts.get(i + 1).map_or(text.len(), |(next, _)| *next);
         match joined.last_mut() {
-            Some(last) if end - last.0 <= SMALL => {
+            Some(last) if end - last.0 <= MAX_JOINED => {
                 if last.1.is_empty() {
                     last.1.clone_from(title);
                 }
@@ -182,15 +183,15 @@ fn items(text: &str) -> Vec<(usize, String)> {
     joined
 }
 
-/// True for a line that is a comment, an attribute or a decorator, by its look.
-fn is_remark(line: &str) -> bool {
+/// True for a line that looks like a comment, an attribute or a decorator.
+fn is_comment(line: &str) -> bool {
     let line = line.trim_start();
     ["//", "/*", "*", "#[", "#!", "# ", "##", "@", "--", ";;", "\"\"\"", "'''", "<!--"]
         .iter()
         .any(|m| line.starts_with(m))
 }
 
-/// A range cut so that no piece has more than [`MAX_BYTES`] or `max_lines`.
+/// Cuts a range into pieces of at most [`MAX_BYTES`] and `max_lines`.
 fn pieces(text: &str, mut range: Range<usize>, max_lines: usize) -> Vec<Range<usize>> {
     let mut pieces = Vec::new();
     loop {
@@ -204,21 +205,21 @@ fn pieces(text: &str, mut range: Range<usize>, max_lines: usize) -> Vec<Range<us
         }
         let window = &rest[..floor(rest, by_lines.min(MAX_BYTES))];
         let half = floor(window, window.len() / 2);
-        // the end of a paragraph, of a line, of a word; or wherever it is full. What a colon announces stays with it
-        let late = |at: Option<usize>| at.filter(|at| *at > half);
+        // the last end of a paragraph, of a line or of a word in the second half; text after a colon stays with it
+        let in_second_half = |at: Option<usize>| at.filter(|at| *at > half);
         let mut paragraphs = window.rmatch_indices("\n\n").map(|(at, _)| at);
-        let cut = late(paragraphs.find(|at| !window[..*at].trim_end().ends_with(':')).map(|at| at + 2))
-            .or_else(|| late(window.rfind('\n').map(|at| at + 1)))
-            .or_else(|| late(window.rfind(' ').map(|at| at + 1)))
+        let cut = in_second_half(paragraphs.find(|at| !window[..*at].trim_end().ends_with(':')).map(|at| at + 2))
+            .or_else(|| in_second_half(window.rfind('\n').map(|at| at + 1)))
+            .or_else(|| in_second_half(window.rfind(' ').map(|at| at + 1)))
             .unwrap_or(window.len());
         pieces.push(range.start..range.start + cut);
         range.start += cut;
     }
 }
 
-/// Gives passages without any letter of their own to the one before, or the first to the one after. That may make one
-/// longer than allowed by its blanks alone, which are cut off from what is shown and searched.
-fn absorb_blank(text: &str, chunks: &mut Vec<Chunk>) {
+/// Merges passages without text into the one before, or the first into the one after. Blanks may make a passage
+/// longer than the limit; they are not shown or searched.
+fn merge_blank(text: &str, chunks: &mut Vec<Chunk>) {
     let mut kept: Vec<Chunk> = Vec::with_capacity(chunks.len());
     let mut before = None;
     for mut chunk in chunks.drain(..) {
@@ -237,8 +238,8 @@ fn absorb_blank(text: &str, chunks: &mut Vec<Chunk>) {
     *chunks = kept;
 }
 
-/// Counts lines; blank ones at the edges are not counted in.
-fn number(text: &str, chunks: &mut [Chunk]) {
+/// Sets the line numbers, without blank lines at the edges.
+fn set_lines(text: &str, chunks: &mut [Chunk]) {
     let mut line = 1;
     for chunk in chunks {
         let body = &text[chunk.range.clone()];
@@ -254,7 +255,7 @@ fn line_start(text: &str, at: usize) -> usize {
     text[..at].rfind('\n').map_or(0, |nl| nl + 1)
 }
 
-/// The nearest place before that is between two characters.
+/// Returns the last character boundary at or before `at`.
 fn floor(text: &str, mut at: usize) -> usize {
     while !text.is_char_boundary(at) {
         at -= 1;
@@ -264,7 +265,7 @@ fn floor(text: &str, mut at: usize) -> usize {
 
 fn shorten(title: &str) -> String {
     let title = title.split_whitespace().collect::<Vec<_>>().join(" ");
-    title[..floor(&title, title.len().min(TITLE))].to_owned()
+    title[..floor(&title, title.len().min(MAX_TITLE))].to_owned()
 }
 
 #[cfg(test)]
@@ -282,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn markdown_is_cut_at_headings_and_named_by_them() {
+    fn markdown_is_cut_at_headings() {
         let text = "intro\n\n# Guide\n\n## Install\n\nrun `make`\n\n```sh\n# no heading\n```\n\n#### deep\n\nstays\n\n\
                     ## Use `it`\nuse\n\nOther\n=====\n\nx\n";
         expect(
@@ -294,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn code_is_cut_before_items_with_their_comments() {
+    fn code_is_cut_before_items_and_their_comments() {
         let body = "    let x = 1;\n".repeat(40);
         let text = format!(
             "use a;\nuse b;\n\n/// Docs.\n#[test]\nfn first() {{\n{body}\n{body}}}\n\nfn second() {{\n{body}}}\n"
@@ -308,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn long_text_is_cut_where_it_hurts_least() {
+    fn long_text_is_cut_at_the_best_place() {
         let paragraphs = format!("{}\n\n{}\n", "word ".repeat(150).trim(), "other ".repeat(150).trim());
         let found = chunks(Kind::Text, &paragraphs);
         assert_eq!(found.len(), 2);
@@ -333,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn files_are_cut_by_what_their_name_says() {
+    fn the_file_name_determines_the_kind() {
         for (name, kind) in
             [("a.md", Kind::Markdown), ("b/C.RS", Kind::Code), ("Makefile", Kind::Text), ("x.log", Kind::Text)]
         {
@@ -370,10 +371,10 @@ mod tests {
                 let mut at = 0;
                 for chunk in &chunks {
                     prop_assert_eq!(chunk.range.start, at, "{:?}", kind);
-                    // slicing panics inside a character
+                    // slicing panics inside of a character
                     let body = &text[chunk.range.clone()];
                     prop_assert!(!body.trim().is_empty());
-                    prop_assert!(body.trim().len() <= MAX_BYTES && chunk.title.len() <= TITLE);
+                    prop_assert!(body.trim().len() <= MAX_BYTES && chunk.title.len() <= MAX_TITLE);
                     prop_assert!(chunk.first <= chunk.last && chunk.last - chunk.first < 60);
                     at = chunk.range.end;
                 }

@@ -1,54 +1,54 @@
-//! Why documents and notes have no answer.
+//! Errors of documents and notes.
 
 use caro_database::DatabaseError;
 use std::path::Path;
 
-/// Why a library has no answer.
+/// An error of a library.
 #[derive(Debug, thiserror::Error)]
 pub enum LibraryError {
-    /// Its file has none.
+    /// Its file cannot be used.
     #[error(transparent)]
     File(#[from] DatabaseError),
-    /// Nothing was ever put into it.
+    /// It is empty.
     #[error("{0}")]
     Empty(&'static str),
-    /// Nothing was found that could take the place of what is there.
+    /// Nothing was found to replace the current content.
     #[error("nothing to read in was found, so what was there before is kept")]
     Nothing,
-    /// The file or folder to be read is not there, or may not be read.
+    /// The file or folder to be read does not exist, or may not be read.
     #[error("{path}: {reason}")]
     Input {
         /// The file or folder.
         path: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// There is nothing of that name.
+    /// There is no note with that name.
     #[error("there is no note `{0}`")]
     Missing(String),
-    /// The beginning of an id fits several.
+    /// The prefix of an id matches several.
     #[error("`{id}` fits several: {}", found.join(", "))]
     Ambiguous {
-        /// The beginning.
+        /// The prefix.
         id: String,
-        /// The ids that it fits.
+        /// The matching ids.
         found: Vec<String>,
     },
-    /// The text to be kept says nothing.
+    /// The text to be stored is blank.
     #[error("{0}")]
     Blank(&'static str),
     /// It was stopped.
     #[error("stopped; what was finished until then is kept")]
     Cancelled,
-    /// A server does not do what it should.
+    /// A server failed.
     #[error("{place}: {reason}")]
     Remote {
-        /// Which server, without passwords.
+        /// The server, without passwords.
         place: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// A part of the program that is not in this build.
+    /// A part of the program is not in this build.
     #[error("`{what}` is not in this build of caro")]
     NotBuilt {
         /// The part.
@@ -63,7 +63,7 @@ impl From<rusqlite::Error> for LibraryError {
 }
 
 impl LibraryError {
-    /// The next thing to do.
+    /// Advice to the user.
     pub fn hint(&self) -> &'static str {
         match self {
             Self::File(error) => error.hint(),
@@ -79,7 +79,7 @@ impl LibraryError {
         }
     }
 
-    /// The same of this file: SQLite does not say which one it is about.
+    /// Adds the file's path, which SQLite does not report.
     #[must_use]
     pub fn at(self, file: &Path) -> Self {
         match self {
@@ -89,10 +89,10 @@ impl LibraryError {
     }
 }
 
-/// Does work on a file; what fails names it.
+/// Runs an operation on a file; errors get the file's path.
 ///
 /// # Errors
 /// As the work.
-pub fn on<T>(file: &Path, work: impl FnOnce() -> Result<T, LibraryError>) -> Result<T, LibraryError> {
-    work().map_err(|error| error.at(file))
+pub fn on<T>(file: &Path, operation: impl FnOnce() -> Result<T, LibraryError>) -> Result<T, LibraryError> {
+    operation().map_err(|error| error.at(file))
 }

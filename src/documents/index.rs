@@ -1,9 +1,9 @@
-//! Passages searched by words and by meaning: two tables of one SQLite file, used by documents and by notes alike.
+//! Searches passages by words and by meaning, with tables in an SQLite file. Used for documents and for notes.
 //!
-//! Words: FTS5 with its `bm25()`. Meaning: the exact cosine with every vector, which for 10 000 of them is a few
-//! milliseconds. The two rankings are fused by reciprocal rank: their scores have no common unit, their ranks do. Source:
+//! Words are ranked by FTS5's `bm25()`, meaning by the exact cosine with every vector, which takes a few milliseconds
+//! for 10 000 of them. The two rankings are fused by reciprocal rank, as their scores have no common unit. Source:
 //! Cormack, Clarke and Buettcher, "Reciprocal Rank Fusion outperforms Condorcet and individual rank learning methods"
-//! (2009), whose constant [`K`] is.
+//! (2009), which also defines the constant [`K`].
 
 use super::words::Terms;
 use caro_database::file;
@@ -13,45 +13,45 @@ use rusqlite::{Connection, OptionalExtension, params};
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BinaryHeap};
 
-/// How little the first ranks differ from one another in the fused score.
+/// The constant of the fusion; the greater it is, the less the first ranks differ.
 pub const K: f64 = 60.0;
 
-/// A word in the title counts as much as so many in the body.
-const TITLE: f64 = 3.0;
+/// The weight of a word in the title, relative to one in the body.
+const TITLE_WEIGHT: f64 = 3.0;
 
-/// The fewest passages that each ranking brings into the fusion.
-const POOL: usize = 50;
+/// The fewest passages that each ranking contributes to the fusion.
+const MIN_POOL: usize = 50;
 
-/// What was found.
+/// A passage that was found.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Match {
-    /// The passage.
+    /// The id of the passage.
     pub id: i64,
-    /// Reciprocal ranks, added up; only good for the order.
+    /// The sum of reciprocal ranks; meaningful only for sorting.
     pub fused: f64,
-    /// Cosine with the query, where both have a vector and it is among the nearest.
+    /// The cosine with the query, if both have a vector and it is among the nearest.
     pub cosine: Option<f32>,
 }
 
-/// An index by the name that its tables begin with.
+/// An index, with the prefix of its table names.
 #[derive(Debug, Clone, Copy)]
 pub struct Index(pub &'static str);
 
-/// A passage to be searched for.
+/// A passage to be indexed.
 #[derive(Debug, Clone, Copy)]
 pub struct Passage<'a> {
-    /// Its number: whoever owns the index knows what it stands for.
+    /// Its id, chosen by the owner of the index.
     pub id: i64,
-    /// What it is about.
+    /// Its topic.
     pub title: &'a str,
     /// Its text.
     pub body: &'a str,
-    /// Its meaning, if there is an embedder; a vector of length 1.
+    /// Its vector, of length 1, if there is an embedder.
     pub vector: Option<&'a [f32]>,
 }
 
 impl Index {
-    /// The statements that make its tables, if they are not there.
+    /// Returns the statements that create its tables if they do not exist.
     pub fn layout(self) -> String {
         let name = self.0;
         format!(
@@ -62,10 +62,10 @@ impl Index {
         )
     }
 
-    /// Has vectors be those of `embedder`: those of another are dropped.
+    /// Sets the embedder of the vectors. Those of another embedder are deleted.
     ///
     /// # Errors
-    /// If SQLite fails; likewise everything below.
+    /// If SQLite fails; the same holds for all functions below.
     pub fn use_embedder(self, sql: &Connection, embedder: &str) -> rusqlite::Result<()> {
         if self.embedder(sql)?.as_deref() != Some(embedder) {
             let name = self.0;
@@ -75,12 +75,12 @@ impl Index {
         Ok(())
     }
 
-    /// The embedder whose vectors these are.
+    /// Returns the embedder of the vectors.
     pub fn embedder(self, sql: &Connection) -> rusqlite::Result<Option<String>> {
         sql.query_row(&format!("SELECT id FROM {}_embedder", self.0), [], |row| row.get(0)).optional()
     }
 
-    /// Adds a passage under a number that is not taken.
+    /// Adds a passage with an unused id.
     pub fn put(self, sql: &Connection, passage: &Passage<'_>) -> rusqlite::Result<()> {
         let add = format!("INSERT INTO {}_words (rowid, title, body) VALUES (?1, ?2, ?3)", self.0);
         let body = super::words::with_parts(passage.body);
@@ -91,7 +91,7 @@ impl Index {
         }
     }
 
-    /// Adds the vector of a passage that is there.
+    /// Adds the vector of an existing passage.
     pub fn put_vector(self, sql: &Connection, id: i64, vector: &[f32]) -> rusqlite::Result<()> {
         let add = format!("INSERT OR REPLACE INTO {}_vectors VALUES (?1, ?2)", self.0);
         sql.prepare_cached(&add)?.execute(params![id, pack(vector)])?;
@@ -105,7 +105,7 @@ impl Index {
         Ok(())
     }
 
-    /// Has a passage that is there found by these words; its vector stays.
+    /// Replaces the words of an existing passage; its vector stays.
     pub fn reword(self, sql: &Connection, passage: &Passage<'_>) -> rusqlite::Result<()> {
         sql.prepare_cached(&format!("DELETE FROM {}_words WHERE rowid = ?1", self.0))?.execute([passage.id])?;
         self.put(sql, passage)
@@ -119,41 +119,41 @@ impl Index {
         ))
     }
 
-    /// Takes the words of removed passages out of the file: until then SQLite only notes that they no longer count. It
-    /// writes the whole index of words anew.
+    /// Removes the words of deleted passages from the file; until then SQLite only marks them as deleted. Rewrites
+    /// the whole word index.
     pub fn purge(self, sql: &Connection) -> rusqlite::Result<()> {
         let name = self.0;
         sql.execute_batch(&format!("INSERT INTO {name}_words({name}_words) VALUES ('optimize');"))
     }
 
-    /// How many passages there are.
+    /// Returns the number of passages.
     pub fn passages(self, sql: &Connection) -> rusqlite::Result<usize> {
         sql.query_row(&format!("SELECT count(*) FROM {}_words_docsize", self.0), [], |row| file::count(row, 0))
     }
 
-    /// How many of them have a vector.
+    /// Returns the number of passages with a vector.
     pub fn vectors(self, sql: &Connection) -> rusqlite::Result<usize> {
         sql.query_row(&format!("SELECT count(*) FROM {}_vectors", self.0), [], |row| file::count(row, 0))
     }
 
-    /// True if any has a vector of this embedder.
+    /// True if there are vectors of this embedder.
     pub fn knows(self, sql: &Connection, embedder: &str) -> rusqlite::Result<bool> {
         Ok(self.embedder(sql)?.as_deref() == Some(embedder)
             && sql.prepare(&format!("SELECT 1 FROM {}_vectors", self.0))?.exists([])?)
     }
 
-    /// Passages that hold any of the terms, the best first.
+    /// Returns the passages that contain any of the terms, best first.
     pub fn lexical(self, sql: &Connection, terms: &Terms, limit: usize) -> rusqlite::Result<Vec<i64>> {
         let Some(expression) = terms.any() else { return Ok(Vec::new()) };
         let name = self.0;
         let find = format!(
-            "SELECT rowid FROM {name}_words WHERE {name}_words MATCH ?1 ORDER BY bm25({name}_words, {TITLE:.1}, 1.0), rowid LIMIT ?2"
+            "SELECT rowid FROM {name}_words WHERE {name}_words MATCH ?1 ORDER BY bm25({name}_words, {TITLE_WEIGHT:.1}, 1.0), rowid LIMIT ?2"
         );
         let mut find = sql.prepare_cached(&find)?;
         find.query_map(params![expression, limit as i64], |row| row.get(0))?.collect()
     }
 
-    /// The passages nearest in meaning, with their cosine: exact, over all of them.
+    /// Returns the passages nearest in meaning, with their cosines; an exact search over all of them.
     pub fn nearest(self, sql: &Connection, query: &[f32], limit: usize) -> rusqlite::Result<Vec<(i64, f32)>> {
         let mut find = sql.prepare_cached(&format!("SELECT id, vector FROM {}_vectors", self.0))?;
         let mut rows = find.query([])?;
@@ -176,7 +176,7 @@ impl Index {
         Ok(best.into_sorted_vec().into_iter().map(|Reverse(near)| (near.id, near.cosine)).collect())
     }
 
-    /// Both, fused: the best first, at most `limit`.
+    /// Returns at most `limit` passages by both rankings, fused; best first.
     pub fn search(
         self,
         sql: &Connection,
@@ -184,7 +184,7 @@ impl Index {
         vector: Option<&[f32]>,
         limit: usize,
     ) -> rusqlite::Result<Vec<Match>> {
-        let pool = POOL.max(2 * limit);
+        let pool = MIN_POOL.max(2 * limit);
         let lexical = self.lexical(sql, terms, pool)?;
         let near = vector.map_or(Ok(Vec::new()), |vector| self.nearest(sql, vector, pool))?;
         let cosines: BTreeMap<i64, f32> = near.iter().copied().collect();
@@ -200,8 +200,8 @@ impl Index {
         Ok(matches)
     }
 
-    /// For each of these passages, which part of the terms it holds, 0 to 1: rare terms weigh more, by the same measure
-    /// as in BM25. A term that no passage holds weighs as much as the others on average.
+    /// Returns the weighted share of the terms that each passage contains, from 0 to 1. Rare terms weigh more, as in
+    /// BM25; a term that no passage contains has the average weight of the others.
     pub fn coverage(self, sql: &Connection, terms: &Terms, ids: &[i64]) -> rusqlite::Result<Vec<f64>> {
         let name = self.0;
         let total = self.passages(sql)? as f64;
@@ -234,7 +234,7 @@ impl Index {
     }
 }
 
-/// A passage by its cosine; among equals the older one is the nearer.
+/// A passage sorted by its cosine; of equal ones the older is nearer.
 #[derive(PartialEq)]
 struct Near {
     cosine: f32,
@@ -255,18 +255,18 @@ impl Ord for Near {
     }
 }
 
-/// A vector as it is stored: half precision, little-endian. Of a vector of length 1 that changes a cosine by less than
-/// 0.001.
+/// Encodes a vector for storage: half precision, little-endian. For vectors of length 1 this changes a cosine by less
+/// than 0.001.
 fn pack(vector: &[f32]) -> Vec<u8> {
     vector.iter().flat_map(|x| f16::from_f32(*x).to_le_bytes()).collect()
 }
 
-/// And back; false if it has another number of components.
+/// Decodes a vector; false if it has another number of components.
 fn unpack(blob: &[u8], into: &mut [f32]) -> bool {
     if blob.len() != 2 * into.len() {
         return false;
     }
-    // in pieces that stay in registers, so that nothing is allocated and the conversion is the processor's own
+    // in blocks that fit into registers, so that nothing is allocated and the processor's own conversion is used
     let mut halves = [f16::ZERO; 64];
     for (bytes, floats) in blob.chunks(2 * halves.len()).zip(into.chunks_mut(halves.len())) {
         let halves = &mut halves[..floats.len()];
@@ -278,7 +278,7 @@ fn unpack(blob: &[u8], into: &mut [f32]) -> bool {
     true
 }
 
-/// The dot product, in eight sums that do not wait for one another.
+/// Returns the dot product, computed as eight independent sums.
 fn dot(a: &[f32], b: &[f32]) -> f32 {
     let mut sums = [0f32; 8];
     let (a, b) = (a.chunks_exact(8), b.chunks_exact(8));
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn words_and_meaning_each_find_what_the_other_does_not_and_together_they_win() {
+    fn both_rankings_are_fused() {
         let sql = open(&[
             ("", "the printer is out of paper", Some(vec![1.0, 0.0])),
             ("", "deploying to production", Some(vec![0.0, 1.0])),
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn coverage_is_the_weighted_part_of_the_words() {
+    fn coverage_is_the_weighted_share_of_the_words() {
         let sql = open(&[("", "red apple", None), ("", "red pear", None), ("", "red plum pie", None)]);
         let covered = INDEX.coverage(&sql, &Terms::of("red plum"), &[1, 3]).unwrap();
         assert!(covered[1] > 0.999 && covered[0] < 0.3, "{covered:?}");
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn removed_is_gone_and_another_embedder_starts_anew() {
+    fn removed_passages_and_vectors_of_another_embedder_are_gone() {
         let sql = open(&[("a", "apple", Some(vec![1.0])), ("b", "apple", Some(vec![1.0]))]);
         INDEX.remove(&sql, 1).unwrap();
         assert_eq!(ids(&INDEX.search(&sql, &Terms::of("apple"), Some(&[1.0]), 9).unwrap()), [2]);
@@ -362,14 +362,14 @@ mod tests {
     }
 
     #[test]
-    fn a_vector_of_another_length_is_passed_over() {
+    fn a_vector_of_another_length_is_skipped() {
         let sql = open(&[("", "a", Some(vec![1.0, 0.0])), ("", "b", Some(vec![1.0]))]);
         assert_eq!(INDEX.nearest(&sql, &[1.0], 9).unwrap(), [(2, 1.0)]);
     }
 
     proptest! {
         #[test]
-        fn the_nearest_are_those_of_a_full_sort(vectors in proptest::collection::vec([-1f32..1.0, -1.0..1.0, -1.0..1.0], 1..60), limit in 1usize..9) {
+        fn the_nearest_are_the_same_as_in_a_full_sort(vectors in proptest::collection::vec([-1f32..1.0, -1.0..1.0, -1.0..1.0], 1..60), limit in 1usize..9) {
             let sql = open(&vectors.iter().map(|v| ("", "", Some(v.to_vec()))).collect::<Vec<_>>());
             let query = [0.3, -0.8, 0.5];
             let found = INDEX.nearest(&sql, &query, limit).unwrap();
@@ -383,7 +383,7 @@ mod tests {
         }
 
         #[test]
-        fn any_text_can_be_asked_for(text in "\\PC{0,60}") {
+        fn any_text_can_be_searched(text in "\\PC{0,60}") {
             let sql = open(&[("t", "some body", None)]);
             prop_assert!(INDEX.search(&sql, &Terms::of(&text), None, 5).is_ok());
         }

@@ -1,14 +1,14 @@
-//! Reading documents in: what is new, what has changed, what is gone.
+//! Ingests documents: adds what is new or changed, and removes what is gone.
 //!
-//! The manifest is the SHA-256 of each document. Documents are stored whole: a process that is killed leaves the old version
-//! of a document or the new one, and the next run goes on with the others.
+//! The manifest has the SHA-256 of each document. Documents are stored as a whole: if the process is killed, each
+//! document is in its old or its new version, and the next run continues with the others.
 
 use super::chunk::{self, Kind};
 use super::error::{self, LibraryError};
 use super::format::Programs;
 use super::index::Passage;
 use super::walk::{self, Document, Found};
-use super::{INDEX, Known, Librarian, forget, leave, manifest, roots as named_roots};
+use super::{INDEX, KnownDocument, Librarian, compact, delete_document, manifest, roots as named_roots};
 use caro_base::id;
 use caro_database::file::int;
 use caro_model::embed::Embedder;
@@ -22,24 +22,24 @@ use std::time::SystemTime;
 /// Passages that are embedded and stored together.
 const BATCH: usize = 50;
 
-/// How many files that are no documents are named one by one.
-const NAMED: usize = 20;
+/// Most skipped files or errors that are listed individually.
+const MAX_LISTED: usize = 20;
 
-/// How to ingest.
+/// Options of an ingestion.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Options {
-    /// Forget everything else, once what is new is there.
+    /// Remove everything else once the new documents are stored.
     pub clean: bool,
-    /// Cut every document so, instead of by its name.
+    /// The kind of all documents, instead of that by their names.
     pub kind: Option<Kind>,
 }
 
-/// How far it is.
+/// Progress reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
-    /// So many files are to be looked at.
+    /// The number of files to read.
     Found(usize),
-    /// So many of them are done, and so many passages stored.
+    /// The numbers of files that are done and of passages that are stored.
     At {
         /// Files.
         files: usize,
@@ -53,55 +53,55 @@ pub enum Progress {
 pub struct Skipped {
     /// The file.
     pub path: String,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
-/// What came of it. A second run over the same files has nothing but zeros, `unchanged` and `skipped` apart.
+/// The result. For a second run over the same files everything but `unchanged` and `skipped` is zero.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Ingested {
-    /// Files read in, because they are new or have changed.
+    /// The number of files that were ingested, because they are new or changed.
     pub files_processed: usize,
-    /// Their passages.
+    /// The number of their passages.
     pub chunks_indexed: usize,
-    /// Files and folders that could not be read; what was known of them stays.
+    /// The number of files and folders that could not be read; what is stored of them stays.
     pub errors: usize,
-    /// Of the files read in, those that had been before.
+    /// The number of ingested files that replaced an older version.
     pub updated: usize,
-    /// Documents that are gone, or are none any more.
+    /// The number of documents that are gone, or are no documents any more.
     pub removed: usize,
-    /// Passages of unchanged documents that got a vector now.
+    /// The number of passages of unchanged documents that got a vector.
     pub vectors_added: usize,
-    /// Files that are as they were.
+    /// The number of unchanged files.
     pub unchanged: usize,
-    /// Files that are no documents.
+    /// The number of files that are no documents.
     pub skipped: usize,
     /// The first errors.
     pub failed: Vec<Skipped>,
-    /// The first of the skipped.
+    /// The first skipped files.
     pub passed_over: Vec<Skipped>,
-    /// Why there are no vectors, if an embedder was there and failed.
+    /// The reason why there are no vectors, if an embedder failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub without_vectors: Option<String>,
 }
 
-/// A document that is waiting to be stored.
-struct Waiting {
+/// A document to be stored.
+struct Pending {
     path: String,
     hash: String,
     kind: Kind,
     text: String,
     chunks: Vec<chunk::Chunk>,
-    /// The number of its older version.
+    /// The id of its older version.
     replaces: Option<i64>,
 }
 
 impl Librarian {
-    /// Reads in what is new or has changed below `roots`, and forgets what is gone from there.
+    /// Ingests what is new or changed below `roots`, and removes what is gone from there.
     ///
     /// # Errors
-    /// If a root cannot be read, the library cannot be written, or it is stopped; what was stored until then stays, but
-    /// with [`Options::clean`] everything is as it was before, and so it is if anything could not be read.
+    /// If a root cannot be read, the library cannot be written, or it is stopped. What was stored until then stays;
+    /// with [`Options::clean`] everything is unchanged, also if any file could not be read.
     pub fn ingest(
         &self,
         roots: &[PathBuf],
@@ -109,10 +109,10 @@ impl Librarian {
         cancel: &Cancel,
         on: &mut dyn FnMut(Progress),
     ) -> Result<Ingested, LibraryError> {
-        error::on(&self.file, || self.read_in(roots, options, cancel, on))
+        error::on(&self.file, || self.ingest_all(roots, options, cancel, on))
     }
 
-    fn read_in(
+    fn ingest_all(
         &self,
         roots: &[PathBuf],
         options: Options,
@@ -125,10 +125,10 @@ impl Librarian {
         }
         let sql = self.writer()?;
         if !options.clean {
-            named_below(&sql, roots, &mut found)?;
+            find_named(&sql, roots, &mut found)?;
         }
         on(Progress::Found(found.files.len()));
-        let mut work = Work {
+        let mut run = Run {
             sql: &sql,
             embedder: self.embedder.as_deref(),
             options,
@@ -140,11 +140,11 @@ impl Librarian {
             known: BTreeMap::new(),
         };
         if options.clean {
-            // one transaction: whoever asks meanwhile is answered from what was there before
+            // one transaction, so that readers see the old content meanwhile
             sql.execute_batch("BEGIN IMMEDIATE")?;
         }
-        let end = work.all(roots, found);
-        let done = work.done;
+        let end = run.all(roots, found);
+        let done = run.done;
         if options.clean {
             let keep = end.is_ok() && done.errors == 0 && done.chunks_indexed > 0;
             sql.execute_batch(if keep { "COMMIT" } else { "ROLLBACK" })?;
@@ -156,12 +156,12 @@ impl Librarian {
             if !keep {
                 return Err(LibraryError::Nothing);
             }
-            leave(&sql);
+            compact(&sql);
         } else {
-            // also where it was stopped: the next time there is nothing left to remove
+            // even if it was stopped, as the next run would find nothing to remove
             if done.updated + done.removed > 0 {
                 INDEX.purge(&sql)?;
-                leave(&sql);
+                compact(&sql);
             }
             end?;
         }
@@ -169,7 +169,7 @@ impl Librarian {
     }
 }
 
-struct Work<'a> {
+struct Run<'a> {
     sql: &'a Connection,
     embedder: Option<&'a dyn Embedder>,
     options: Options,
@@ -178,11 +178,11 @@ struct Work<'a> {
     on: &'a mut dyn FnMut(Progress),
     done: Ingested,
     files: usize,
-    /// What the library has and the walk has not come to yet.
-    known: BTreeMap<String, Known>,
+    /// The documents in the library that the walk has not reached yet.
+    known: BTreeMap<String, KnownDocument>,
 }
 
-impl Work<'_> {
+impl Run<'_> {
     fn all(&mut self, roots: &[PathBuf], found: Found) -> Result<(), LibraryError> {
         if self.options.clean {
             INDEX.clear(self.sql)?;
@@ -200,52 +200,52 @@ impl Work<'_> {
         }
         self.known = manifest(self.sql)?.into_iter().map(|d| (d.path.clone(), d)).collect();
         for (path, reason) in &found.errors {
-            self.failed(path, reason.clone());
+            self.add_failure(path, reason.clone());
         }
         for path in found.secret.difference(&found.files) {
-            self.pass_over(path, "it may hold keys or passwords; name the file itself to read it in");
+            self.skip(path, "it may hold keys or passwords; name the file itself to read it in");
         }
-        let mut waiting = Vec::new();
+        let mut pending = Vec::new();
         for path in &found.files {
-            self.check()?;
-            waiting.extend(self.look(path));
-            if waiting.iter().map(|w: &Waiting| w.chunks.len()).sum::<usize>() >= BATCH {
-                self.store(std::mem::take(&mut waiting))?;
+            self.check_cancelled()?;
+            pending.extend(self.read(path));
+            if pending.iter().map(|w: &Pending| w.chunks.len()).sum::<usize>() >= BATCH {
+                self.store(std::mem::take(&mut pending))?;
             }
             self.files += 1;
-            self.tell();
+            self.report();
         }
-        self.store(waiting)?;
+        self.store(pending)?;
         self.purge(roots, &found)?;
-        self.fill()
+        self.add_missing_vectors()
     }
 
-    fn check(&self) -> Result<(), LibraryError> {
+    fn check_cancelled(&self) -> Result<(), LibraryError> {
         if self.cancel.is_cancelled() { Err(LibraryError::Cancelled) } else { Ok(()) }
     }
 
-    fn tell(&mut self) {
+    fn report(&mut self) {
         (self.on)(Progress::At { files: self.files, chunks: self.done.chunks_indexed });
     }
 
-    fn failed(&mut self, path: &Path, reason: String) {
+    fn add_failure(&mut self, path: &Path, reason: String) {
         self.done.errors += 1;
-        if self.done.failed.len() < NAMED {
+        if self.done.failed.len() < MAX_LISTED {
             self.done.failed.push(Skipped { path: path.display().to_string(), reason });
         }
     }
 
-    fn pass_over(&mut self, path: &Path, reason: &str) {
+    fn skip(&mut self, path: &Path, reason: &str) {
         self.done.skipped += 1;
-        if self.done.passed_over.len() < NAMED {
+        if self.done.passed_over.len() < MAX_LISTED {
             self.done.passed_over.push(Skipped { path: path.display().to_string(), reason: reason.into() });
         }
     }
 
-    /// Looks at one file: a document to be stored, if it is one and is not known as it is.
-    fn look(&mut self, path: &Path) -> Option<Waiting> {
+    /// Reads a file and returns the document to be stored, if it is one and has changed.
+    fn read(&mut self, path: &Path) -> Option<Pending> {
         let skipped = |work: &mut Self, reason: &str| {
-            work.pass_over(path, reason);
+            work.skip(path, reason);
             None
         };
         let Some(name) = path.to_str() else { return skipped(self, "its name is not UTF-8") };
@@ -253,9 +253,9 @@ impl Work<'_> {
             Ok(Document::Text(text)) => text,
             Ok(Document::Skipped(reason)) => return skipped(self, reason),
             Err(error) => {
-                // what was known of it stays
+                // its stored version stays
                 self.known.remove(name);
-                self.failed(path, error.to_string());
+                self.add_failure(path, error.to_string());
                 return None;
             }
         };
@@ -268,29 +268,29 @@ impl Work<'_> {
         }
         let chunks = chunk::chunks(kind, &text);
         let replaces = known.map(|k| k.id);
-        Some(Waiting { path: name.to_owned(), hash, kind, text, chunks, replaces })
+        Some(Pending { path: name.to_owned(), hash, kind, text, chunks, replaces })
     }
 
-    /// Embeds and stores documents, all of them or none.
-    fn store(&mut self, waiting: Vec<Waiting>) -> Result<(), LibraryError> {
+    /// Embeds and stores documents in one transaction.
+    fn store(&mut self, pending: Vec<Pending>) -> Result<(), LibraryError> {
         let mut vectors = Vec::new();
-        let texts: Vec<String> = waiting
+        let texts: Vec<String> = pending
             .iter()
-            .flat_map(|w| w.chunks.iter().map(|c| meaning(&w.path, &c.title, &w.text[c.range.clone()])))
+            .flat_map(|w| w.chunks.iter().map(|c| embedded_text(&w.path, &c.title, &w.text[c.range.clone()])))
             .collect();
         for batch in texts.chunks(BATCH) {
-            self.check()?;
+            self.check_cancelled()?;
             let batch: Vec<&str> = batch.iter().map(String::as_str).collect();
             vectors.extend(self.embed(&batch));
         }
         self.transaction(|work| {
             let mut vectors = vectors.iter();
-            for document in &waiting {
+            for document in &pending {
                 work.put(document, &mut vectors)?;
             }
             Ok(())
         })?;
-        for document in &waiting {
+        for document in &pending {
             self.done.files_processed += 1;
             self.done.chunks_indexed += document.chunks.len();
             self.done.updated += usize::from(document.replaces.is_some());
@@ -300,12 +300,12 @@ impl Work<'_> {
 
     fn put<'v>(
         &self,
-        document: &Waiting,
+        document: &Pending,
         vectors: &mut impl Iterator<Item = &'v Vec<f32>>,
     ) -> Result<(), LibraryError> {
-        let Waiting { path, hash, kind, text, chunks, replaces } = document;
+        let Pending { path, hash, kind, text, chunks, replaces } = document;
         if let Some(old) = replaces {
-            forget(self.sql, *old)?;
+            delete_document(self.sql, *old)?;
         }
         // another process may have stored it meanwhile
         let other: Option<i64> = {
@@ -314,7 +314,7 @@ impl Work<'_> {
             find.query_row([path], |row| row.get(0)).optional()?
         };
         if let Some(other) = other {
-            forget(self.sql, other)?;
+            delete_document(self.sql, other)?;
         }
         let now = id::millis(SystemTime::now());
         self.sql
@@ -334,7 +334,7 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// The vectors of some texts; none if there is no embedder, or it failed once.
+    /// Returns the vectors of texts; none if there is no embedder, or it has failed before.
     fn embed(&mut self, texts: &[&str]) -> Vec<Vec<f32>> {
         let Some(embedder) = self.embedder else { return Vec::new() };
         let vectors = embedder.embed(texts).and_then(|vectors| match vectors.len() == texts.len() {
@@ -348,31 +348,31 @@ impl Work<'_> {
         })
     }
 
-    /// Forgets what was not come to below the roots, unless that could not be looked into.
+    /// Removes documents below the roots that the walk did not find, except in folders that could not be read.
     fn purge(&mut self, roots: &[PathBuf], found: &Found) -> Result<(), LibraryError> {
         let hidden = |path: &Path| found.errors.iter().any(|(closed, _)| path.starts_with(closed));
-        let gone: Vec<i64> = self
+        let removed: Vec<i64> = self
             .known
             .values()
             .filter(|d| roots.iter().any(|root| Path::new(&d.path).starts_with(root)) && !hidden(Path::new(&d.path)))
             .map(|d| d.id)
             .collect();
         self.transaction(|work| {
-            for id in &gone {
-                forget(work.sql, *id)?;
+            for id in &removed {
+                delete_document(work.sql, *id)?;
             }
             Ok(())
         })?;
-        self.done.removed = gone.len();
+        self.done.removed = removed.len();
         Ok(())
     }
 
-    /// Gives vectors to passages that were stored without one.
-    fn fill(&mut self) -> Result<(), LibraryError> {
+    /// Adds vectors to passages that were stored without one.
+    fn add_missing_vectors(&mut self) -> Result<(), LibraryError> {
         let mut last = 0;
         while self.embedder.is_some() {
-            self.check()?;
-            let bare: Vec<(i64, String)> = {
+            self.check_cancelled()?;
+            let without_vector: Vec<(i64, String)> = {
                 let mut find = self.sql.prepare_cached(
                     "SELECT chunks.id, documents.path, chunks.title, chunks.text FROM chunks
                      JOIN documents ON documents.id = chunks.document
@@ -380,26 +380,26 @@ impl Work<'_> {
                 )?;
                 let rows = find.query_map([last, int(BATCH)], |row| {
                     let (path, title, text): (String, String, String) = (row.get(1)?, row.get(2)?, row.get(3)?);
-                    Ok((row.get(0)?, meaning(&path, &title, &text)))
+                    Ok((row.get(0)?, embedded_text(&path, &title, &text)))
                 })?;
                 rows.collect::<Result<_, _>>()?
             };
-            let Some((highest, _)) = bare.last() else { break };
+            let Some((highest, _)) = without_vector.last() else { break };
             last = *highest;
-            let vectors = self.embed(&bare.iter().map(|(_, text)| text.as_str()).collect::<Vec<_>>());
+            let vectors = self.embed(&without_vector.iter().map(|(_, text)| text.as_str()).collect::<Vec<_>>());
             self.done.vectors_added += vectors.len();
             self.transaction(|work| {
-                for ((id, _), vector) in bare.iter().zip(&vectors) {
+                for ((id, _), vector) in without_vector.iter().zip(&vectors) {
                     INDEX.put_vector(work.sql, *id, vector)?;
                 }
                 Ok(())
             })?;
-            self.tell();
+            self.report();
         }
         Ok(())
     }
 
-    /// Does something wholly or not at all; inside the one transaction where there is one.
+    /// Runs an operation in a transaction, or as part of the single one of a clean run.
     fn transaction(&mut self, work: impl FnOnce(&mut Self) -> Result<(), LibraryError>) -> Result<(), LibraryError> {
         if self.options.clean {
             return work(self);
@@ -411,11 +411,11 @@ impl Work<'_> {
     }
 }
 
-/// Finds what a person once named itself below the roots, though a walk from there leaves it out.
-fn named_below(sql: &Connection, roots: &[PathBuf], found: &mut Found) -> Result<(), LibraryError> {
+/// Adds paths below the roots that the user once ingested explicitly, though a walk from there skips them.
+fn find_named(sql: &Connection, roots: &[PathBuf], found: &mut Found) -> Result<(), LibraryError> {
     for named in named_roots(sql)?.into_iter().map(PathBuf::from) {
         let below = roots.iter().any(|root| named.starts_with(root) && named != *root);
-        // what a link leads to is something else
+        // a symbolic link is something else
         let is_there = below && std::fs::symlink_metadata(&named).is_ok_and(|meta| meta.is_file() || meta.is_dir());
         if is_there && let Err(error) = walk::find(&named, found) {
             found.errors.push((named, error.to_string()));
@@ -424,13 +424,13 @@ fn named_below(sql: &Connection, roots: &[PathBuf], found: &mut Found) -> Result
     Ok(())
 }
 
-/// What a passage means: its text under its title, or under its file's name if it has none.
-fn meaning(path: &str, title: &str, text: &str) -> String {
+/// Returns the text to embed for a passage: its text under its title, or under its file's name if it has none.
+fn embedded_text(path: &str, title: &str, text: &str) -> String {
     let title = if title.is_empty() { file_words(path) } else { title.to_owned() };
     format!("{title}\n{}", text.trim())
 }
 
-/// The words of a file's name and of the folder it is in.
+/// Returns the words of a file's name and of its folder.
 pub(super) fn file_words(path: &str) -> String {
     let path = Path::new(path);
     let name = |part: Option<&std::ffi::OsStr>| part.unwrap_or_default().to_string_lossy().into_owned();

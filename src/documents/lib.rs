@@ -1,16 +1,18 @@
-//! The person's own documents, cut into passages, kept in one SQLite file and searched by words and by
-//! meaning. Works without an embedder too, by words alone.
+//! The user's documents, cut into passages, stored in one SQLite file, and searched by words and by meaning. Without
+//! an embedder the search uses words alone.
 //!
 //! ```text
 //! walk -> read -> (unchanged? by SHA-256) -> chunk -> embed, 50 at a time -> store, whole documents in one transaction
 //! question -> words + vector -> two rankings -> fused -> (no word in common? widen) -> passages with their source
 //! ```
 //!
-//! - [`walk`]: which files are documents. [`format`](mod@format): those that are no plain text. [`chunk`]: passages. `ingest`: what is new, changed or gone.
-//! - [`index`], [`words`], [`question`]: the search itself, which the agent's notes use too; [`caro_database`] opens the file.
-//! - `query`: questions and answers. [`needs`]: whether a task asks one.
+//! - [`walk`]: finds documents. [`format`](mod@format): converts those that are not plain text. [`chunk`]: cuts
+//!   passages. `ingest`: adds what is new or changed, and removes what is gone.
+//! - [`index`], [`words`], [`question`]: the search itself, used by the agent's notes too; [`caro_database`] opens
+//!   the file.
+//! - `query`: queries and answers. [`needs`]: decides whether a task asks for documents.
 //!
-//! Prints nothing; asks no language model. Nothing is opened before it is asked for.
+//! Prints nothing and uses no language model. Nothing is opened before it is needed.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
 pub mod chunk;
@@ -40,7 +42,7 @@ use std::sync::Arc;
 
 const INDEX: Index = Index("chunks");
 
-/// Documents and their passages. A document's number never comes back, and with it its passages go.
+/// Documents and their passages. Numbers of documents are not reused; deleting a document deletes its passages.
 const TABLES: &str = "
     CREATE TABLE documents (
         id INTEGER PRIMARY KEY AUTOINCREMENT, path TEXT NOT NULL UNIQUE, hash TEXT NOT NULL, kind TEXT NOT NULL,
@@ -51,10 +53,10 @@ const TABLES: &str = "
     CREATE INDEX chunks_of_document ON chunks(document);
 ";
 
-/// What a person has named to be read in. The table came later than the others and stands beside them.
+/// The paths that the user has ingested. This table was added later, so it is created separately.
 const ROOTS: &str = "CREATE TABLE IF NOT EXISTS roots (path TEXT PRIMARY KEY) WITHOUT ROWID;";
 
-/// The layout of the file.
+/// Returns the statements that create the tables.
 fn tables() -> String {
     format!("{TABLES}{}", INDEX.layout())
 }
@@ -68,41 +70,42 @@ pub struct Librarian {
     embedder: Option<Arc<dyn Embedder>>,
 }
 
-/// What there is.
+/// Statistics of a library.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Stats {
-    /// Documents.
+    /// The number of documents.
     pub documents: usize,
-    /// Their passages.
+    /// The number of their passages.
     pub chunks: usize,
-    /// Passages that can be found by meaning.
+    /// The number of passages that can be found by meaning.
     pub vectors: usize,
-    /// Bytes of the documents.
+    /// Total size of the documents in bytes.
     pub bytes: u64,
-    /// Documents by kind: `markdown`, `code`, `text`.
+    /// The number of documents by kind: `markdown`, `code`, `text`.
     pub kinds: std::collections::BTreeMap<String, usize>,
-    /// Whose vectors they are.
+    /// The embedder of the vectors.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub embedder: Option<String>,
-    /// Bytes of the library itself, with what its write-ahead log has.
+    /// Size of the library file in bytes, including its write-ahead log.
     pub file_bytes: u64,
 }
 
 impl Librarian {
-    /// The library of `file`, which need not exist. Without an embedder it searches by words alone.
+    /// Creates a handle for the library in `file`, which need not exist. Without an embedder it searches by words
+    /// alone.
     pub fn new(file: PathBuf, embedder: Option<Arc<dyn Embedder>>) -> Self {
         Self { file, embedder }
     }
 
-    /// True if something was ever ingested. Looks at the name only.
+    /// True if the file exists, so that something was ingested.
     pub fn exists(&self) -> bool {
         self.file.exists()
     }
 
-    /// Saves what can be read of a damaged file; the words of its passages are indexed anew.
+    /// Recovers what can be read of a damaged file; the word index is rebuilt.
     ///
     /// # Errors
-    /// If the disk does not let it be done.
+    /// If the disk prevents it.
     pub fn repair(&self) -> Result<Repaired, LibraryError> {
         let layout = tables();
         let words = |sql: &Connection| {
@@ -121,15 +124,15 @@ impl Librarian {
         Ok(repair::repair(&self.file, &Layout { tables: &layout, version: VERSION }, prepare, words)?)
     }
 
-    /// What there is.
+    /// Returns statistics of the library.
     ///
     /// # Errors
     /// If it cannot be read.
     pub fn stats(&self) -> Result<Stats, LibraryError> {
-        error::on(&self.file, || self.counted())
+        error::on(&self.file, || self.read_stats())
     }
 
-    fn counted(&self) -> Result<Stats, LibraryError> {
+    fn read_stats(&self) -> Result<Stats, LibraryError> {
         let Some(sql) = self.reader()? else { return Ok(Stats::default()) };
         let mut stats = Stats { embedder: INDEX.embedder(&sql)?, ..Stats::default() };
         let mut kinds = sql.prepare("SELECT kind, count(*), sum(bytes) FROM documents GROUP BY kind")?;
@@ -148,7 +151,7 @@ impl Librarian {
         Ok(stats)
     }
 
-    /// How many documents are known at or below `path`, whether they are still there or not.
+    /// Returns the number of documents that are known at or below `path`, whether they still exist or not.
     ///
     /// # Errors
     /// If it cannot be read.
@@ -159,7 +162,7 @@ impl Librarian {
         })
     }
 
-    /// Removes every document at or below `path`, all there are for an empty one; tells how many.
+    /// Removes every document at or below `path`, or all for an empty path; returns their number.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -170,28 +173,28 @@ impl Librarian {
         error::on(&self.file, || {
             let mut sql = self.writer()?;
             let tx = sql.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-            let gone: Vec<i64> =
+            let ids: Vec<i64> =
                 manifest(&tx)?.into_iter().filter(|d| Path::new(&d.path).starts_with(path)).map(|d| d.id).collect();
-            for id in &gone {
-                forget(&tx, *id)?;
+            for id in &ids {
+                delete_document(&tx, *id)?;
             }
             for root in roots(&tx)?.iter().filter(|root| Path::new(root).starts_with(path)) {
                 tx.execute("DELETE FROM roots WHERE path = ?1", [root])?;
             }
-            if !gone.is_empty() {
+            if !ids.is_empty() {
                 INDEX.purge(&tx)?;
             }
             tx.commit()?;
-            if !gone.is_empty() {
-                leave(&sql);
+            if !ids.is_empty() {
+                compact(&sql);
             }
-            Ok(gone.len())
+            Ok(ids.len())
         })
     }
 
     fn writer(&self) -> Result<Connection, LibraryError> {
         let sql = file::write(&self.file, &Layout { tables: &tables(), version: VERSION })?;
-        // a look takes no lock: only who finds nothing writes
+        // checking takes no lock; writes only if the table is missing
         if !sql.table_exists(None, "roots")? {
             sql.execute_batch(ROOTS)?;
         }
@@ -203,35 +206,36 @@ impl Librarian {
     }
 }
 
-/// A document as the manifest has it.
-struct Known {
+/// A document in the manifest.
+struct KnownDocument {
     id: i64,
     path: String,
     hash: String,
     kind: String,
 }
 
-/// Every document.
-fn manifest(sql: &Connection) -> rusqlite::Result<Vec<Known>> {
+/// Returns all documents.
+fn manifest(sql: &Connection) -> rusqlite::Result<Vec<KnownDocument>> {
     let mut all = sql.prepare("SELECT id, path, hash, kind FROM documents")?;
-    let rows = all
-        .query_map([], |row| Ok(Known { id: row.get(0)?, path: row.get(1)?, hash: row.get(2)?, kind: row.get(3)? }))?;
+    let rows = all.query_map([], |row| {
+        Ok(KnownDocument { id: row.get(0)?, path: row.get(1)?, hash: row.get(2)?, kind: row.get(3)? })
+    })?;
     rows.collect()
 }
 
-/// What a person has named to be read in.
+/// Returns the paths that the user has ingested.
 fn roots(sql: &Connection) -> rusqlite::Result<Vec<String>> {
     sql.prepare("SELECT path FROM roots")?.query_map([], |row| row.get(0))?.collect()
 }
 
-/// Has what was removed leave the files of the library.
-fn leave(sql: &Connection) {
+/// Removes deleted data from the files of the library.
+fn compact(sql: &Connection) {
     database::shrink(sql);
-    database::settle(sql);
+    database::checkpoint(sql);
 }
 
 /// Removes a document with its passages.
-fn forget(sql: &Connection, document: i64) -> rusqlite::Result<()> {
+fn delete_document(sql: &Connection, document: i64) -> rusqlite::Result<()> {
     let mut of = sql.prepare_cached("SELECT id FROM chunks WHERE document = ?1")?;
     let chunks: Vec<i64> = of.query_map([document], |row| row.get(0))?.collect::<Result<_, _>>()?;
     for chunk in chunks {

@@ -1,10 +1,10 @@
-//! Does a task ask for what stands in documents? Decided by its words, without a model: a wrong yes costs one search, and
-//! what is not near enough is left out anyway. An embedding model does not decide it better
+//! Decides by its words, without a model, whether a task asks for the content of documents. A wrong yes costs only
+//! one search, whose results are used only if they are near enough. An embedding model does not decide better
 //! (benches/records/2026-11-27-intent.md).
 
 use caro_intent::asks_documents;
 
-/// Words and beginnings of words that ask for it.
+/// Words and prefixes of words that ask for documents.
 const WORDS: [&str; 17] = [
     "how to",
     "what is",
@@ -25,26 +25,26 @@ const WORDS: [&str; 17] = [
     "setting",
 ];
 
-/// Words that begin a question.
+/// First words of questions.
 const QUESTIONS: [&str; 5] = ["what", "how", "why", "where", "which"];
 
-/// Endings of documents' names.
+/// File name endings of documents.
 const DOCUMENTS: [&str; 2] = [".md", ".rst"];
 
-/// The word for which a task is taken to ask for knowledge, or nothing.
+/// Returns the word because of which a task asks for documents, or `None`.
 pub fn needs_knowledge(task: &str) -> Option<String> {
-    word(task).map(str::to_owned).or_else(|| {
+    asking_word(task).map(str::to_owned).or_else(|| {
         let begins = || task.split_whitespace().next().unwrap_or_default().to_lowercase();
         asks_documents(task).then(begins)
     })
 }
 
-/// One of the words that ask for it.
-fn word(task: &str) -> Option<&'static str> {
+/// Returns one of the words that ask for documents.
+fn asking_word(task: &str) -> Option<&'static str> {
     let text = task.trim().to_lowercase();
     let words: Vec<&str> = text.split_whitespace().collect();
     let first = words.first()?.trim_matches(|c: char| !c.is_alphanumeric());
-    if let Some(word) = WORDS.iter().find(|word| begins_a_word(&text, word)) {
+    if let Some(word) = WORDS.iter().find(|word| occurs_at_word_start(&text, word)) {
         return Some(word);
     }
     if let Some(question) = QUESTIONS.iter().find(|q| **q == first || first.strip_prefix(**q) == Some("'s")) {
@@ -57,8 +57,8 @@ fn word(task: &str) -> Option<&'static str> {
     DOCUMENTS.iter().find(named).copied()
 }
 
-/// True if it stands in the text where a word begins.
-fn begins_a_word(text: &str, word: &str) -> bool {
+/// True if `word` occurs in the text at the beginning of a word.
+fn occurs_at_word_start(text: &str, word: &str) -> bool {
     text.match_indices(word).any(|(at, _)| !text[..at].ends_with(|c: char| c.is_alphanumeric()))
 }
 
@@ -66,9 +66,9 @@ fn begins_a_word(text: &str, word: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// The tasks that embeddings were measured on: what is changed here is held against the record.
+    /// The tasks that embeddings were measured on; compare changes with the record.
     #[test]
-    fn a41_of_120_tasks_104_are_told_apart() {
+    fn a41_of_120_tasks_104_are_classified_correctly() {
         #[derive(serde::Deserialize)]
         struct Kinds {
             asks: Vec<String>,
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn a15_a38_what_asks_and_what_does_not() {
+    fn a15_a38_tasks_that_ask_for_documents_are_recognized() {
         for (task, why) in [
             ("How to deploy the api", Some("how to")),
             ("what is our release process", Some("what is")),

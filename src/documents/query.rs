@@ -1,4 +1,4 @@
-//! Questions to the library.
+//! Queries to the library.
 
 use super::error::{self, LibraryError};
 use super::format::Format;
@@ -10,29 +10,29 @@ use serde::Serialize;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How much wider the second look is.
-const WIDER: usize = 5;
+/// The factor by which the limit of the wider search is greater.
+const WIDER_FACTOR: usize = 5;
 
 /// A passage that was found.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Hit {
-    /// Its document.
+    /// The path of its document.
     pub path: String,
     /// Its first line, from 1.
     pub first: usize,
     /// Its last line.
     pub last: usize,
-    /// What it is about; often empty.
+    /// Its topic; often empty.
     pub title: String,
     /// Its text.
     pub text: String,
-    /// How well it fits, 0 to 1: the cosine with the question, or, where that is more, the part of the question's words
-    /// that it holds (rare ones weigh more, and those that only begin so little).
+    /// Its score from 0 to 1: the cosine with the question, or the share of the question's words in it if that is
+    /// greater (rare words weigh more, prefix matches less).
     pub score: f64,
 }
 
 impl Hit {
-    /// Where it stands: its lines, or of a form that has none (a page, a word processor's file) its page or headings.
+    /// Returns its place: the lines, or the page or headings of a format without lines.
     pub fn place(&self) -> String {
         match (Format::of(Path::new(&self.path)), self.title.as_str()) {
             (None, _) => format!("{}:{}-{}", self.path, self.first, self.last),
@@ -42,36 +42,36 @@ impl Hit {
     }
 }
 
-/// Where the time went, in milliseconds.
+/// Durations in milliseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Times {
-    /// Loading the embedder, where this was its first text.
+    /// Loading the embedder, if this was its first use.
     pub load: f64,
-    /// The question's vector.
+    /// Computing the vector.
     pub embed: f64,
     /// Everything else: opening, both rankings, reading the passages.
     pub search: f64,
 }
 
-/// What was found, the best first.
+/// The passages found, best first.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Answer {
     /// The passages.
     pub hits: Vec<Hit>,
-    /// True if meaning had a part in it, and not words alone.
+    /// True if meaning was used, and not words alone.
     pub by_meaning: bool,
-    /// Why it had none, if an embedder was there and failed.
+    /// The reason why it was not used, if an embedder failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub without_vectors: Option<String>,
-    /// Where the time went.
+    /// Durations.
     pub ms: Times,
 }
 
 impl Librarian {
-    /// The passages that fit a question best, at most `limit`.
+    /// Returns at most `limit` passages that match a question best.
     ///
-    /// If none of them shares a word with it, the search is widened: words stand for what begins with them, and in the last
-    /// resort every passage is read for the letters of words of languages that are written without spaces.
+    /// If none of them shares a word with it, the search is widened: words match as prefixes, and as a last resort
+    /// every passage is scanned for words of languages that are written without spaces.
     ///
     /// # Errors
     /// [`LibraryError::Empty`] if nothing was ever ingested; otherwise if the library cannot be read.
@@ -80,11 +80,11 @@ impl Librarian {
             let begun = Instant::now();
             let sql = self.reader()?.ok_or(LibraryError::Empty("nothing has been ingested yet"))?;
             let question = Question::of(text, INDEX, &sql, self.embedder.as_deref())?;
-            // one moment of the library, even if another process goes on writing
+            // a consistent view, even if another process is writing
             let sql = sql.unchecked_transaction()?;
             let mut found = question.ask(INDEX, &sql, limit)?;
             if nothing_shared(&found) {
-                found = widened(&sql, &question, text, found, limit)?;
+                found = search_wider(&sql, &question, text, found, limit)?;
             }
             let hits = passages(&sql, &found)?;
             let search = begun.elapsed().saturating_sub(question.load + question.embed);
@@ -93,8 +93,8 @@ impl Librarian {
         })
     }
 
-    /// The passages that share words with a text, the best first, at most `limit`: for whoever has no time for meaning or
-    /// for a second look. None where nothing was ever ingested.
+    /// Returns at most `limit` passages that share words with a text, best first: a fast search without meaning and
+    /// without a wider search. None if nothing was ingested.
     ///
     /// # Errors
     /// If the library cannot be read.
@@ -110,7 +110,7 @@ impl Librarian {
     }
 }
 
-/// What was found, read.
+/// Reads the passages found.
 fn passages(sql: &Connection, found: &[Found]) -> rusqlite::Result<Vec<Hit>> {
     let mut read = sql.prepare_cached(
         "SELECT documents.path, first, last, title, text FROM chunks
@@ -131,29 +131,29 @@ fn passages(sql: &Connection, found: &[Found]) -> rusqlite::Result<Vec<Hit>> {
     found.iter().map(hit).collect()
 }
 
-/// The wider search. Its ranking is (the exact phrase, words in common, nearness); where nothing has anything in common with
-/// the question, what was found before stays.
-fn widened(
+/// The wider search, sorted by exact phrase, common words and nearness. If nothing has a word in common with the
+/// question, the earlier results stay.
+fn search_wider(
     sql: &Connection,
     question: &Question,
     text: &str,
     before: Vec<Found>,
     limit: usize,
 ) -> Result<Vec<Found>, LibraryError> {
-    let mut found = question.ask_wider(INDEX, sql, limit * WIDER)?;
+    let mut found = question.ask_wider(INDEX, sql, limit * WIDER_FACTOR)?;
     if found.is_empty() {
         found = question.scan(INDEX, sql, "SELECT id, text FROM chunks")?;
     }
     if found.is_empty() {
         return Ok(before);
     }
-    let mut ranked = ranked(sql, text, found)?;
-    ranked.truncate(limit);
-    Ok(ranked)
+    let mut sorted = rank(sql, text, found)?;
+    sorted.truncate(limit);
+    Ok(sorted)
 }
 
-/// Sorts by the exact phrase, then by words in common, then by nearness.
-fn ranked(sql: &Connection, text: &str, found: Vec<Found>) -> Result<Vec<Found>, LibraryError> {
+/// Sorts by exact phrase, then by common words, then by nearness.
+fn rank(sql: &Connection, text: &str, found: Vec<Found>) -> Result<Vec<Found>, LibraryError> {
     let phrase = text.trim().to_lowercase();
     let mut read = sql.prepare_cached("SELECT instr(lower(text), ?2) > 0 FROM chunks WHERE id = ?1")?;
     let mut keyed: Vec<(bool, Found)> = Vec::with_capacity(found.len());

@@ -47,7 +47,7 @@ fn numbers(done: &Ingested) -> (usize, usize, usize, usize, usize) {
 }
 
 #[test]
-fn a_second_run_has_nothing_to_do_and_changes_and_deletions_follow() {
+fn a_second_run_only_processes_changes_and_deletions() {
     let place = Place::new(Some(Arc::new(Hashed)));
     place.write("deploy.md", "# Deploy\n\nPush the button.\n\n## Rollback\n\nPull the lever.\n");
     place.write("sub/notes.txt", "The staging server is called gopher.\n");
@@ -70,7 +70,7 @@ fn a_second_run_has_nothing_to_do_and_changes_and_deletions_follow() {
 }
 
 #[test]
-fn clean_starts_anew_but_never_from_nothing() {
+fn clean_replaces_everything_but_not_by_nothing() {
     let place = Place::new(None);
     place.write("a.txt", "alpha");
     place.ingest();
@@ -88,14 +88,14 @@ fn clean_starts_anew_but_never_from_nothing() {
 }
 
 #[test]
-fn clean_keeps_what_was_there_if_anything_cannot_be_read() {
+fn clean_changes_nothing_if_anything_cannot_be_read() {
     let place = Place::new(None);
     place.write("a.txt", "alpha");
     place.write("b.txt", "beta");
     place.ingest();
     place.write("a.txt", "gamma");
     let gone = place.docs().join("b.txt");
-    // it goes between the look and the reading
+    // it is deleted between the walk and the reading
     let mut on = |progress| {
         if let Progress::Found(_) = progress {
             std::fs::remove_file(&gone).unwrap();
@@ -108,7 +108,7 @@ fn clean_keeps_what_was_there_if_anything_cannot_be_read() {
 }
 
 #[test]
-fn what_was_named_itself_stays_though_its_folder_leaves_it_out() {
+fn explicitly_ingested_files_stay_though_their_folder_skips_them() {
     let place = Place::new(None);
     place.write("a.txt", "alpha");
     place.write("server.key", "how the key is made");
@@ -131,7 +131,7 @@ fn what_was_named_itself_stays_though_its_folder_leaves_it_out() {
 }
 
 #[test]
-fn what_an_ignore_file_leaves_out_later_is_forgotten() {
+fn files_that_are_ignored_later_are_removed() {
     let place = Place::new(None);
     place.write("a.txt", "alpha");
     place.write("draft.txt", "words that are not for others");
@@ -141,22 +141,22 @@ fn what_an_ignore_file_leaves_out_later_is_forgotten() {
     let again = place.ingest();
     assert_eq!((again.removed, again.unchanged), (2, 1), "{again:?}");
     assert!(!holds(&place, "not for others"));
-    // a folder that was named itself is meant, like a file
+    // a folder that was ingested explicitly is not skipped, like a file
     let only = |path: PathBuf| {
         place.librarian.ingest(&[path], Options::default(), &Cancel::new(), &mut |_| {}).unwrap().files_processed
     };
     assert_eq!(only(place.docs().join("sub")), 1);
     let again = place.ingest();
     assert_eq!((again.removed, again.unchanged), (0, 2), "{again:?}");
-    // until it is to be forgotten
+    // until it is removed explicitly
     assert_eq!(place.librarian.remove(&place.docs().join("sub")).unwrap(), 1);
     assert_eq!(place.ingest().unchanged, 1);
     assert_eq!(place.librarian.remove(Path::new("")).unwrap(), 1);
 }
 
-/// A library of an earlier version has no record of what was named.
+/// A library of an earlier version has no record of the ingested paths.
 #[test]
-fn a_library_without_a_record_of_what_was_named_is_gone_on_with() {
+fn a_library_without_ingested_paths_can_be_used() {
     let place = Place::new(None);
     place.write("a.txt", "alpha");
     place.ingest();
@@ -165,21 +165,21 @@ fn a_library_without_a_record_of_what_was_named_is_gone_on_with() {
     assert_eq!((numbers(&again), again.unchanged), ((0, 0, 0, 0, 0), 1));
 }
 
-/// True if a file of the library holds the word.
+/// True if a file of the library contains the word.
 fn holds(place: &Place, word: &str) -> bool {
-    caro_database::holds(&place.dir.path().join("data"), word).unwrap()
+    caro_database::contains_bytes(&place.dir.path().join("data"), word).unwrap()
 }
 
 #[test]
-fn what_was_changed_or_has_gone_is_in_no_file_of_the_library() {
+fn removed_text_is_in_no_file_of_the_library() {
     let place = Place::new(None);
-    // words that share no beginning: an index keeps them whole
+    // words without a common prefix, as an index stores them completely then
     place.write("changed.txt", "qwzkoba7");
     place.write("gone.txt", "vjxmuri3");
     place.write("stays.txt", "fine words");
     place.ingest();
     assert!(holds(&place, "qwzkoba7") && holds(&place, "vjxmuri3"));
-    // somebody reads, and closes the file last
+    // a reader is open, and closes the file last
     let reader = place.librarian.reader().unwrap().unwrap();
     place.write("changed.txt", "other words");
     std::fs::remove_file(place.docs().join("gone.txt")).unwrap();
@@ -193,7 +193,7 @@ fn what_was_changed_or_has_gone_is_in_no_file_of_the_library() {
 }
 
 #[test]
-fn a_library_that_was_emptied_gives_its_room_back() {
+fn an_emptied_library_shrinks() {
     let place = Place::new(Some(Arc::new(Hashed)));
     for i in 0..300 {
         place.write(&format!("{i}.md"), format!("# Note {i}\n\n{}\n", format!("the number is {i} ").repeat(40)));
@@ -211,7 +211,7 @@ fn a_library_that_was_emptied_gives_its_room_back() {
 }
 
 #[test]
-fn what_is_damaged_or_held_is_named() {
+fn errors_name_a_damaged_or_locked_file() {
     let place = Place::new(None);
     place.write("a.txt", "alpha");
     place.ingest();
@@ -231,7 +231,7 @@ fn what_is_damaged_or_held_is_named() {
 }
 
 #[test]
-fn stopped_on_the_way_keeps_what_is_whole_and_clean_keeps_everything() {
+fn a_stopped_run_keeps_complete_documents() {
     let place = Place::new(None);
     for i in 0..200 {
         place.write(&format!("{i:03}.txt"), format!("number {i}\n"));
@@ -254,7 +254,7 @@ fn stopped_on_the_way_keeps_what_is_whole_and_clean_keeps_everything() {
 }
 
 #[test]
-fn what_cannot_be_read_costs_nothing_else() {
+fn an_unreadable_file_does_not_affect_others() {
     let place = Place::new(None);
     place.write("good.md", "fine words\n");
     place.write("picture.png", b"\x89PNG\r\n\0\0");
@@ -273,10 +273,11 @@ fn what_cannot_be_read_costs_nothing_else() {
     assert!(error.to_string().contains("nowhere"));
 }
 
-/// What a closed folder held is not taken for deleted. (For root no folder is closed: there a loop of links stands in.)
+/// The content of an unreadable folder does not count as deleted. (Root can read every folder: for it a loop of links
+/// is used.)
 #[cfg(unix)]
 #[test]
-fn a_folder_that_cannot_be_looked_into_loses_nothing() {
+fn an_unreadable_folder_loses_nothing() {
     use std::os::unix::fs::PermissionsExt;
     let place = Place::new(None);
     place.write("open.txt", "open words");
@@ -314,7 +315,7 @@ fn documents_below_other_roots_stay() {
 }
 
 #[test]
-fn another_way_of_cutting_reads_documents_in_again() {
+fn another_kind_ingests_documents_again() {
     let place = Place::new(None);
     place.write("a.md", "# A\n\none\n\n# B\n\ntwo\n");
     assert_eq!(place.ingest().chunks_indexed, 2);
@@ -324,7 +325,7 @@ fn another_way_of_cutting_reads_documents_in_again() {
 }
 
 #[test]
-fn nothing_ingested_says_so_and_makes_no_file() {
+fn an_empty_library_is_an_error_and_creates_no_file() {
     let place = Place::new(None);
     assert!(matches!(place.librarian.query("x", 5), Err(LibraryError::Empty(_))));
     assert_eq!(place.librarian.stats().unwrap(), Stats::default());
@@ -333,10 +334,10 @@ fn nothing_ingested_says_so_and_makes_no_file() {
 }
 
 #[test]
-fn what_the_log_has_counts_too() {
+fn the_log_counts_for_the_size() {
     let place = Place::new(None);
     place.write("a.txt", "alpha beta gamma\n".repeat(9000));
-    // whoever reads keeps the log from being taken into the file
+    // the reader prevents the log from being merged into the file
     place.ingest();
     let reader = place.librarian.reader().unwrap().unwrap();
     let count = || reader.query_row("SELECT count(*) FROM chunks", [], |row| row.get::<_, i64>(0)).unwrap();
@@ -350,7 +351,7 @@ fn what_the_log_has_counts_too() {
 }
 
 #[test]
-fn the_search_widens_where_no_word_is_shared() {
+fn the_search_widens_if_no_word_is_shared() {
     let place = Place::new(None);
     place.write("a.md", "Deployments are made on fridays.\n");
     place.write("b.md", "Sicherungen liegen im Keller.\n");
@@ -370,7 +371,7 @@ fn the_search_widens_where_no_word_is_shared() {
     assert_eq!((sure.score, sure.first, sure.last), (1.0, 1, 1));
 }
 
-/// Counts its texts, and fails from the given one on.
+/// Counts its texts, and fails from a given one on.
 struct Flaky {
     texts: AtomicUsize,
     fails_from: usize,
@@ -389,7 +390,7 @@ impl Embedder for Flaky {
 }
 
 #[test]
-fn an_embedder_that_fails_costs_meaning_and_not_words_and_the_next_run_makes_up_for_it() {
+fn a_failed_embedder_leaves_words_and_the_next_run_adds_vectors() {
     let flaky = Arc::new(Flaky { texts: AtomicUsize::new(0), fails_from: 60 });
     let place = Place::new(Some(flaky));
     for i in 0..120 {
@@ -407,7 +408,7 @@ fn an_embedder_that_fails_costs_meaning_and_not_words_and_the_next_run_makes_up_
 }
 
 #[test]
-fn readers_and_two_writers_get_along() {
+fn readers_and_two_writers_work_concurrently() {
     let place = Place::new(None);
     for i in 0..150 {
         place.write(&format!("{i:03}.txt"), format!("number {i} of many\n"));

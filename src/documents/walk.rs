@@ -1,8 +1,8 @@
-//! Which files of a folder are documents, and their text.
+//! Finds the documents of a folder, and reads their text.
 //!
-//! What the project's own ignore files leave out is left out, and so are hidden files, folders that tools fill, files
-//! that nobody wrote for reading, and files that by their names hold keys or passwords. Links are not followed. A folder
-//! that is named itself is meant, also where an ignore file above it leaves all of it out.
+//! Skips files ignored by the project's own ignore files, hidden files, folders filled by tools, files that are not
+//! written for reading, and files whose names suggest keys or passwords. Links are not followed. A folder that is
+//! given explicitly is read even if an ignore file above it excludes all of it.
 
 use super::error::LibraryError;
 use super::format::{self, Format, Programs};
@@ -12,10 +12,10 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// The most bytes of a document: what is larger is data or a log.
+/// Most bytes of a document; larger files are data or logs.
 pub const MAX_BYTES: u64 = 4 << 20;
 
-/// Folders that tools fill.
+/// Folders filled by tools.
 const SKIPPED_FOLDERS: &[&str] = &[
     ".git",
     ".hg",
@@ -32,20 +32,20 @@ const SKIPPED_FOLDERS: &[&str] = &[
     "venv",
 ];
 
-/// Endings of files that no person reads: generated, packed, or pictures in letters.
+/// Endings of files that are not written for reading: generated, packed, or pictures as text.
 const SKIPPED_ENDINGS: &[&str] = &[".lock", "-lock.json", "-lock.yaml", ".min.js", ".min.css", ".map", ".svg"];
 
-/// A line of a text that a person wrote has rarely more bytes than this on average.
-const LONG_LINES: usize = 2000;
+/// The average length of lines, in bytes, from which a text was hardly written by hand.
+const MAX_AVERAGE_LINE: usize = 2000;
 
-/// What a walk has found.
+/// The result of a walk.
 #[derive(Debug, Default)]
 pub struct Found {
-    /// Files to be read, sorted.
+    /// Files to read, sorted.
     pub files: BTreeSet<PathBuf>,
-    /// Files that seem to hold keys or passwords: their text is not for a database.
+    /// Files that seem to contain keys or passwords, which must not be stored.
     pub secret: BTreeSet<PathBuf>,
-    /// Folders and files that could not be looked into, with the reason.
+    /// Folders and files that could not be read, with the reason.
     pub errors: Vec<(PathBuf, String)>,
 }
 
@@ -61,18 +61,18 @@ pub fn find(root: &Path, found: &mut Found) -> Result<(), LibraryError> {
     } else if !meta.is_file() {
         return Err(input("neither a file nor a folder".into()));
     }
-    let mut here = walked(root, true);
-    if here.files.is_empty() && here.secret.is_empty() && here.errors.is_empty() {
-        here = walked(root, false);
+    let mut found_here = walk_folder(root, true);
+    if found_here.files.is_empty() && found_here.secret.is_empty() && found_here.errors.is_empty() {
+        found_here = walk_folder(root, false);
     }
-    found.files.extend(here.files);
-    found.secret.extend(here.secret);
-    found.errors.extend(here.errors);
+    found.files.extend(found_here.files);
+    found.secret.extend(found_here.secret);
+    found.errors.extend(found_here.errors);
     Ok(())
 }
 
-/// Walks through `root`; `above` has the ignore files of the folders above it count too.
-fn walked(root: &Path, above: bool) -> Found {
+/// Walks `root`; with `above` the ignore files of its parent folders count too.
+fn walk_folder(root: &Path, above: bool) -> Found {
     let mut found = Found::default();
     let mut walk = ignore::WalkBuilder::new(root);
     walk.require_git(false).parents(above).filter_entry(|entry| {
@@ -85,7 +85,7 @@ fn walked(root: &Path, above: bool) -> Found {
             Ok(entry) => {
                 let regular = entry.file_type().is_some_and(|t| t.is_file());
                 let name = entry.file_name().to_string_lossy();
-                // a file that is named itself is meant; the folder it is in may be what makes another one secret
+                // a file given explicitly is read; but a file may be secret because of the folder it is in
                 if regular && entry.depth() > 0 && is_secret(entry.path()) {
                     found.secret.insert(entry.into_path());
                 } else if regular && (entry.depth() == 0 || !SKIPPED_ENDINGS.iter().any(|end| name.ends_with(end))) {
@@ -101,7 +101,7 @@ fn walked(root: &Path, above: bool) -> Found {
     found
 }
 
-/// The system's own word, where there is one: what is around it only names the path again.
+/// Returns the system's error if there is one, as the outer errors only add the path.
 fn reason_of(error: &ignore::Error) -> String {
     let Some(io) = error.io_error() else { return error.to_string() };
     let mut word: &dyn std::error::Error = io;
@@ -119,16 +119,16 @@ fn path_of(error: &ignore::Error) -> Option<&Path> {
     }
 }
 
-/// What came of reading a file.
+/// The result of reading a file.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Document {
     /// Its text, as UTF-8.
     Text(String),
-    /// It is none, with the reason.
+    /// It is no document, with the reason.
     Skipped(&'static str),
 }
 
-/// Reads a file as a document; a form that is no plain text is made one, with the `programs` that are here.
+/// Reads a file as a document. A format that is not plain text is converted, with the given `programs`.
 ///
 /// # Errors
 /// If it cannot be read.
@@ -139,19 +139,19 @@ pub fn read(path: &Path, programs: &Programs) -> std::io::Result<Document> {
         return Ok(Document::Skipped("no regular file"));
     }
     let format = Format::of(path);
-    let most = format.map_or(MAX_BYTES, Format::most);
-    let too_large = if most > MAX_BYTES { "larger than 32 MiB" } else { "larger than 4 MiB" };
-    if meta.len() > most {
+    let max_bytes = format.map_or(MAX_BYTES, Format::max_bytes);
+    let too_large = if max_bytes > MAX_BYTES { "larger than 32 MiB" } else { "larger than 4 MiB" };
+    if meta.len() > max_bytes {
         return Ok(Document::Skipped(too_large));
     }
     let mut bytes = Vec::new();
     // it may grow while it is read
-    file.take(most + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > most {
+    file.take(max_bytes + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > max_bytes {
         return Ok(Document::Skipped(too_large));
     }
     if let Some(format @ (Format::Docx | Format::Pdf)) = format {
-        return Ok(match format::packed(format, path, &bytes, programs) {
+        return Ok(match format::convert(format, path, &bytes, programs) {
             Ok(text) => Document::Text(text),
             Err(reason) => Document::Skipped(reason),
         });
@@ -160,7 +160,7 @@ pub fn read(path: &Path, programs: &Programs) -> std::io::Result<Document> {
         Some(text) => text,
         None if bytes.contains(&0) => return Ok(Document::Skipped("binary")),
         None => match String::from_utf8(bytes) {
-            // a mark at the beginning says how it is written, and is no part of the first line
+            // a byte order mark is not part of the first line
             Ok(text) => text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text),
             Err(error) => match legacy(error.as_bytes()) {
                 Some(text) => text,
@@ -174,13 +174,13 @@ pub fn read(path: &Path, programs: &Programs) -> std::io::Result<Document> {
             Err(reason) => Document::Skipped(reason),
         });
     }
-    if text.len() > LONG_LINES && text.len() / (text.lines().count().max(1)) > LONG_LINES {
+    if text.len() > MAX_AVERAGE_LINE && text.len() / (text.lines().count().max(1)) > MAX_AVERAGE_LINE {
         return Ok(Document::Skipped("its lines are too long for a text"));
     }
     Ok(Document::Text(text))
 }
 
-/// The text of a file that is UTF-16 and begins with the mark that says so; nothing if it is not.
+/// Decodes a file that is UTF-16 with a byte order mark; `None` if it is not.
 fn utf16(bytes: &[u8]) -> Option<String> {
     let (unit, pairs): (fn([u8; 2]) -> u16, _) = match bytes {
         [0xff, 0xfe, rest @ ..] => (u16::from_le_bytes, rest),
@@ -193,8 +193,8 @@ fn utf16(bytes: &[u8]) -> Option<String> {
     (is_whole && !text.contains('\0')).then_some(text)
 }
 
-/// Text that is not UTF-8: UTF-8 with damaged places, which are marked, or Latin-1 as Windows has it (code page 1252).
-/// Nothing if so many of its bytes are no ASCII that it is neither.
+/// Decodes text that is not UTF-8: UTF-8 with damaged bytes, which are marked, or Latin-1 as on Windows (code page
+/// 1252). `None` if so many bytes are not ASCII that it is neither.
 fn legacy(bytes: &[u8]) -> Option<String> {
     let lossy = String::from_utf8_lossy(bytes);
     let damaged = lossy.chars().filter(|c| *c == char::REPLACEMENT_CHARACTER).count();
@@ -206,7 +206,7 @@ fn legacy(bytes: &[u8]) -> Option<String> {
     (beyond <= bytes.len() / 4).then(|| bytes.iter().map(|b| windows_1252(*b)).collect())
 }
 
-/// Source: the WHATWG encoding standard's index windows-1252; the bytes it leaves out are controls.
+/// Decodes a byte. Source: the WHATWG encoding standard's index windows-1252; the bytes it leaves out are controls.
 fn windows_1252(byte: u8) -> char {
     const HIGH: [char; 32] = [
         '€', '\u{81}', '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', '\u{8d}', 'Ž', '\u{8f}', '\u{90}', '‘',
@@ -223,7 +223,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_a_person_reads_is_found() {
+    fn only_readable_documents_are_found() {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path();
         for folder in ["docs", "node_modules/x", "target", ".git", "src/build", ".hidden"] {
@@ -259,7 +259,7 @@ mod tests {
         assert_eq!(names, ["README.md", "docs/a.txt", "src/main.rs"]);
         assert!(found.errors.is_empty());
         assert_eq!(found.secret.len(), 2, "{:?}", found.secret);
-        // named itself, a file is taken whatever its name
+        // a file given explicitly is read whatever its name
         let mut found = Found::default();
         find(&root.join("Cargo.lock"), &mut found).unwrap();
         find(&root.join("target"), &mut found).unwrap();
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_is_named_is_meant_though_one_above_it_leaves_everything_out() {
+    fn an_explicit_folder_is_read_though_one_above_ignores_it() {
         let dir = tempfile::tempdir().unwrap();
         let notes = dir.path().join("notes");
         std::fs::create_dir(&notes).unwrap();
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_folder_of_keys_holds_is_secret_though_the_folder_is_named() {
+    fn files_in_a_folder_of_keys_are_secret_though_it_is_explicit() {
         let dir = tempfile::tempdir().unwrap();
         let (folder, key) = (dir.path().join(".ssh"), dir.path().join(".ssh/work"));
         std::fs::create_dir(&folder).unwrap();
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_text_says_why() {
+    fn skipped_files_have_a_reason() {
         let dir = tempfile::tempdir().unwrap();
         let read = |content: &[u8]| {
             let file = dir.path().join("f");

@@ -1,9 +1,9 @@
-//! The words of a question, as the index is asked for them.
+//! The words of a question, as expressions for the index.
 
 use caro_intent::tokens;
 use std::collections::BTreeSet;
 
-/// Words that say nothing about what a text is about. A question of nothing else is asked with all of them.
+/// Words that do not tell what a text is about. They are searched only if a question has no others.
 const STOP: &[&str] = &[
     "a", "about", "an", "and", "any", "are", "as", "at", "be", "but", "by", "can", "could", "describe", "did", "do",
     "does", "explain", "find", "for", "from", "give", "has", "have", "how", "i", "if", "in", "into", "is", "it", "its",
@@ -12,30 +12,30 @@ const STOP: &[&str] = &[
     "which", "who", "why", "will", "with", "would", "you", "your",
 ];
 
-/// More words than these are not asked for: a page that somebody pasted is no question.
-const MOST: usize = 32;
+/// Most words of a question that are searched; more of them are a pasted page.
+const MAX_WORDS: usize = 32;
 
-/// The different words of a question, in lower case.
+/// The distinct words of a question, in lower case.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Terms {
     words: Vec<String>,
-    /// True if a word stands for every word that begins with it.
+    /// True if each word also matches as a prefix.
     prefix: bool,
 }
 
 impl Terms {
-    /// The words of a text that say what it is about.
+    /// Returns the significant words of a text.
     pub fn of(text: &str) -> Self {
         let mut seen = BTreeSet::new();
         let mut words: Vec<String> = split(text).filter(|word| seen.insert(word.clone())).collect();
         if words.iter().any(|word| !STOP.contains(&word.as_str())) {
             words.retain(|word| !STOP.contains(&word.as_str()));
         }
-        words.truncate(MOST);
+        words.truncate(MAX_WORDS);
         Self { words, prefix: false }
     }
 
-    /// The same, where each word also stands for those that begin with it.
+    /// Returns the same terms as prefixes.
     pub fn widened(&self) -> Self {
         Self { words: self.words.clone(), prefix: true }
     }
@@ -45,32 +45,34 @@ impl Terms {
         &self.words
     }
 
-    /// Each as an expression of FTS5.
+    /// Returns each term as an FTS5 expression.
     pub fn each(&self) -> impl Iterator<Item = String> {
-        // letters and digits alone, in quotes: nothing in them is syntax
+        // letters and digits only, in quotes, so nothing in them is syntax
         self.words.iter().map(|word| format!("\"{word}\"{}", if self.prefix { "*" } else { "" }))
     }
 
-    /// Any of them as one expression; nothing where there are none.
+    /// Returns an expression that matches any of the terms; `None` if there are none.
     pub fn any(&self) -> Option<String> {
         (!self.words.is_empty()).then(|| self.each().collect::<Vec<_>>().join(" OR "))
     }
 }
 
-/// The words of a text in lower case.
+/// Returns the words of a text in lower case.
 fn split(text: &str) -> impl Iterator<Item = String> {
     text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_lowercase)
 }
 
-/// A text with the parts of its `camelCase` names behind it, so that each part is found too. (`snake_case` falls apart by
+/// Appends the parts of `camelCase` names to a text, so that each part is found too. (`snake_case` is split by FTS5
 /// itself: `_` is no letter.)
 pub fn with_parts(text: &str) -> String {
     let mut parts = String::new();
     for word in text.split(|c: char| !c.is_alphanumeric()) {
         let of = tokens::parts(word);
-        for part in of.iter().filter(|_| of.len() > 1) {
-            parts.push(' ');
-            parts.push_str(part);
+        if of.len() > 1 {
+            for part in of {
+                parts.push(' ');
+                parts.push_str(part);
+            }
         }
     }
     if parts.is_empty() { text.to_owned() } else { format!("{text}\n{parts}") }
@@ -81,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_words_that_say_something_are_asked_for() {
+    fn only_significant_words_are_searched() {
         assert_eq!(Terms::of("How do I restart the BUILD server? Restart!").words(), ["restart", "build", "server"]);
         assert_eq!(Terms::of("what is it").words(), ["what", "is", "it"]);
         assert_eq!(Terms::of("\"x\" OR * -y").any().unwrap(), "\"x\" OR \"y\"");

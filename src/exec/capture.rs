@@ -1,7 +1,7 @@
-//! A child whose output is wanted, not its terminal: started behind the fence, read to its end or its limits.
+//! Runs a child behind the fence and captures its output, up to its end or its limits.
 
 use super::fence::Fence;
-use super::truncation::{Flood, Kept, Part};
+use super::truncation::{Flood, Part, StreamBuffer};
 use super::{ExecError, Job, Output, Status, environment, reaper};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -11,13 +11,13 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
 
-/// How long the pipes may stay open once every process we could find is dead.
+/// The time that the pipes may stay open after all known processes are dead.
 const DRAIN: Duration = Duration::from_millis(100);
-/// How long a killed child may take to be gone; one stuck in the kernel is left to it.
+/// The time that a killed child may take to end; one stuck in the kernel is abandoned.
 const REAP: Duration = Duration::from_secs(1);
 
-/// Runs the job to its end or its limits. When it returns, or its future is dropped, every process of the job is dead:
-/// a child that was left in the background too.
+/// Runs the job to its end or its limits. When it returns, or its future is dropped, every process of the job is
+/// dead, including those left in the background.
 ///
 /// Needs a Tokio runtime with time and IO enabled.
 ///
@@ -27,8 +27,8 @@ pub async fn capture(job: &Job) -> Result<Output, ExecError> {
     run(job, Part::Head).await
 }
 
-/// [`capture`] that keeps both ends of what is too long: half of [`Limits::output`](super::Limits::output) each. The child
-/// may go on until it has written `flood` bytes to one stream.
+/// Like [`capture`], but keeps both ends of a long stream: half of [`Limits::output`](super::Limits::output) each.
+/// The child may write up to `flood` bytes to a stream.
 ///
 /// # Errors
 /// As [`capture`].
@@ -39,7 +39,7 @@ pub async fn capture_ends(job: &Job, flood: usize) -> Result<Output, ExecError> 
 async fn run(job: &Job, part: Part) -> Result<Output, ExecError> {
     let started = Instant::now();
     let failed = |source| ExecError::Start { program: job.program.display().to_string(), source };
-    // Without any place to write, the child still runs: it then has none either.
+    // if no directory can be created, the child runs without a place to write
     let scratch = reaper::Scratch::new();
     let scratch_path = scratch.as_ref().map(reaper::Scratch::path);
     let fence = Fence::prepare(job, scratch_path);
@@ -61,10 +61,11 @@ async fn run(job: &Job, part: Part) -> Result<Output, ExecError> {
     let mut child = reaper::spawn(command).map_err(failed)?;
     let group = reaper::Group::new(fence.members(child.id()));
 
-    let new = || Kept::new(job.limits.output, part);
+    let new = || StreamBuffer::new(job.limits.output, part);
     let (mut stdout, mut stderr) = (new(), new());
     let stdin = child.stdin.take();
-    // they stay open until the group is dead: a shell whose `yes` finds nobody listening goes on with what comes behind it
+    // the pipes stay open until the group is dead: a shell whose `yes` gets SIGPIPE would continue with its next
+    // command
     let (mut out, mut err) = (child.stdout.take(), child.stderr.take());
     let end = {
         let mut pump = pin!(pump(job, stdin, (&mut out, &mut stdout), (&mut err, &mut stderr)));
@@ -73,14 +74,14 @@ async fn run(job: &Job, part: Part) -> Result<Output, ExecError> {
         let end = loop {
             tokio::select! {
                 status = child.wait() => break End::Waited(status),
-                flow = &mut pump, if open => match flow {
+                result = &mut pump, if open => match result {
                     Ok(()) => open = false,
                     Err(Flood) => break End::Stopped(Status::Flooded),
                 },
                 () = &mut timer => break End::Stopped(Status::TimedOut),
             }
         };
-        // Right after the wait: nobody can have been given the group's number in the meantime.
+        // right after the wait, before the group's number can be reused
         group.kill();
         if open && !matches!(end, End::Stopped(Status::Flooded)) {
             let _ = tokio::time::timeout(DRAIN, pump).await;
@@ -101,7 +102,7 @@ async fn run(job: &Job, part: Part) -> Result<Output, ExecError> {
     Ok(Output { status, stdout, stderr, stdout_cut, stderr_cut, took: started.elapsed() })
 }
 
-/// [`capture`] for a caller outside any runtime (and harmless inside one): waits on a thread of its own.
+/// Like [`capture`], for a caller outside of a runtime (and harmless inside of one): waits on a thread of its own.
 ///
 /// # Errors
 /// As [`capture`].
@@ -117,16 +118,16 @@ pub fn capture_blocking(job: &Job) -> Result<Output, ExecError> {
     })
 }
 
-/// Why the loop of [`capture`] ended.
+/// The reason why the loop of [`capture`] ended.
 enum End {
     /// The child ended by itself.
     Waited(std::io::Result<ExitStatus>),
-    /// We stop it for this reason.
+    /// We stop it, with this status.
     Stopped(Status),
 }
 
-/// A stream, and what is kept of it.
-type Reading<'a, R> = (&'a mut Option<R>, &'a mut Kept);
+/// A stream, and the buffer for it.
+type Reading<'a, R> = (&'a mut Option<R>, &'a mut StreamBuffer);
 
 /// Feeds standard input and reads both outputs until they close.
 async fn pump(
@@ -137,7 +138,7 @@ async fn pump(
 ) -> Result<(), Flood> {
     let feed = async {
         if let Some(mut stdin) = stdin {
-            // A child that does not read all of it is its own business.
+            // a child need not read all of its input
             let _ = stdin.write_all(&job.stdin).await;
         }
         Ok(())
@@ -146,18 +147,18 @@ async fn pump(
 }
 
 /// Reads a stream to its end.
-async fn drain<R: AsyncRead + Unpin>((stream, kept): Reading<'_, R>) -> Result<(), Flood> {
+async fn drain<R: AsyncRead + Unpin>((stream, buffer): Reading<'_, R>) -> Result<(), Flood> {
     let Some(stream) = stream else { return Ok(()) };
-    let mut buffer = vec![0u8; 16 << 10];
+    let mut chunk = vec![0u8; 16 << 10];
     loop {
-        match stream.read(&mut buffer).await {
+        match stream.read(&mut chunk).await {
             Ok(0) | Err(_) => return Ok(()),
-            Ok(read) => kept.add(&buffer[..read])?,
+            Ok(read) => buffer.add(&chunk[..read])?,
         }
     }
 }
 
-/// Where the job runs: where it says, else in its own empty directory, else where nothing can be broken.
+/// Returns the working directory: that of the job, else its own empty directory, else the root directory.
 pub(super) fn working_directory(job: &Job, scratch: Option<&Path>) -> PathBuf {
     match (&job.cwd, scratch) {
         (Some(cwd), _) => cwd.clone(),
@@ -166,7 +167,7 @@ pub(super) fn working_directory(job: &Job, scratch: Option<&Path>) -> PathBuf {
     }
 }
 
-/// Translates the system's word.
+/// Translates the system's exit status.
 pub(super) fn status_of(status: ExitStatus) -> Status {
     #[cfg(unix)]
     if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {

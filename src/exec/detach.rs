@@ -1,4 +1,4 @@
-//! A child that outlives us: no terminal, no session of ours, no open files, hardly a variable.
+//! Starts a child that outlives us: without our terminal, session and open files, and with almost no variables.
 #![allow(unsafe_code)] // `pre_exec`: the only place between fork and exec, where the session and the files are left.
 
 use super::{ExecError, environment, inherited};
@@ -9,8 +9,9 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Starts a program that goes on when we end, and returns its process id. It begins in `/`, in a session of its own, with
-/// `stdin` as its standard input and nothing else of ours open: neither the terminal nor a pipe or lock of whoever called us.
+/// Starts a program that keeps running when we end, and returns its process id. It starts in `/`, in a session of its
+/// own, with `stdin` as its standard input and no other file of ours open: neither the terminal nor a pipe or lock of
+/// our caller.
 ///
 /// # Errors
 /// If it cannot be started.
@@ -25,21 +26,20 @@ pub fn detach(program: &Path, args: &[OsString], stdin: OwnedFd) -> Result<u32, 
         .stdin(Stdio::from(stdin))
         .stdout(Stdio::null())
         .stderr(Stdio::null());
-    let most = inherited::most();
+    let max_files = inherited::max_files();
     let hook = move || -> io::Result<()> {
         rustix::process::setsid()?;
-        inherited::close_on_exec(most);
+        inherited::close_on_exec(max_files);
         Ok(())
     };
-    // SAFETY: the hook runs in the forked child of a process with threads, so it must neither allocate nor take a lock. It
-    // makes system calls alone; io::Error from an errno does not allocate.
+    // SAFETY: the hook runs in the forked child of a process with threads, so it must neither allocate nor take a
+    // lock. It makes system calls alone; io::Error from an errno does not allocate.
     unsafe {
         command.pre_exec(hook);
     }
     let mut child = command.spawn().map_err(failed)?;
     let id = child.id();
-    // While we live we are its parent: somebody has to take note of its end. Where there is no thread for that, the system
-    // does it when we end.
+    // while we live we are its parent and must wait for it; without a thread for that, the system does it when we end
     let _ = std::thread::Builder::new().name("caro-detached".into()).spawn(move || child.wait());
     Ok(id)
 }

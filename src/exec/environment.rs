@@ -1,10 +1,10 @@
-//! The variables a child sees that is not the person's own: few, the same on every machine where possible, nothing secret.
+//! The environment of children: few variables, the same on every machine where possible, nothing secret.
 
 use super::EnvProfile;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-/// Taken over by everything: where the person's files are, and what Windows starts no program without.
+/// Inherited by all children: the user's folders, and what Windows needs to start a program.
 const BARE: &[&str] = &[
     "HOME",
     "SystemRoot",
@@ -21,9 +21,9 @@ const BARE: &[&str] = &[
     "PSModulePath",
 ];
 
-/// Taken over from our own environment if set: who the person is and where programs keep themselves. Tokens, keys,
-/// proxies, preloads and editor settings are not among them; who needs one passes it in `Job::env`.
-const KEPT: &[&str] = &[
+/// Inherited by programs that are asked about themselves: who the user is and where programs store their files.
+/// Tokens, keys, proxies, preloads and editor settings are excluded; a job that needs one sets it in `Job::env`.
+const IDENTITY: &[&str] = &[
     "USER",
     "LOGNAME",
     "MANPATH",
@@ -39,8 +39,8 @@ const KEPT: &[&str] = &[
     "HOMEBREW_PREFIX",
 ];
 
-/// Taken over by whatever works in the person's place. What it prints stays English and without colours: it is read by a
-/// model, and matched.
+/// Inherited by work on behalf of the user. The output stays English and without colours, as a model reads it and
+/// tests match it.
 const WORK: &[&str] = &[
     "VIRTUAL_ENV",
     "CONDA_PREFIX",
@@ -53,8 +53,8 @@ const WORK: &[&str] = &[
     "XDG_CURRENT_DESKTOP",
 ];
 
-/// Taken over by what the person agreed to: how the network is reached, who unlocks keys, and the person's own services.
-const AGREED: &[&str] = &[
+/// Inherited by approved commands: proxies, key agents, and the user's own services.
+const APPROVED: &[&str] = &[
     "http_proxy",
     "https_proxy",
     "ftp_proxy",
@@ -81,7 +81,7 @@ const AGREED: &[&str] = &[
     "KUBECONFIG",
 ];
 
-/// The same for everybody: English, no colour, no pager, a wide and dumb terminal.
+/// Set for all children: English, no colour, no pager, a wide and dumb terminal.
 const FIXED: &[(&str, &str)] = &[
     ("LANG", LOCALE),
     ("LC_ALL", LOCALE),
@@ -97,59 +97,58 @@ const FIXED: &[(&str, &str)] = &[
     ("VISUAL", "false"),
     ("COLUMNS", "200"),
     ("LINES", "10000"),
-    (ZONE, "UTC0"),
+    (TIME_ZONE, "UTC0"),
     ("GIT_TERMINAL_PROMPT", "0"),
     ("DEBIAN_FRONTEND", "noninteractive"),
     ("PYTHONDONTWRITEBYTECODE", "1"),
 ];
 
-/// Those of them that a script of others has.
-const SPARE: &[&str] = &["LANG", "LC_ALL", "TERM"];
+/// The fixed variables that are set for a script written by others.
+const SCRIPT_FIXED: &[&str] = &["LANG", "LC_ALL", "TERM"];
 
-/// The time zone: the person's own for whatever works in the person's place. Without it the system's is meant.
-const ZONE: &str = "TZ";
+/// The time zone variable: inherited by work on behalf of the user. If it is unset, the system's zone is used.
+const TIME_ZONE: &str = "TZ";
 
-/// An English UTF-8 locale: macOS has had `C.UTF-8` only of late.
+/// An English UTF-8 locale. Older versions of macOS have no `C.UTF-8`.
 const LOCALE: &str = if cfg!(target_os = "macos") { "en_US.UTF-8" } else { "C.UTF-8" };
 
-/// Where programs are if nobody says.
+/// The search path if PATH is unset.
 #[cfg(unix)]
 const FALLBACK_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// Taken over by a child that outlives us: where the user's files are, and what a program needs to find its libraries and
-/// devices.
+/// Inherited by a child that outlives us: the home folder, and where a program finds its libraries and devices.
 #[cfg(unix)]
 const DETACHED: [&str; 4] = ["HOME", "LD_LIBRARY_PATH", "DYLD_FALLBACK_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES"];
 
-/// The environment of a child that outlives us.
+/// Returns the environment of a child that outlives us.
 #[cfg(unix)]
 pub(super) fn detached() -> Vec<(OsString, OsString)> {
     DETACHED.iter().filter_map(|name| Some((OsString::from(name), std::env::var_os(name)?))).collect()
 }
 
-/// The environment of a captured child, with its temporary files in `scratch`.
+/// Returns the environment of a captured child, with its temporary files in `scratch`.
 pub(super) fn scrubbed(profile: EnvProfile, scratch: Option<&Path>) -> Vec<(OsString, OsString)> {
-    from(|name| std::env::var_os(name), profile, scratch)
+    scrubbed_from(|name| std::env::var_os(name), profile, scratch)
 }
 
-/// [`scrubbed`] over any source of variables.
-fn from(
+/// Like [`scrubbed`], for any source of variables.
+fn scrubbed_from(
     var: impl Fn(&str) -> Option<OsString>,
     profile: EnvProfile,
     scratch: Option<&Path>,
 ) -> Vec<(OsString, OsString)> {
     let own: &[&[&str]] = match profile {
         EnvProfile::Script => &[BARE],
-        EnvProfile::Asked => &[BARE, KEPT],
-        EnvProfile::Work => &[BARE, KEPT, WORK, &[ZONE]],
-        EnvProfile::Agreed => &[BARE, KEPT, WORK, &[ZONE], AGREED],
+        EnvProfile::Neutral => &[BARE, IDENTITY],
+        EnvProfile::Work => &[BARE, IDENTITY, WORK, &[TIME_ZONE]],
+        EnvProfile::Approved => &[BARE, IDENTITY, WORK, &[TIME_ZONE], APPROVED],
     };
     let mut all: Vec<(OsString, OsString)> = Vec::new();
     all.extend(own.iter().copied().flatten().filter_map(|name| Some((OsString::from(name), var(name)?))));
     let fixed = FIXED.iter().filter(|(name, _)| match profile {
-        EnvProfile::Script => SPARE.contains(name),
-        EnvProfile::Asked => true,
-        EnvProfile::Work | EnvProfile::Agreed => *name != ZONE,
+        EnvProfile::Script => SCRIPT_FIXED.contains(name),
+        EnvProfile::Neutral => true,
+        EnvProfile::Work | EnvProfile::Approved => *name != TIME_ZONE,
     });
     all.extend(fixed.map(|(name, value)| (OsString::from(name), OsString::from(value))));
     all.push((OsString::from("PATH"), search_path(var("PATH").as_deref())));
@@ -159,15 +158,15 @@ fn from(
     all
 }
 
-/// An installed program by its name, as children find it; a path stays one, relative to the working directory. `None` if it
-/// is not there or may not be run.
+/// Returns the path of an installed program, as children find it. A path is resolved relative to the working
+/// directory. `None` if it does not exist or may not be run.
 pub fn find(program: impl AsRef<OsStr>) -> Option<PathBuf> {
     let path = search_path(std::env::var_os("PATH").as_deref());
     let cwd = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
     which::which_in(program, Some(path), cwd).ok()
 }
 
-/// PATH without what is relative: the child's working directory must not decide which program runs.
+/// Returns PATH without relative entries: the child's working directory must not decide which program runs.
 fn search_path(path: Option<&OsStr>) -> OsString {
     let absolute = std::env::split_paths(path.unwrap_or_default()).filter(|part| part.is_absolute());
     let joined = std::env::join_paths(absolute).unwrap_or_default();
@@ -191,7 +190,7 @@ mod tests {
     }
 
     fn names(profile: EnvProfile) -> Vec<String> {
-        let env = from(|name| Some(OsString::from(format!("{name}-value"))), profile, None);
+        let env = scrubbed_from(|name| Some(OsString::from(format!("{name}-value"))), profile, None);
         let names: Vec<_> = env.iter().map(|(name, _)| name.to_string_lossy().into_owned()).collect();
         let mut unique = names.clone();
         unique.sort();
@@ -201,8 +200,8 @@ mod tests {
     }
 
     #[test]
-    fn secrets_stay_here() {
-        for profile in [EnvProfile::Script, EnvProfile::Asked, EnvProfile::Work, EnvProfile::Agreed] {
+    fn secrets_are_not_inherited() {
+        for profile in [EnvProfile::Script, EnvProfile::Neutral, EnvProfile::Work, EnvProfile::Approved] {
             let names = names(profile);
             for secret in ["AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "LD_PRELOAD", "BASH_ENV", "ENV"] {
                 assert!(!names.iter().any(|name| name == secret), "{secret} is passed on in {profile:?}");
@@ -211,7 +210,7 @@ mod tests {
             for door in ["SSH_AUTH_SOCK", "http_proxy", "DISPLAY"] {
                 assert_eq!(
                     names.iter().any(|name| name == door),
-                    profile == EnvProfile::Agreed,
+                    profile == EnvProfile::Approved,
                     "{door} in {profile:?}"
                 );
             }
@@ -219,15 +218,15 @@ mod tests {
     }
 
     #[test]
-    fn work_is_done_in_the_persons_time_zone() {
+    fn work_has_the_users_time_zone() {
         let zone = |profile, set: Option<&str>| {
-            let env = from(|name| set.filter(|_| name == "TZ").map(OsString::from), profile, None);
+            let env = scrubbed_from(|name| if name == "TZ" { set.map(OsString::from) } else { None }, profile, None);
             env.into_iter().find(|(name, _)| name == "TZ").map(|(_, value)| value.to_string_lossy().into_owned())
         };
-        for profile in [EnvProfile::Work, EnvProfile::Agreed] {
+        for profile in [EnvProfile::Work, EnvProfile::Approved] {
             assert_eq!(zone(profile, Some("Asia/Tokyo")).as_deref(), Some("Asia/Tokyo"));
             assert_eq!(zone(profile, None), None, "without one it is the system's");
         }
-        assert_eq!(zone(EnvProfile::Asked, Some("Asia/Tokyo")).as_deref(), Some("UTC0"));
+        assert_eq!(zone(EnvProfile::Neutral, Some("Asia/Tokyo")).as_deref(), Some("UTC0"));
     }
 }

@@ -1,4 +1,4 @@
-//! A command line that the person runs: it has the terminal, the signals and the last word.
+//! Runs a command line of the user in the foreground: with the terminal and its signals.
 
 use super::ExecError;
 use std::path::Path;
@@ -8,8 +8,8 @@ use tokio::process::Command;
 /// Runs `line` in `shell` with our own terminal, environment and working directory (or `cwd`), and returns its exit
 /// code: 128 + N if signal N ended it.
 ///
-/// The child stays in our process group, so that the terminal sends Ctrl-C and Ctrl-Z to it as to any command; we
-/// outlive Ctrl-C to report how it ended, and pass SIGTERM and SIGHUP on.
+/// The child stays in our process group, so that the terminal sends Ctrl-C and Ctrl-Z to it as to any command. We
+/// survive Ctrl-C to report how it ended, and forward SIGTERM and SIGHUP.
 ///
 /// Needs a Tokio runtime with IO enabled.
 ///
@@ -18,8 +18,8 @@ use tokio::process::Command;
 pub async fn foreground(shell: &Path, line: &str, cwd: Option<&Path>) -> Result<i32, ExecError> {
     let failed = |source| ExecError::Start { program: shell.display().to_string(), source };
     let lost = |source| ExecError::Lost { program: shell.display().to_string(), source };
-    // Before the child exists: from here on a signal cannot end us and leave it alone. Handlers, unlike ignored
-    // signals, are reset in the child by exec.
+    // before the child exists, so that no signal ends us and leaves it running; exec resets handlers in the child,
+    // unlike ignored signals
     let mut signals = Signals::listen().map_err(failed)?;
     let mut command = Command::new(shell);
     command.args(shell_options(shell)).arg(line);
@@ -30,13 +30,12 @@ pub async fn foreground(shell: &Path, line: &str, cwd: Option<&Path>) -> Result<
     loop {
         tokio::select! {
             status = child.wait() => return Ok(code_of(status.map_err(lost)?)),
-            signal = signals.recv() => pass_on(child.id(), signal),
+            signal = signals.recv() => forward(child.id(), signal),
         }
     }
 }
 
-/// The words by which a shell program is told that one line follows. `busybox` is called by its own name and told which
-/// applet.
+/// Returns the options by which a shell takes one line to run. `busybox` also needs the name of its applet.
 pub fn shell_options(shell: &Path) -> &'static [&'static str] {
     let name = shell.file_stem().map(|stem| stem.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
     match name.as_str() {
@@ -47,7 +46,7 @@ pub fn shell_options(shell: &Path) -> &'static [&'static str] {
     }
 }
 
-/// The code a shell would report.
+/// Returns the code that a shell would report.
 fn code_of(status: ExitStatus) -> i32 {
     #[cfg(unix)]
     if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
@@ -77,10 +76,10 @@ impl Signals {
         })
     }
 
-    /// The next signal that the child may not have got by itself.
+    /// Returns the next signal that the child may not have received itself.
     async fn recv(&mut self) -> Option<rustix::process::Signal> {
         tokio::select! {
-            // The terminal sends these two to the whole foreground group.
+            // the terminal sends these two to the whole foreground group
             _ = self.interrupt.recv() => None,
             _ = self.quit.recv() => None,
             _ = self.terminate.recv() => Some(rustix::process::Signal::TERM),
@@ -90,7 +89,7 @@ impl Signals {
 }
 
 #[cfg(unix)]
-fn pass_on(child: Option<u32>, signal: Option<rustix::process::Signal>) {
+fn forward(child: Option<u32>, signal: Option<rustix::process::Signal>) {
     let pid = child.and_then(|id| rustix::process::Pid::from_raw(i32::try_from(id).ok()?));
     if let (Some(pid), Some(signal)) = (pid, signal) {
         let _ = rustix::process::kill_process(pid, signal);
@@ -113,14 +112,14 @@ impl Signals {
 }
 
 #[cfg(windows)]
-fn pass_on(_child: Option<u32>, (): ()) {}
+fn forward(_child: Option<u32>, (): ()) {}
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn every_shell_is_told_in_its_own_way() {
+    fn every_shell_has_its_own_options() {
         for (shell, options) in [
             ("/bin/bash", &["-c"][..]),
             ("/usr/bin/fish", &["-c"]),
@@ -129,7 +128,7 @@ mod tests {
             ("cmd.exe", &["/C"]),
         ] {
             assert_eq!(shell_options(Path::new(shell)), options, "{shell}");
-            // in a rehearsal too
+            // the same in a rehearsal
             let play = crate::rehearse::RehearsalJob::new(Path::new(shell), "ls", ".");
             assert_eq!(play.shell[1..], *options, "{shell}");
         }

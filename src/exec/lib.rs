@@ -1,17 +1,18 @@
-//! Every child process this program ever starts, and nothing else: process group, time limit, output cap, scrubbed
-//! environment, sandbox. No other module names `Command` (`tests/architecture.rs` holds that).
+//! Starts every child process of this program: process group, time limit, output limit, scrubbed environment,
+//! sandbox. No other module uses `Command` (`tests/architecture.rs` checks that).
 //!
-//! - [`capture`]: a child whose output is wanted, not its terminal. `truncation`: what of it there is room for.
-//! - [`foreground`]: a command line that the person runs, with the terminal.
-//! - `handover`: a program that takes over a text and goes on by itself: the clipboard's.
-//! - [`piped`]: a child that we talk with as long as both live.
-//! - [`rehearse`]: a script that runs in a throw-away view of this machine, and what it would change.
-//! - `detach`: a child that goes on when we end. `reaper`: that no other does.
-//! - `environment`: what variables a captured child sees.
-//! - `fence`: how a child is tied down before its program begins, one file a system.
-//! - `inherited`: that no child has files open that we were started with. `standard`: whether we were started with an output.
+//! - [`capture`]: runs a child and returns its output. `truncation`: limits the output.
+//! - [`foreground`]: runs a command line of the user in the terminal.
+//! - `handover`: gives a text to a program that keeps running on its own, as those of a clipboard do.
+//! - [`piped`]: a child that we exchange data with while both run.
+//! - [`rehearse`]: runs a script in a throw-away view of this machine and reports what it would change.
+//! - `detach`: a child that keeps running when we end. `reaper`: makes sure that no other child does.
+//! - `environment`: the variables of a captured child.
+//! - `fence`: confines a child before its program begins, with one file per system.
+//! - `inherited`: closes files that we were started with, in children. `standard`: whether we were started with a
+//!   standard output.
 //!
-//! What a command means, and whether it may run, is decided elsewhere.
+//! Other crates decide what a command means and whether it may run.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
 mod capture;
@@ -39,38 +40,39 @@ pub use handover::hand_over;
 pub use piped::{Piped, Process, piped};
 #[cfg(unix)]
 pub use reaper::hangup_is_ignored;
-pub use reaper::{kill_all, outlive_large_files};
+pub use reaper::{kill_all, survive_file_size_limit};
 pub use standard::output_was_closed;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// A child process whose output is wanted, not its terminal.
+/// A child process whose output is captured.
 #[derive(Debug, Clone)]
 pub struct Job {
-    /// Absolute path of the program: what it is named was decided before.
+    /// Absolute path of the program.
     pub program: PathBuf,
     /// Its arguments.
     pub args: Vec<OsString>,
-    /// Where it runs; an empty temporary directory if `None`.
+    /// Its working directory; an empty temporary directory if `None`.
     pub cwd: Option<PathBuf>,
-    /// Variables on top of the scrubbed environment (PATH, HOME, LANG ...).
+    /// Variables in addition to the scrubbed environment (PATH, HOME, LANG ...).
     pub env: Vec<(OsString, OsString)>,
-    /// What it reads on standard input; end of file at once if empty.
+    /// Its standard input.
     pub stdin: Vec<u8>,
-    /// When it is stopped.
+    /// The limits at which it is stopped.
     pub limits: Limits,
-    /// What it may touch.
+    /// The files and the network that it may access.
     pub sandbox: Sandbox,
-    /// Whose environment it sees.
+    /// The environment that it gets.
     pub profile: EnvProfile,
-    /// True if nothing that it starts can outlive it, so that nobody has to look for what left its process group.
-    pub closed: bool,
+    /// True if no process that it starts can outlive it, so that there is no search for processes that left its
+    /// group.
+    pub spawns_nothing: bool,
 }
 
 impl Job {
-    /// A job in the sandbox with the default limits: no arguments, no input, an empty working directory.
+    /// Creates a job in the sandbox with the default limits: no arguments, no input, an empty working directory.
     pub fn new(program: impl Into<PathBuf>) -> Self {
         Self {
             program: program.into(),
@@ -80,19 +82,19 @@ impl Job {
             stdin: Vec::new(),
             limits: Limits::default(),
             sandbox: Sandbox::ReadOnly,
-            profile: EnvProfile::Asked,
-            closed: false,
+            profile: EnvProfile::Neutral,
+            spawns_nothing: false,
         }
     }
 
-    /// The same job with these arguments added.
+    /// Adds arguments.
     #[must_use]
     pub fn args<A: Into<OsString>>(mut self, args: impl IntoIterator<Item = A>) -> Self {
         self.args.extend(args.into_iter().map(Into::into));
         self
     }
 
-    /// The same job with a variable added.
+    /// Adds a variable.
     #[must_use]
     pub fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
         self.env.push((name.into(), value.into()));
@@ -100,75 +102,77 @@ impl Job {
     }
 }
 
-/// When a child is stopped, with all of its process group.
+/// The limits at which a child is stopped, with all of its process group.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     /// Wall time.
     pub wall: Duration,
-    /// Bytes kept of each stream; the rest is read, counted and dropped, and a flood ends the child.
+    /// Most bytes of each stream that are returned. The rest is read, counted and dropped; a flood of output ends the
+    /// child.
     pub output: usize,
 }
 
 impl Default for Limits {
-    /// One second and 256 KiB: plenty for a program that says something about itself.
+    /// One second and 256 KiB: plenty for a program that prints its version or help.
     fn default() -> Self {
         Self { wall: Duration::from_secs(1), output: 256 << 10 }
     }
 }
 
-/// What a child may touch.
+/// The access of a child.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Sandbox {
-    /// Whatever the user may.
+    /// Everything that the user may.
     None,
     /// No network, no writes outside its own temporary directory, where this system can enforce it (see [`support`]).
     ReadOnly,
-    /// As [`Sandbox::ReadOnly`], but it may ask the kernel (netlink), as what shows interfaces, routes and sockets has to.
-    /// Who is root could change them so: for commands of which it is known that they only show.
+    /// Like [`Sandbox::ReadOnly`], but netlink sockets are allowed, as commands that show interfaces, routes and
+    /// sockets need them. Root could change the network through them, so this is only for commands known to be
+    /// read-only.
     AskKernel,
-    /// As [`Sandbox::ReadOnly`], but it may write below these files and folders.
+    /// Like [`Sandbox::ReadOnly`], but it may write below these files and folders.
     Offline(Vec<PathBuf>),
-    /// No writes but below these files and folders and its own temporary directory, where this system can enforce it. The
-    /// network stays open. On Linux nothing inside can gain rights (`sudo` fails).
+    /// No writes except below these files and folders and its own temporary directory, where this system can enforce
+    /// it. The network is available. On Linux nothing inside can gain rights (`sudo` fails).
     Within(Vec<PathBuf>),
 }
 
 impl Sandbox {
-    /// True if it lets nothing change.
+    /// True if it allows no changes.
     pub fn only_reads(&self) -> bool {
         matches!(self, Self::ReadOnly | Self::AskKernel)
     }
 
-    /// True if it is closed on every side, but for where it may write.
+    /// True if it blocks everything but writes to given places.
     pub(crate) fn is_closed(&self) -> bool {
         self.only_reads() || matches!(self, Self::Offline(_))
     }
 }
 
-/// Whose environment a captured child sees. Tokens and keys are in none of them.
+/// The environment of a captured child. None of them has tokens or keys.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum EnvProfile {
-    /// Everybody's: it is asked about itself, and is to say the same everywhere (UTC, English, no colours).
+    /// For a program that is asked about itself: the same on every machine (UTC, English, no colours).
     #[default]
-    Asked,
-    /// A script that others wrote: what a program needs to run, and nothing that says more of the person.
+    Neutral,
+    /// For a script written by others: what a program needs to run, and no more about the user.
     Script,
-    /// It works in the person's place: the person's time zone and tools.
+    /// For work on behalf of the user: with the user's time zone and tools.
     Work,
-    /// The person agreed to it: the person's proxies, key agents and services too.
-    Agreed,
+    /// For commands that the user has approved: with the user's proxies, key agents and services too.
+    Approved,
 }
 
-/// How a child ended.
+/// The way in which a child ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
-    /// By itself, with this code.
+    /// It exited with this code.
     Exited(i32),
-    /// By a signal that was not ours.
+    /// It was ended by a signal that we did not send.
     Signaled(i32),
-    /// Stopped by us at [`Limits::wall`].
+    /// We stopped it at [`Limits::wall`].
     TimedOut,
-    /// Stopped by us because it never ceased to write.
+    /// We stopped it because it kept writing.
     Flooded,
 }
 
@@ -190,39 +194,39 @@ impl std::fmt::Display for Status {
     }
 }
 
-/// What a child left.
+/// The result of a child.
 #[derive(Debug, Clone)]
 pub struct Output {
-    /// How it ended.
+    /// The way in which it ended.
     pub status: Status,
     /// Standard output, at most [`Limits::output`] bytes.
     pub stdout: Vec<u8>,
     /// Standard error, likewise.
     pub stderr: Vec<u8>,
-    /// What is missing of standard output; `None` if all of it is there.
+    /// The missing part of standard output; `None` if it is complete.
     pub stdout_cut: Option<Cut>,
-    /// What is missing of standard error, likewise.
+    /// The missing part of standard error, likewise.
     pub stderr_cut: Option<Cut>,
     /// Wall time.
     pub took: Duration,
 }
 
-/// What is missing of a stream for which there was no room.
+/// The missing part of a stream that was too long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cut {
-    /// Where in what was kept it would stand.
+    /// Its position in the returned bytes.
     pub at: usize,
-    /// Its bytes.
+    /// The number of its bytes.
     pub bytes: usize,
-    /// Ends of lines in it.
+    /// The number of its line ends.
     pub lines: usize,
-    /// Bytes of the whole stream, as far as the child came.
+    /// Bytes of the whole stream, up to where the child was stopped.
     pub of_bytes: usize,
-    /// Lines of it.
+    /// Lines of the whole stream.
     pub of_lines: usize,
 }
 
-/// Why a child could not be run at all.
+/// The reason why a child could not be run.
 #[derive(Debug, thiserror::Error)]
 pub enum ExecError {
     /// It could not be started.
@@ -230,21 +234,21 @@ pub enum ExecError {
     Start {
         /// The program.
         program: String,
-        /// The system's word.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// It was started, but the system does not tell how it ended.
+    /// It was started, but the system does not report how it ended.
     #[error("lost track of {program}: {source}")]
     Lost {
         /// The program.
         program: String,
-        /// The system's word.
+        /// The system's error.
         source: std::io::Error,
     },
 }
 
 impl ExecError {
-    /// What to do next.
+    /// Advice to the user.
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Start { source, .. } => match source.kind() {

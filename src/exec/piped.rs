@@ -1,4 +1,4 @@
-//! A child that we talk with as long as both live: its three streams are ours, and it does not outlive us.
+//! Runs a child that we exchange data with while both run: its three streams are ours, and it does not outlive us.
 
 use super::fence::Fence;
 use super::reaper::{self, Group};
@@ -8,11 +8,11 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 
 /// A running child with its streams.
 pub struct Piped {
-    /// What it reads.
+    /// Its standard input.
     pub stdin: ChildStdin,
-    /// What it says.
+    /// Its standard output.
     pub stdout: ChildStdout,
-    /// What it complains about. Has to be read, or the child stops once the pipe is full.
+    /// Its standard error. It has to be read, or the child blocks once the pipe is full.
     pub stderr: ChildStderr,
     /// The child itself.
     pub process: Process,
@@ -25,11 +25,11 @@ pub struct Process {
 }
 
 impl Process {
-    /// How it ended, once it has. What it left running is killed then.
+    /// Returns how it ended, once it has, and kills what it left running.
     pub fn ended(&mut self) -> Option<Status> {
         let status = self.child.try_wait().ok().flatten()?;
         if let Some(group) = self.group.take() {
-            // at once: nobody can have been given the group's number in the meantime
+            // at once, before the group's number can be reused
             group.kill();
             group.disarm();
         }
@@ -37,8 +37,8 @@ impl Process {
     }
 }
 
-/// Starts a program with the scrubbed environment and the job's own variables, in a process group of its own. The job's
-/// input and limits do not count here: whoever talks with it sets the limits.
+/// Starts a program with the scrubbed environment and the job's own variables, in a process group of its own. The
+/// job's input and limits are ignored: the caller limits the exchange.
 ///
 /// Needs a Tokio runtime with IO enabled, which must live as long as the streams.
 ///
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn it_is_talked_with_and_knows_only_its_own_variables() {
+    async fn data_is_exchanged_and_only_own_variables_are_set() {
         let mut one = piped(&sh("while read line; do echo \"$line $MINE ${CARO_RESIDENT:-none}\"; done")).unwrap();
         let mut lines = BufReader::new(one.stdout).lines();
         for word in ["a", "b"] {
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn its_whole_group_ends_with_it() {
+    async fn dropping_it_kills_its_group() {
         let one = piped(&sh("sleep 600 & echo $!; wait")).unwrap();
         let mut lines = BufReader::new(one.stdout).lines();
         let grandchild: i32 = lines.next_line().await.unwrap().unwrap().parse().unwrap();
@@ -114,7 +114,7 @@ mod tests {
         drop(one.process);
         let begun = Instant::now();
         let gone = |pid: rustix::process::Pid| {
-            // a zombie that init has not collected yet is dead enough
+            // a zombie that init has not collected yet counts as dead
             let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).unwrap_or_default();
             rustix::process::test_kill_process(pid).is_err() || stat.contains(") Z ")
         };

@@ -1,9 +1,10 @@
-//! Where the facts are read from: the system's own variables and files. The only place in `host` that reads a variable.
+//! The surroundings of the process: variables and files of the system. The only module of `host` that reads a
+//! variable.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// Where a program is looked for if there is no `PATH` at all: what shells take then.
+/// The search path if `PATH` is unset, as in shells.
 const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// The surroundings of a process.
@@ -17,16 +18,16 @@ pub struct Ambient {
     pub user: Option<String>,
     /// The working directory, unless it has been deleted.
     pub cwd: Option<PathBuf>,
-    /// What `/proc` and `/etc` lie in.
+    /// The root directory that contains `/proc` and `/etc`.
     pub root: PathBuf,
-    /// The process that called.
+    /// The id of the parent process.
     pub parent: Option<u32>,
-    /// The user's number; `None` where users have none.
+    /// The user's id; `None` on systems without user ids.
     pub uid: Option<u32>,
 }
 
 impl Ambient {
-    /// The surroundings of this process.
+    /// Returns the surroundings of this process.
     pub fn of_process() -> Self {
         let var = |name| std::env::var_os(name).filter(|v| !v.is_empty());
         Self {
@@ -46,8 +47,8 @@ impl Ambient {
         }
     }
 
-    /// The directories programs are looked for in, in order, each once. Relative and empty entries mean whatever the
-    /// working directory holds: a program from there shall not pass for an installed one, so they are left out.
+    /// Returns the directories of the search path, in order, each once. Relative and empty entries depend on the
+    /// working directory, whose programs must not be mistaken for installed ones, so they are left out.
     pub fn search_path(&self) -> Vec<PathBuf> {
         let path = self.path.clone().unwrap_or_else(|| OsString::from(if cfg!(unix) { DEFAULT_PATH } else { "" }));
         let mut dirs: Vec<PathBuf> = Vec::new();
@@ -77,7 +78,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn without_path_the_default_is_taken() {
+    fn without_path_the_default_is_used() {
         assert!(with_path(None).search_path().contains(&PathBuf::from("/usr/bin")));
     }
 }

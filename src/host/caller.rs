@@ -1,24 +1,24 @@
-//! The shell that caro was called from: the nearest ancestor process that is one, and only then `$SHELL`, which is the
-//! login shell and stays the same in a fish started from bash.
+//! Detects the calling shell: the nearest ancestor process that is a shell, else `$SHELL`, which is only the login
+//! shell and is the same in a fish started from bash.
 
 use super::{Ambient, ShellInfo, system};
 use caro_shell::Dialect;
 use std::path::{Path, PathBuf};
 
-/// Ancestors that are looked at: terminals, editors, `make`, `env`, `sudo` stand between.
+/// Most ancestors that are examined; terminals, editors, `make`, `env`, `sudo` may come before the shell.
 const MAX_ANCESTORS: usize = 24;
 
 /// An ancestor process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Process {
-    /// The name it runs under; of busybox, the applet's.
+    /// The name it runs under; for busybox, the applet's.
     name: String,
-    /// Its program file, where that is known.
+    /// Its program file, if known.
     program: Option<PathBuf>,
     parent: u32,
 }
 
-/// The calling shell.
+/// Returns the calling shell.
 pub fn detect(ambient: &Ambient) -> ShellInfo {
     let found = match ambient.parent {
         Some(parent) if cfg!(target_os = "linux") => nearest(parent, |pid| from_proc(&ambient.root.join("proc"), pid)),
@@ -31,7 +31,7 @@ pub fn detect(ambient: &Ambient) -> ShellInfo {
     found.unwrap_or_else(|| fallback(ambient))
 }
 
-/// The shell where no ancestor is one: `$SHELL`, the one in `/etc/passwd`, `sh`.
+/// Returns the shell if no ancestor is one: `$SHELL`, that of `/etc/passwd`, or `sh`.
 pub fn fallback(ambient: &Ambient) -> ShellInfo {
     let login = || {
         let fields = system::passwd_fields(&ambient.root, ambient.uid?)?;
@@ -55,12 +55,12 @@ fn shell(name: &str, path: Option<PathBuf>) -> Option<ShellInfo> {
     Some(ShellInfo { name, path: path.filter(|p| p.is_absolute()), dialect })
 }
 
-/// Walks up from `pid` to a process that is a shell, by its name or by its program.
-fn nearest(mut pid: u32, look: impl Fn(u32) -> Option<Process>) -> Option<ShellInfo> {
+/// Walks up from `pid` to the first process that is a shell, by its name or by its program.
+fn nearest(mut pid: u32, process_of: impl Fn(u32) -> Option<Process>) -> Option<ShellInfo> {
     for _ in 0..MAX_ANCESTORS {
-        let process = look(pid)?;
+        let process = process_of(pid)?;
         let file = process.program.as_deref().and_then(Path::file_name).and_then(|n| n.to_str());
-        // A busybox that runs another applet (`timeout`) is no shell.
+        // a busybox that runs another applet (`timeout`) is no shell
         let by_file = file.filter(|f| *f != "busybox" && *f != "toybox");
         let named = |name: &str| shell(name, process.program.clone());
         if let Some(found) = named(&process.name).or_else(|| by_file.and_then(named)) {
@@ -71,16 +71,16 @@ fn nearest(mut pid: u32, look: impl Fn(u32) -> Option<Process>) -> Option<ShellI
     None
 }
 
-/// A process out of `/proc` (proc(5)).
+/// Reads a process from `/proc` (proc(5)).
 fn from_proc(proc: &Path, pid: u32) -> Option<Process> {
     let dir = proc.join(pid.to_string());
     let stat = std::fs::read(dir.join("stat")).ok()?;
     let stat = String::from_utf8_lossy(&stat);
-    // `pid (name) state ppid ...`, and the name may hold blanks and parentheses itself.
+    // `pid (name) state ppid ...`; the name may contain blanks and parentheses
     let (head, tail) = stat.rsplit_once(')')?;
     let name = head.split_once('(')?.1.to_string();
     let parent = tail.split_ascii_whitespace().nth(1)?.parse().ok()?;
-    // The link of a program that was replaced while it runs, as by an upgrade, ends in this.
+    // the suffix of the link if the program was replaced while it runs, for example by an upgrade
     let program = std::fs::read_link(dir.join("exe")).ok().map(|exe| match exe.to_str() {
         Some(text) => PathBuf::from(text.strip_suffix(" (deleted)").unwrap_or(text)),
         None => exe,
@@ -90,7 +90,7 @@ fn from_proc(proc: &Path, pid: u32) -> Option<Process> {
 
 type Table = std::collections::HashMap<u32, Process>;
 
-/// Every process, from `ps`, where there is no `/proc`. Empty if that fails.
+/// Reads all processes from `ps`, on systems without `/proc`. Empty if that fails.
 #[cfg(all(unix, not(target_os = "linux")))]
 fn ps_table() -> Table {
     use caro_exec::{Job, Sandbox, capture_blocking};
@@ -104,7 +104,7 @@ fn ps_table() -> Table {
     Table::new()
 }
 
-/// Reads `pid ppid comm` lines; `comm` is the program's path on macOS and may hold blanks.
+/// Parses `pid ppid comm` lines; `comm` is the program's path on macOS and may contain blanks.
 #[cfg_attr(any(target_os = "linux", windows), allow(dead_code))]
 fn parse_ps(text: &str) -> Table {
     let mut table = Table::new();
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_ancestor_that_is_a_shell_counts() {
+    fn the_nearest_ancestor_that_is_a_shell_is_found() {
         let table = [
             (9, process("timeout", "/usr/bin/timeout", 8)),
             (8, process("fish", "/usr/bin/fish", 7)),
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_script_counts_by_its_program_and_busybox_by_its_applet() {
+    fn a_script_is_its_interpreter_and_busybox_is_its_applet() {
         assert_eq!(walk(&[(5, process("deploy", "/bin/bash", 1))], 5).unwrap().dialect, Dialect::Bash);
         assert_eq!(walk(&[(5, process("ash", "/bin/busybox", 1))], 5).unwrap().name, "ash");
         assert_eq!(walk(&[(5, process("timeout", "/bin/busybox", 1))], 5), None);
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_circle_of_parents_ends() {
+    fn a_cycle_of_parents_terminates() {
         assert_eq!(walk(&[(5, process("a", "", 6)), (6, process("b", "", 5))], 5), None);
     }
 
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_of_ps_is_read() {
+    fn the_table_of_ps_is_parsed() {
         let table =
             parse_ps("    1     0 /sbin/launchd\n  501   1 /Applications/My Term.app/term\n 777 501 -zsh\nrubbish\n");
         assert_eq!(table.len(), 3);
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn without_an_ancestor_the_login_shell_counts() {
+    fn without_an_ancestor_the_login_shell_is_used() {
         let root = tempfile::tempdir().unwrap();
         std::fs::create_dir(root.path().join("etc")).unwrap();
         std::fs::write(root.path().join("etc/passwd"), "ana:x:1001:1001::/home/ana:/bin/zsh\n").unwrap();

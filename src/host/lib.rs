@@ -1,9 +1,10 @@
-//! What machine this is: operating system, version, distribution, architecture, shell, user, working directory, and
-//! every program on PATH. Facts only; what to make of them is the caller's business.
+//! Detects the machine: operating system, version, distribution, architecture, shell, user, working directory, and
+//! every program on PATH. Only facts; the caller interprets them.
 //!
-//! - [`ambient`]: the variables and places the facts are read from; a test hands in others.
-//! - [`system`]: operating system, version, distribution, user. [`caller`]: the shell that called.
-//! - [`programs`]: the index of PATH. [`packages`]: what brings a program that is not there. [`userland`]: whose standard tools these are.
+//! - [`ambient`]: the variables and places from which the facts are read; tests replace them.
+//! - [`system`]: operating system, version, distribution, user. [`caller`]: the calling shell.
+//! - [`programs`]: the index of PATH. [`packages`]: finds the package of a missing program. [`userland`]: the kind of
+//!   the standard tools.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
 pub mod ambient;
@@ -19,18 +20,19 @@ use caro_shell::{Dialect, Target};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// The machine and the place a command is to run in.
+/// The machine and the place in which a command will run.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct ExecutionContext {
     /// `Linux`, `Darwin`, `FreeBSD`, `Windows`.
     pub os: String,
-    /// `x86_64`, `arm64` ... as the system itself says.
+    /// `x86_64`, `arm64` ... as reported by the system.
     pub arch: String,
-    /// Kernel release on Linux and FreeBSD, product version on macOS; empty on Windows, which tells no file its version.
+    /// Kernel release on Linux and FreeBSD, product version on macOS; empty on Windows, where no file has the
+    /// version.
     pub os_version: String,
     /// `Debian GNU/Linux 12 (bookworm)`, `macOS 14.2.1` ...
     pub distribution: Option<String>,
-    /// Working directory; `.` where it has been deleted.
+    /// Working directory; `.` if it has been deleted.
     pub cwd: PathBuf,
     /// The shell that caro was called from (its parent process), else `$SHELL`.
     pub shell: ShellInfo,
@@ -47,15 +49,15 @@ pub struct ExecutionContext {
 pub struct ShellInfo {
     /// `bash`, `zsh` ...
     pub name: String,
-    /// Its program, where it could be told.
+    /// The path of its program, if known.
     pub path: Option<PathBuf>,
-    /// The language it speaks.
+    /// Its language.
     pub dialect: Dialect,
 }
 
 impl ExecutionContext {
-    /// Detects everything about this process's machine, taking the program index from `cache_dir` where it still holds.
-    /// Never fails: what cannot be told is empty, and a folder that cannot be written only costs time.
+    /// Detects the facts about this process's machine; the program index is read from `cache_dir` if it is up to
+    /// date. Never fails: unknown facts are empty, and a folder that cannot be written only costs time.
     ///
     /// ```no_run
     /// let context = caro_host::ExecutionContext::detect(None);
@@ -65,9 +67,9 @@ impl ExecutionContext {
         Self::detect_in(&Ambient::of_process(), cache_dir)
     }
 
-    /// The same with the facts of somewhere else.
+    /// Like [`Self::detect`], with the given surroundings.
     pub fn detect_in(ambient: &Ambient, cache_dir: Option<&Path>) -> Self {
-        // The index reads many directories, the shell a few files of /proc: side by side.
+        // the index reads many directories, the shell a few files of /proc: in parallel
         let (available_commands, (system, shell)) = std::thread::scope(|scope| {
             let facts = scope.spawn(|| (system::System::detect(ambient), caller::detect(ambient)));
             let programs = programs::index(&ambient.search_path(), cache_dir);
@@ -81,23 +83,23 @@ impl ExecutionContext {
             os_version: system.os_version,
             distribution: system.distribution,
             cwd: ambient.cwd.clone().unwrap_or_else(|| PathBuf::from(".")),
-            shell: shell.completed(&available_commands),
+            shell: shell.with_path(&available_commands),
             user: system.user,
             target,
             available_commands,
         }
     }
 
-    /// The program of a shell of that dialect: the one in use, if it speaks it, else the one on PATH.
+    /// Returns the program of a shell of that dialect: the one in use if it has that dialect, else the one on PATH.
     pub fn shell_of(&self, dialect: Dialect) -> Option<&Path> {
-        let own = self.shell.path.as_deref().filter(|_| self.shell.dialect == dialect);
+        let own = if self.shell.dialect == dialect { self.shell.path.as_deref() } else { None };
         own.or_else(|| self.available_commands.get(dialect.name()).map(PathBuf::as_path))
     }
 }
 
 impl ShellInfo {
-    /// The same with its program from PATH, if only its name was known.
-    fn completed(mut self, programs: &BTreeMap<String, PathBuf>) -> Self {
+    /// Fills in the program from PATH, if only the name is known.
+    fn with_path(mut self, programs: &BTreeMap<String, PathBuf>) -> Self {
         self.path = self.path.or_else(|| programs.get(&self.name).cloned());
         self
     }

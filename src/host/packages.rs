@@ -1,6 +1,7 @@
-//! The package that brings a program, by the index that the package manager of this machine keeps: nothing is fetched.
+//! Finds the package that contains a program, in the local index of this machine's package manager; nothing is
+//! downloaded.
 //!
-//! Which managers there are, and how each is asked, is data (`platform-rules/packages.toml`).
+//! The managers and their queries are data (`platform-rules/packages.toml`).
 
 use caro_exec::{Job, Limits, capture};
 use rusqlite::{Connection, OpenFlags};
@@ -9,30 +10,31 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-/// How long a manager may look into its index.
-const PATIENCE: Duration = Duration::from_millis(1500);
-/// The most bytes of its answer.
-const LONGEST: usize = 64 << 10;
+/// Timeout of a package manager.
+const TIMEOUT: Duration = Duration::from_millis(1500);
+/// Most bytes of its output.
+const MAX_OUTPUT: usize = 64 << 10;
 
 /// A package manager.
 #[derive(Debug, serde::Deserialize)]
 struct Manager {
     /// Its program.
     name: String,
-    /// The question that it is asked, `{}` for the program that is looked for.
+    /// The query, with `{}` for the name of the program.
     ask: Vec<String>,
-    /// The lines of the answer that count: `{}` for the name of the program, `*` for the package's.
+    /// The form of the matching lines of its output: `{}` for the name of the program, `*` for the package's.
     line: String,
     /// The command that installs a package `{}`.
     install: String,
     /// True if only root may install.
     root: bool,
-    /// The database of `command-not-found`, where there is one: it knows every program of every package.
+    /// The database of `command-not-found`, if there is one: it lists the programs of all packages.
     #[serde(default)]
     commands: Option<PathBuf>,
 }
 
-/// The managers, in the order in which they are asked. A file that is broken counts as empty: a test holds that it is not.
+/// Returns the package managers, in the order in which they are queried. An invalid file counts as empty; a test
+/// makes sure that it is valid.
 fn managers() -> &'static [Manager] {
     #[derive(serde::Deserialize)]
     struct File {
@@ -45,7 +47,7 @@ fn managers() -> &'static [Manager] {
     })
 }
 
-/// The command that installs what brings the program of that name; `None` where no manager of this machine knows any.
+/// Returns the command that installs the package of a program; `None` if no manager of this machine knows any.
 ///
 /// Needs a Tokio runtime with time and IO enabled.
 pub async fn installing(name: &str, programs: &BTreeMap<String, PathBuf>, is_root: bool) -> Option<String> {
@@ -57,33 +59,35 @@ pub async fn installing(name: &str, programs: &BTreeMap<String, PathBuf>, is_roo
         if !programs.contains_key(&manager.name) {
             continue;
         }
-        let by_commands = manager.commands.as_deref().and_then(|file| of_commands(file, name));
-        let package = match by_commands {
+        let from_database = manager.commands.as_deref().and_then(|file| package_in_database(file, name));
+        let package = match from_database {
             Some(package) => package,
-            None => match asked(manager, name, programs).await {
+            None => match query_manager(manager, name, programs).await {
                 Some(package) => package,
                 None => continue,
             },
         };
-        let way = ["sudo", "doas"].into_iter().find(|way| programs.contains_key(*way) && manager.root && !is_root);
+        let elevation = ["sudo", "doas"]
+            .into_iter()
+            .find(|elevation| programs.contains_key(*elevation) && manager.root && !is_root);
         let install = manager.install.replace("{}", &package);
-        return Some(way.map_or(install.clone(), |way| format!("{way} {install}")));
+        return Some(elevation.map_or(install.clone(), |elevation| format!("{elevation} {install}")));
     }
     None
 }
 
-/// The package by the database of `command-not-found`.
-fn of_commands(file: &Path, name: &str) -> Option<String> {
+/// Looks up the package in the database of `command-not-found`.
+fn package_in_database(file: &Path, name: &str) -> Option<String> {
     let index = Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_ONLY).ok()?;
     let query = "SELECT packages.name FROM commands INNER JOIN packages ON commands.pkgID = packages.pkgID \
                  WHERE commands.command = ?1 ORDER BY packages.priority DESC LIMIT 1";
     index.query_row(query, [name], |row| row.get(0)).ok()
 }
 
-/// The package by the manager itself.
-async fn asked(manager: &Manager, name: &str, programs: &BTreeMap<String, PathBuf>) -> Option<String> {
+/// Asks the manager for the package.
+async fn query_manager(manager: &Manager, name: &str, programs: &BTreeMap<String, PathBuf>) -> Option<String> {
     let (program, args) = manager.ask.split_first()?;
-    let limits = Limits { wall: PATIENCE, output: LONGEST };
+    let limits = Limits { wall: TIMEOUT, output: MAX_OUTPUT };
     let args = args.iter().map(|arg| arg.replace("{}", name));
     let job = Job { limits, ..Job::new(programs.get(program)?).args(args) };
     let output = capture(&job).await.ok()?;
@@ -91,7 +95,7 @@ async fn asked(manager: &Manager, name: &str, programs: &BTreeMap<String, PathBu
     text.lines().find_map(|line| package(&manager.line, line.trim(), name))
 }
 
-/// The package that a line of an answer names.
+/// Returns the package named in a line of the output.
 fn package(form: &str, line: &str, name: &str) -> Option<String> {
     let form = form.replace("{}", name);
     let Some((before, behind)) = form.split_once('*') else { return (line == form).then(|| name.to_owned()) };
@@ -106,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_manager_is_whole() {
+    fn every_manager_is_complete() {
         assert!(managers().len() >= 5);
         for manager in managers() {
             assert!(manager.install.contains("{}") && manager.ask.iter().any(|arg| arg.contains("{}")), "{manager:?}");
@@ -114,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_names_a_package_or_none() {
+    fn lines_are_parsed() {
         assert_eq!(package("{}", "htop", "htop").as_deref(), Some("htop"));
         assert_eq!(package("{}", "htop-dev", "htop"), None);
         assert_eq!(package("*", "extra/htop", "htop").as_deref(), Some("htop"));
@@ -125,7 +129,7 @@ mod tests {
     fn the_database_of_commands_is_read() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("commands.db");
-        assert_eq!(of_commands(&file, "rg"), None);
+        assert_eq!(package_in_database(&file, "rg"), None);
         let index = Connection::open(&file).unwrap();
         index
             .execute_batch(
@@ -135,12 +139,12 @@ mod tests {
                  INSERT INTO commands VALUES (1, 2, 'rg'), (2, 1, 'rg');",
             )
             .unwrap();
-        assert_eq!(of_commands(&file, "rg").as_deref(), Some("ripgrep"));
-        assert_eq!(of_commands(&file, "no-such"), None);
+        assert_eq!(package_in_database(&file, "rg").as_deref(), Some("ripgrep"));
+        assert_eq!(package_in_database(&file, "no-such"), None);
     }
 
     #[tokio::test]
-    async fn what_cannot_be_a_name_is_not_asked_for() {
+    async fn invalid_names_are_not_queried() {
         for name in ["", "-x", "a b", "a;b", "../x"] {
             assert_eq!(installing(name, &BTreeMap::new(), true).await, None);
         }

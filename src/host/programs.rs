@@ -1,7 +1,7 @@
-//! The index of every program on PATH.
+//! The index of all programs on PATH.
 //!
-//! It is kept on disk per directory, under that directory's inode and modification time: installing a program changes
-//! the time of one directory, and only that one is read again. Another PATH shares what it has in common.
+//! It is cached on disk per directory, with the directory's inode and modification time: installing a program changes
+//! the time of one directory, and only that one is read again. Another PATH shares the directories that both contain.
 
 use caro_base::files;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -9,22 +9,23 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// File in the cache folder; its name changes with its format.
+/// The file in the cache folder; its name changes with its format.
 const FILE: &str = "programs-2.json";
 
-/// The most bytes of it; a larger one is made anew.
-const LARGEST: u64 = 64 << 20;
+/// Most bytes of the file; a larger one is replaced.
+const MAX_BYTES: u64 = 64 << 20;
 
-/// Directories kept in the file, those of the PATH at hand first.
+/// Most directories in the file; those of the current PATH have priority.
 const MAX_DIRS: usize = 128;
 
-/// A directory that changed less than this ago may change again within the same tick of the file system's clock, unseen.
-const SETTLED: Duration = Duration::from_secs(2);
+/// A directory that changed more recently than this may change again within the same tick of the file system's clock,
+/// unnoticed.
+const MIN_AGE: Duration = Duration::from_secs(2);
 
-/// What identifies one state of a directory.
+/// Identifies the state of a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 struct Stamp {
-    /// Nanoseconds since 1970.
+    /// Modification time in nanoseconds since 1970.
     modified: u128,
     device: u64,
     inode: u64,
@@ -35,22 +36,22 @@ struct Stamp {
 struct Listing {
     stamp: Stamp,
     names: Vec<String>,
-    /// Other files and links to nothing: what may become a program without a change of the directory, which only knows of
+    /// Other files and broken links. They may become programs without a change of the directory, which only records
     /// names.
     others: Vec<String>,
 }
 
-/// Names of one directory's [`Listing::others`] that are kept: beyond, it is no directory for programs.
+/// Most names in a directory's [`Listing::others`]; one with more is no directory for programs.
 const MAX_OTHERS: usize = 256;
 
 type Listings = HashMap<PathBuf, Listing>;
 
-/// Every program in these directories by name, the first directory winning. Directories that are missing or may not be
-/// read hold none, and are looked at again the next time.
+/// Returns all programs in the directories by name; the first directory wins. Directories that do not exist or cannot
+/// be read contain none, and are read again the next time.
 pub fn index(dirs: &[PathBuf], cache_dir: Option<&Path>) -> BTreeMap<String, PathBuf> {
     let file = cache_dir.map(|dir| dir.join(FILE));
     let mut known = file.as_deref().and_then(load).unwrap_or_default();
-    // `/bin` is often a link to `/usr/bin`: one look is enough.
+    // `/bin` is often a link to `/usr/bin`, which is read only once
     let mut seen = HashSet::new();
     let current: Vec<(&PathBuf, Stamp)> =
         dirs.iter().filter_map(|dir| Some((dir, stamp(dir)?))).filter(|(_, stamp)| seen.insert(*stamp)).collect();
@@ -62,18 +63,18 @@ pub fn index(dirs: &[PathBuf], cache_dir: Option<&Path>) -> BTreeMap<String, Pat
     let mut programs = BTreeMap::new();
     for (dir, _) in &current {
         let Some(listing) = known.get(*dir) else { continue };
-        let turned = listing.others.iter().filter(|name| is_program(&dir.join(name), true));
-        for name in listing.names.iter().chain(turned) {
+        let new_programs = listing.others.iter().filter(|name| is_program(&dir.join(name), true));
+        for name in listing.names.iter().chain(new_programs) {
             programs.entry(name.clone()).or_insert_with(|| dir.join(name));
         }
     }
-    if let Some(file) = file.filter(|_| changed) {
+    if changed && let Some(file) = file {
         save(&file, known, dirs);
     }
     programs
 }
 
-/// Reads directories, side by side.
+/// Reads directories in parallel.
 fn scan(dirs: &[(&PathBuf, Stamp)]) -> Listings {
     let workers = std::thread::available_parallelism().map_or(2, usize::from).min(dirs.len());
     let next = std::sync::atomic::AtomicUsize::new(0);
@@ -94,13 +95,13 @@ fn scan(dirs: &[(&PathBuf, Stamp)]) -> Listings {
     })
 }
 
-/// The programs of one directory. A name that is no UTF-8 cannot stand in a command we write, and is left out.
+/// Lists the programs of one directory. A name that is not UTF-8 cannot be written in a command, and is left out.
 fn list(dir: &Path, stamp: Stamp) -> std::io::Result<Listing> {
     let mut listing = Listing { stamp, names: Vec::new(), others: Vec::new() };
     for entry in fs::read_dir(dir)? {
         let Ok(entry) = entry else { continue };
         let Ok(name) = entry.file_name().into_string() else { continue };
-        // The kind is known without asking the file system.
+        // the kind is known without access to the file
         let Ok(kind) = entry.file_type() else { continue };
         if kind.is_dir() {
             continue;
@@ -114,11 +115,11 @@ fn list(dir: &Path, stamp: Stamp) -> std::io::Result<Listing> {
     Ok(listing)
 }
 
-/// True if a file may be run; its kind is looked at where it is not known that it is one.
+/// True if a file may be executed; with `check_kind` its kind is checked too.
 #[cfg(unix)]
-fn is_program(path: &Path, look: bool) -> bool {
+fn is_program(path: &Path, check_kind: bool) -> bool {
     rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
-        && (!look || fs::metadata(path).is_ok_and(|m| m.is_file()))
+        && (!check_kind || fs::metadata(path).is_ok_and(|m| m.is_file()))
 }
 
 #[cfg(not(unix))]
@@ -127,7 +128,7 @@ fn is_program(path: &Path, _: bool) -> bool {
     path.extension().and_then(|e| e.to_str()).is_some_and(runs) && path.is_file()
 }
 
-/// The name a program is called by.
+/// Returns the name by which a program is called.
 #[cfg(unix)]
 fn program_name(file: String) -> Option<String> {
     Some(file)
@@ -146,7 +147,7 @@ fn stamp(dir: &Path) -> Option<Stamp> {
         use std::os::unix::fs::MetadataExt;
         (meta.dev(), meta.ino())
     };
-    // Elsewhere the standard library tells no file's number: the path takes its place.
+    // elsewhere the standard library has no file numbers: the path is used instead
     #[cfg(not(unix))]
     let (device, inode) = {
         use std::hash::{DefaultHasher, Hash, Hasher};
@@ -158,17 +159,17 @@ fn stamp(dir: &Path) -> Option<Stamp> {
 }
 
 fn load(file: &Path) -> Option<Listings> {
-    serde_json::from_slice(&files::read(file, LARGEST).ok()?).ok()
+    serde_json::from_slice(&files::read(file, MAX_BYTES).ok()?).ok()
 }
 
-/// Writes the file, as a whole or not at all. That it cannot be written is no error: the next run reads PATH again.
+/// Writes the file atomically. An error is ignored: the next run reads PATH again.
 fn save(file: &Path, mut known: Listings, dirs: &[PathBuf]) {
-    let settled = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().saturating_sub(SETTLED).as_nanos();
-    known.retain(|_, listing| listing.stamp.modified < settled);
+    let newest = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().saturating_sub(MIN_AGE).as_nanos();
+    known.retain(|_, listing| listing.stamp.modified < newest);
     if known.len() > MAX_DIRS {
         known.retain(|dir, _| dirs.contains(dir));
     }
-    // not kept, it is only made again
+    // if it is not saved, the index is only rebuilt
     let _ = serde_json::to_vec(&known).map(|known| files::replace(file, &known, files::Access::Private));
 }
 
@@ -183,14 +184,14 @@ mod tests {
         fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
     }
 
-    /// Makes a directory look as if it had not changed for an hour, so that it is kept.
+    /// Makes a directory look as if it had not changed for some time, so that it is cached.
     fn age(dir: &Path, seconds: u64) {
         let time = SystemTime::now() - Duration::from_secs(seconds);
         fs::File::open(dir).unwrap().set_modified(time).unwrap();
     }
 
     #[test]
-    fn first_directory_wins_and_only_programs_count() {
+    fn the_first_directory_wins_and_only_programs_are_listed() {
         let top = tempfile::tempdir().unwrap();
         let (a, b) = (top.path().join("a"), top.path().join("b"));
         fs::create_dir_all(a.join("folder")).unwrap();
@@ -208,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_to_a_directory_already_read_adds_nothing_and_takes_nothing() {
+    fn a_link_to_a_directory_already_read_changes_nothing() {
         let top = tempfile::tempdir().unwrap();
         let (real, link) = (top.path().join("usr-bin"), top.path().join("bin"));
         fs::create_dir(&real).unwrap();
@@ -218,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kept_index_is_used_until_the_directory_changes() {
+    fn the_cached_index_is_used_until_the_directory_changes() {
         let top = tempfile::tempdir().unwrap();
         let (dir, cache) = (top.path().join("bin"), top.path().join("cache"));
         fs::create_dir(&dir).unwrap();
@@ -226,7 +227,7 @@ mod tests {
         age(&dir, 3600);
         let dirs = [dir.clone()];
         assert_eq!(index(&dirs, Some(&cache)).len(), 1);
-        // The file is what is read now: a name that only it holds shows up.
+        // the file is used: a name that only it has is found
         let file = cache.join(FILE);
         let kept = fs::read_to_string(&file).unwrap();
         fs::write(&file, kept.replace("\"one\"", "\"from-the-file\"")).unwrap();
@@ -238,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn what_becomes_a_program_is_found_though_its_directory_is_the_same() {
+    fn a_file_that_becomes_a_program_is_found() {
         let top = tempfile::tempdir().unwrap();
         let (dir, cache) = (top.path().join("bin"), top.path().join("cache"));
         fs::create_dir(&dir).unwrap();
@@ -254,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_that_just_changed_is_not_kept() {
+    fn a_directory_that_just_changed_is_not_cached() {
         let top = tempfile::tempdir().unwrap();
         let (dir, cache) = (top.path().join("bin"), top.path().join("cache"));
         fs::create_dir(&dir).unwrap();

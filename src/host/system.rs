@@ -1,29 +1,30 @@
-//! Operating system, version, distribution, architecture, user: read from the kernel and from files, nothing is spawned.
+//! Detects operating system, version, distribution, architecture and user, from the kernel and from files; starts no
+//! process.
 
 use super::Ambient;
 use std::fs;
 use std::path::Path;
 
-/// Where macOS keeps its version; `sw_vers` reads the same file.
+/// The file with the version of macOS, which `sw_vers` reads too.
 const MACOS_VERSION: &str = "System/Library/CoreServices/SystemVersion.plist";
 
 /// The system's facts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct System {
-    /// As the kernel names itself.
+    /// The name of the kernel.
     pub os: String,
     /// The machine's architecture, as the kernel names it.
     pub arch: String,
-    /// Release of the kernel, or of the product.
+    /// The release of the kernel, or the version of the product.
     pub os_version: String,
-    /// Name of the distribution.
+    /// The name of the distribution.
     pub distribution: Option<String>,
-    /// The user's name, or number where it has no name.
+    /// The user's name, or id if there is no name.
     pub user: String,
 }
 
 impl System {
-    /// Reads them.
+    /// Reads the facts.
     pub fn detect(ambient: &Ambient) -> Self {
         let mut system = Self::unknown();
         #[cfg(unix)]
@@ -48,7 +49,7 @@ impl System {
         system
     }
 
-    /// What is known before anything is read: what the program was compiled for.
+    /// Returns what is known without reading anything: the system that the program was compiled for.
     pub fn unknown() -> Self {
         let os = match std::env::consts::OS {
             "linux" | "android" => "Linux",
@@ -67,7 +68,7 @@ impl System {
     }
 }
 
-/// The user's line in `/etc/passwd`, as its fields.
+/// Returns the fields of the user's line in `/etc/passwd`.
 pub fn passwd_fields(root: &Path, uid: u32) -> Option<Vec<String>> {
     let text = fs::read(root.join("etc/passwd")).ok()?;
     let text = String::from_utf8_lossy(&text);
@@ -85,14 +86,14 @@ fn user(ambient: &Ambient) -> String {
     ambient.user.clone().or_else(by_number).unwrap_or_default()
 }
 
-/// `PRETTY_NAME` of an os-release file, whose values are quoted as in a shell (os-release(5)).
+/// Returns `PRETTY_NAME` of an os-release file, whose values are quoted as in a shell (os-release(5)).
 fn pretty_name(text: &str) -> Option<String> {
     let value = text.lines().find_map(|line| line.trim().strip_prefix("PRETTY_NAME="))?;
     let name = shlex::split(value)?.into_iter().next()?;
     (!name.is_empty()).then_some(name)
 }
 
-/// The string under a key of a property list in XML.
+/// Returns the string for a key of a property list in XML.
 fn plist_string<'a>(plist: &'a str, key: &str) -> Option<&'a str> {
     let (_, after) = plist.split_once(&format!("<key>{key}</key>"))?;
     let (_, value) = after.split_once("<string>")?;
@@ -123,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn the_user_has_a_name_a_number_or_nothing() {
+    fn the_user_is_a_name_a_number_or_empty() {
         let root = tempfile::tempdir().unwrap();
         fs::create_dir(root.path().join("etc")).unwrap();
         fs::write(

@@ -1,13 +1,13 @@
-//! Whose standard tools are installed: GNU's, busybox's, BSD's.
+//! Detects the kind of the standard tools: GNU, busybox or BSD.
 
 use caro_shell::{Os, Target, Userland};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Tools that every Linux has and whose flavours differ most.
-const ASKED: [&str; 5] = ["ls", "find", "sed", "grep", "ps"];
+/// Tools that every Linux has and that differ most.
+const TOOLS: [&str; 5] = ["ls", "find", "sed", "grep", "ps"];
 
-/// What commands are to be written for on the system of that name with these programs.
+/// Returns the target of commands on a system of that name with these programs.
 pub fn target(os: &str, programs: &BTreeMap<String, PathBuf>) -> Target {
     let (os, userland) = match os {
         "Darwin" => (Os::MacOs, Userland::Bsd),
@@ -18,10 +18,10 @@ pub fn target(os: &str, programs: &BTreeMap<String, PathBuf>) -> Target {
     Target { os, userland }
 }
 
-/// Busybox if most of the asked tools are applets: a Debian with busybox beside its own tools stays GNU, and an Alpine
-/// with a GNU `ls` added stays busybox.
+/// Returns busybox if most of these tools are applets: a Debian with busybox beside its own tools is GNU, and an
+/// Alpine with a GNU `ls` added is busybox.
 fn linux(programs: &BTreeMap<String, PathBuf>) -> Userland {
-    let present: Vec<&PathBuf> = ASKED.iter().filter_map(|tool| programs.get(*tool)).collect();
+    let present: Vec<&PathBuf> = TOOLS.iter().filter_map(|tool| programs.get(*tool)).collect();
     let busybox = programs.get("busybox").and_then(|path| identity(path));
     let applets = present.iter().filter(|path| is_applet(path, busybox)).count();
     if 2 * applets > present.len() { Userland::Busybox } else { Userland::Gnu }
@@ -33,7 +33,7 @@ fn is_applet(path: &Path, busybox: Option<(u64, u64)>) -> bool {
     std::fs::canonicalize(path).is_ok_and(named) || (busybox.is_some() && identity(path) == busybox)
 }
 
-/// Device and inode.
+/// Returns device and inode.
 #[cfg(unix)]
 fn identity(path: &Path) -> Option<(u64, u64)> {
     use std::os::unix::fs::MetadataExt;
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
     use std::os::unix::fs::symlink;
 
-    /// A directory with busybox, and the given tools as symbolic links, hard links or programs of their own.
+    /// Creates a directory with busybox, and the given tools as symbolic links, hard links or separate programs.
     fn programs(dir: &Path, symbolic: &[&str], hard: &[&str], own: &[&str]) -> BTreeMap<String, PathBuf> {
         let busybox = dir.join("busybox");
         std::fs::write(&busybox, "b").unwrap();
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn most_tools_decide() {
+    fn most_of_the_tools_decide() {
         let dir = || tempfile::tempdir().unwrap();
         type Tools = &'static [&'static str];
         let cases: [(Tools, Tools, Tools, Userland); 4] = [
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn the_system_decides_elsewhere() {
+    fn on_other_systems_the_system_decides() {
         let none = BTreeMap::new();
         assert_eq!(target("Darwin", &none).name(), "macos-bsd");
         assert_eq!(target("FreeBSD", &none).name(), "freebsd");

@@ -1,55 +1,55 @@
-//! The one loop of the program. Whatever asks a model is a recipe: a pure machine that says what it needs next, and an
-//! executor that brings it. An agent's run and the fast path (a request in plain words, a command out) differ in their machines
-//! and executors; what they share is here and in [`generate`](super::generate()):
+//! The main loop of the program. Anything that asks a model is a recipe: a pure state machine that says what it needs
+//! next, and an executor that provides it. An agent's run and the fast path (a request in plain words, a command as
+//! the answer) have different machines and executors; what they share is here and in [`generate`](super::generate()):
 //!
-//! - one step after the other, until the machine says that it has come to its end;
-//! - a moment between any two, in which a run is kept or stopped;
-//! - the one place that asks a model, under one switch, its words heard as they come.
+//! - one step after another until the machine ends;
+//! - a hook between two steps, where a run is stored or stopped;
+//! - the only place that calls a model, with one way to cancel and with streamed output.
 //!
-//! The fast path is the shortest recipe: it needs a command, a look at it, and mostly nothing more. As the suggester of an
-//! agent it is driven by this same loop, inside of the agent's own.
+//! The fast path is the shortest recipe: it needs a command, checks of it, and mostly nothing more. As the suggester
+//! of an agent it is driven by the same loop, inside the agent's own.
 
 use std::future::Future;
 use std::ops::ControlFlow;
 
-/// What a machine says.
+/// The next step of a machine.
 pub enum Next<N, E> {
-    /// Bring this, and ask again.
+    /// The executor must provide this.
     Need(N),
-    /// It has come to this.
+    /// The machine has ended with this result.
     End(E),
 }
 
-/// A recipe as a machine: no clock, no file, no model.
+/// A recipe as a pure state machine, without access to a clock, files or a model.
 pub trait StateMachine: Send {
-    /// What it may need.
+    /// The things that it may need.
     type Need: Send;
-    /// What it may come to.
+    /// Its result.
     type End: Send;
 
-    /// The next step.
+    /// Returns the next step.
     fn next_step(&mut self) -> Next<Self::Need, Self::End>;
 }
 
-/// Carries out the steps of a machine: brings what it needs.
+/// Provides what a machine needs.
 pub trait Executor<M: StateMachine>: Send {
-    /// Why it could not be brought.
+    /// The error of a step.
     type Error: Send;
 
-    /// Between two steps; [`ControlFlow::Break`] ends the drive with what it holds.
+    /// Called between two steps; [`ControlFlow::Break`] ends the drive with its value.
     fn between(&mut self, machine: &mut M) -> ControlFlow<M::End>;
 
-    /// Brings what is needed to the machine.
+    /// Provides what the machine needs.
     ///
     /// # Errors
-    /// Ends the drive.
+    /// An error ends the drive.
     fn execute(&mut self, machine: &mut M, need: M::Need) -> impl Future<Output = Result<(), Self::Error>> + Send;
 }
 
-/// Drives a machine to its end.
+/// Runs a machine to its end.
 ///
 /// # Errors
-/// Those of the executor.
+/// The errors of the executor.
 pub async fn drive<M: StateMachine, E: Executor<M>>(machine: &mut M, executor: &mut E) -> Result<M::End, E::Error> {
     loop {
         if let ControlFlow::Break(end) = executor.between(machine) {
@@ -66,9 +66,9 @@ pub async fn drive<M: StateMachine, E: Executor<M>>(machine: &mut M, executor: &
 mod tests {
     use super::*;
 
-    struct Counts(u32);
+    struct Counter(u32);
 
-    impl StateMachine for Counts {
+    impl StateMachine for Counter {
         type Need = u32;
         type End = u32;
         fn next_step(&mut self) -> Next<u32, u32> {
@@ -76,32 +76,32 @@ mod tests {
         }
     }
 
-    struct Adds {
+    struct Adder {
         stop_at: u32,
         fail_at: u32,
-        brought: Vec<u32>,
+        provided: Vec<u32>,
     }
 
-    impl Executor<Counts> for Adds {
+    impl Executor<Counter> for Adder {
         type Error = String;
-        fn between(&mut self, machine: &mut Counts) -> ControlFlow<u32> {
+        fn between(&mut self, machine: &mut Counter) -> ControlFlow<u32> {
             if machine.0 == self.stop_at { ControlFlow::Break(100) } else { ControlFlow::Continue(()) }
         }
-        async fn execute(&mut self, machine: &mut Counts, need: u32) -> Result<(), String> {
+        async fn execute(&mut self, machine: &mut Counter, need: u32) -> Result<(), String> {
             if need == self.fail_at {
                 return Err("no".into());
             }
-            self.brought.push(need);
+            self.provided.push(need);
             machine.0 += 1;
             Ok(())
         }
     }
 
     #[tokio::test]
-    async fn to_the_end_to_a_stop_or_to_a_failure() {
+    async fn a_machine_is_driven_to_its_end_a_break_or_an_error() {
         let drive_to = async |stop_at, fail_at| {
-            let mut hands = Adds { stop_at, fail_at, brought: Vec::new() };
-            (drive(&mut Counts(0), &mut hands).await, hands.brought)
+            let mut adder = Adder { stop_at, fail_at, provided: Vec::new() };
+            (drive(&mut Counter(0), &mut adder).await, adder.provided)
         };
         assert_eq!(drive_to(9, 9).await, (Ok(3), vec![0, 1, 2]));
         assert_eq!(drive_to(1, 9).await, (Ok(100), vec![0]));

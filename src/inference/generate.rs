@@ -1,23 +1,24 @@
-//! The one place that asks a model.
+//! The only place that calls a model.
 
 use caro_model::{Completion, Finish, Flow, Model, ModelError, Request};
 use std::future::Future;
 use std::sync::Arc;
 
-/// Asks the model on a thread where it may block. It begins at once, also before the future is first polled; `on` is told
-/// the text as it comes, on that thread. Needs a Tokio runtime.
+/// Calls the model on a blocking thread. It starts at once, even before the future is polled; `on` gets the text as it
+/// is generated, on that thread. Needs a Tokio runtime.
 ///
 /// # Errors
-/// The model's own; a panic of the model is [`ModelError::Engine`].
+/// Errors of the model; a panic of the model is [`ModelError::Engine`].
 pub fn generate(
     model: Arc<dyn Model>,
     request: Request,
     mut on: impl FnMut(&str) -> Flow + Send + 'static,
 ) -> impl Future<Output = Result<Completion, ModelError>> {
-    asked(model, move |model| model.generate(&request, &mut on))
+    spawn(model, move |model| model.generate(&request, &mut on))
 }
 
-/// The same, ended where the text is `lost`: nothing will come of it any more, and it was cut off.
+/// Does the same as [`generate`], but stops once the text is `lost`, which means that it cannot become useful any
+/// more; such a completion counts as cut off.
 ///
 /// # Errors
 /// As [`generate`].
@@ -27,11 +28,11 @@ pub fn generate_until(
     lost: fn(&str) -> bool,
     mut on: impl FnMut(&str) + Send + 'static,
 ) -> impl Future<Output = Result<Completion, ModelError>> {
-    let mut said = String::new();
+    let mut text = String::new();
     let generation = generate(model, request, move |piece| {
         on(piece);
-        said.push_str(piece);
-        if lost(&said) { Flow::Stop } else { Flow::Continue }
+        text.push_str(piece);
+        if lost(&text) { Flow::Stop } else { Flow::Continue }
     });
     async move {
         let mut completion = generation.await?;
@@ -42,19 +43,19 @@ pub fn generate_until(
     }
 }
 
-/// Asks the model several times, as [`Model::sample`] does.
+/// Samples several completions with [`Model::sample`].
 ///
 /// # Errors
 /// As [`generate`].
 pub async fn sample(model: Arc<dyn Model>, request: Request, count: usize) -> Result<Vec<Completion>, ModelError> {
-    asked(model, move |model| model.sample(&request, count)).await
+    spawn(model, move |model| model.sample(&request, count)).await
 }
 
-/// Asks on a thread where it may block, at once.
-fn asked<T: Send + 'static>(
+/// Starts a call of the model on a blocking thread at once.
+fn spawn<T: Send + 'static>(
     model: Arc<dyn Model>,
-    ask: impl FnOnce(&dyn Model) -> Result<T, ModelError> + Send + 'static,
+    call: impl FnOnce(&dyn Model) -> Result<T, ModelError> + Send + 'static,
 ) -> impl Future<Output = Result<T, ModelError>> {
-    let work = tokio::task::spawn_blocking(move || ask(&*model));
+    let work = tokio::task::spawn_blocking(move || call(&*model));
     async { work.await.map_err(|e| ModelError::Engine(e.to_string()))? }
 }

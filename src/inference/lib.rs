@@ -1,5 +1,5 @@
-//! Asking a model: the one place that calls one ([`generate()`]), and the one loop that drives whatever needs its answers
-//! ([`drive()`]). What is asked, and what an answer means, is decided by the recipes above.
+//! Calls of a model: the only place that calls one ([`generate()`]), and the loop that drives everything that needs
+//! its answers ([`drive()`]). The recipes above decide what is asked and what an answer means.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
 mod drive;

@@ -1,12 +1,12 @@
-//! A request without the words that only ask for it: "how do I unzip a.zip?" and "please unzip a.zip" are "unzip a.zip". The
-//! worked examples are orders, and a small model answers an order best.
+//! Strips polite phrases from a request: "how do I unzip a.zip?" and "please unzip a.zip" become "unzip a.zip". The
+//! worked examples of the prompt are imperatives, and a small model answers an imperative best.
 
 use regex::Regex;
 use std::sync::LazyLock;
 
-/// What makes an order a polite one, in lower case.
+/// Polite words before an order, in lower case.
 const POLITE: [&str; 5] = ["could you", "would you", "can you", "please", "kindly"];
-/// What asks how something is done.
+/// Beginnings of questions for a way to do something.
 const QUESTIONS: [&str; 25] = [
     "what's the best way to",
     "what is the best way to",
@@ -34,7 +34,7 @@ const QUESTIONS: [&str; 25] = [
     "how do you",
     "how to",
 ];
-/// What wishes for one. In a text of several sentences that may also be why something else is asked for.
+/// Beginnings of wishes. In a text of several sentences a wish may also be the reason for the order that follows.
 const WISHES: [&str; 8] = [
     "i would like you to",
     "i would like to",
@@ -45,18 +45,18 @@ const WISHES: [&str; 8] = [
     "i need you to",
     "i need to",
 ];
-/// What stands behind one.
+/// Polite words after an order.
 const CLOSINGS: [&str; 5] = ["please", "thank you", "thanks", "for me", "if possible"];
 
-/// The request without them; as it is where nothing but they and a word would be left.
+/// Returns the request without polite phrases, or the trimmed request if less than two words would be left.
 pub fn without(request: &str) -> &str {
     let request = ungreeted(request);
-    let is_one = ![". ", "; ", "\n"].iter().any(|end| request.trim().contains(end));
-    bare(request, &[&POLITE, &QUESTIONS, if is_one { &WISHES } else { &[] }])
+    let is_single = ![". ", "; ", "\n"].iter().any(|end| request.trim().contains(end));
+    strip(request, &[&POLITE, &QUESTIONS, if is_single { &WISHES } else { &[] }])
 }
 
-/// The request or task without a greeting before it; as it is where nothing but a word would be left. `hi list` may be about
-/// a file of that name; what greets somebody or stands before a comma is none.
+/// Returns the request or task without a greeting before it, or the trimmed text if less than two words would be
+/// left. A greeting is followed by a name or by punctuation: `hi list` may be about a file called `hi`.
 pub fn ungreeted(request: &str) -> &str {
     static GREETING: LazyLock<Option<Regex>> = LazyLock::new(|| {
         Regex::new(
@@ -69,24 +69,24 @@ pub fn ungreeted(request: &str) -> &str {
     if left.split_whitespace().nth(1).is_some() { left } else { trimmed }
 }
 
-/// A part of a task without what makes it polite. Who asks how all logs are deleted has not told anybody to do it, and "I want
-/// to keep a.txt" may be said of the part behind it.
-pub fn asked(part: &str) -> &str {
-    bare(part, &[&POLITE])
+/// Strips the polite words of a part of a task, but neither questions nor wishes: "how do I delete all logs?" asks
+/// for no deletion, and "I want to keep a.txt" may limit the part after it.
+pub fn without_politeness(part: &str) -> &str {
+    strip(part, &[&POLITE])
 }
 
-fn bare<'a>(request: &'a str, openings: &[&[&str]]) -> &'a str {
+fn strip<'a>(request: &'a str, openings: &[&[&str]]) -> &'a str {
     let mut rest = request.trim();
-    while let Some(order) = openings.concat().iter().find_map(|opening| behind(rest, opening)) {
+    while let Some(order) = openings.concat().iter().find_map(|opening| strip_opening(rest, opening)) {
         rest = order;
     }
     let opened = rest.len() < request.trim().len();
     loop {
         let end = rest.trim_end_matches(|c: char| c.is_whitespace() || matches!(c, ',' | '!' | '?'));
-        match CLOSINGS.iter().find_map(|closing| before(end, closing)) {
+        match CLOSINGS.iter().find_map(|closing| strip_closing(end, closing)) {
             Some(order) => rest = order,
             None => {
-                // a question mark goes with the question that it closed
+                // the question mark belongs to the question that was stripped
                 if opened {
                     rest = end;
                 }
@@ -97,8 +97,8 @@ fn bare<'a>(request: &'a str, openings: &[&[&str]]) -> &'a str {
     if rest.split_whitespace().nth(1).is_some() { rest } else { request.trim() }
 }
 
-/// What follows these words, if the text begins with them.
-fn behind<'a>(text: &'a str, opening: &str) -> Option<&'a str> {
+/// Returns the text after `opening` if it begins with it as whole words, in any case.
+fn strip_opening<'a>(text: &'a str, opening: &str) -> Option<&'a str> {
     let head = text.get(..opening.len())?;
     let rest = &text[opening.len()..];
     let ends = rest.starts_with(|c: char| c.is_whitespace() || c == ',');
@@ -106,8 +106,8 @@ fn behind<'a>(text: &'a str, opening: &str) -> Option<&'a str> {
         .then(|| rest.trim_start_matches(|c: char| c.is_whitespace() || c == ','))
 }
 
-/// What stands before these words, if the text ends with them.
-fn before<'a>(text: &'a str, closing: &str) -> Option<&'a str> {
+/// Returns the text before `closing` if it ends with it as whole words, in any case.
+fn strip_closing<'a>(text: &'a str, closing: &str) -> Option<&'a str> {
     let at = text.len().checked_sub(closing.len())?;
     let tail = text.get(at..)?;
     let rest = &text[..at];
@@ -120,7 +120,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn an_order_is_left() {
+    fn courtesy_is_stripped() {
         for asked in [
             "unzip a.zip",
             "How do I unzip a.zip?",
@@ -139,8 +139,8 @@ mod tests {
     }
 
     #[test]
-    fn what_says_something_stays() {
-        for said in [
+    fn other_texts_stay() {
+        for text in [
             "how many files are here?",
             "what is the command",
             "can you",
@@ -162,17 +162,17 @@ mod tests {
             "hi there",
             "hi list",
         ] {
-            assert_eq!(without(said), said.trim(), "{said}");
+            assert_eq!(without(text), text.trim(), "{text}");
         }
-        assert_eq!(asked("can you keep a.txt"), "keep a.txt");
-        for said in ["I want to keep a.txt", "how do I delete all logs?"] {
-            assert_eq!(asked(said), said);
+        assert_eq!(without_politeness("can you keep a.txt"), "keep a.txt");
+        for text in ["I want to keep a.txt", "how do I delete all logs?"] {
+            assert_eq!(without_politeness(text), text);
         }
     }
 
     proptest! {
         #[test]
-        fn it_is_always_a_part_of_the_request(text in "(please |can you |how do i |[a-zé?, ]{0,12}){0,5}(please|thanks|\\?)?") {
+        fn the_result_is_a_part_of_the_request(text in "(please |can you |how do i |[a-zé?, ]{0,12}){0,5}(please|thanks|\\?)?") {
             let left = without(&text);
             prop_assert!(text.contains(left));
             prop_assert!(!left.is_empty() || text.trim().is_empty());

@@ -1,15 +1,16 @@
-//! Forms of a part that need no model to be understood: who asks what a change did, which script is to do what, what a
-//! report is to hold, and how it is found out whether something works.
+//! Recognizes parts of a task whose form says what to do, without a model: questions about what a change did, scripts
+//! to write, reports with a list of contents, and commands that prove a fix.
 
 use super::part::{Kind, kind};
 use super::said::order;
 use regex::{Captures, Regex};
 use std::sync::LazyLock;
 
-/// The last parts of a path that is to hold a text, as tasks name it.
+/// A file name with an extension, as a regular expression.
 const FILE: &str = r"[\w./~-]*\w\.\w{1,8}";
 
-/// True for a part that asks what the change before it did: `tell me how many were renamed`, `list the files that changed`.
+/// True if the part asks what the change before it did: `tell me how many were renamed`, `list the files that
+/// changed`.
 pub fn asks_what_changed(part: &str) -> bool {
     static FORM: LazyLock<Option<Regex>> = LazyLock::new(|| {
         Regex::new(
@@ -21,7 +22,7 @@ pub fn asks_what_changed(part: &str) -> bool {
     FORM.as_ref().is_some_and(|form| form.is_match(part))
 }
 
-/// The file and the work of `write a shell script clean.sh that deletes all .tmp files`.
+/// Returns the file and the work of `write a shell script clean.sh that deletes all .tmp files`.
 pub fn script(part: &str) -> Option<(String, String)> {
     static FORM: LazyLock<Option<Regex>> = LazyLock::new(|| {
         Regex::new(&format!(
@@ -31,11 +32,11 @@ pub fn script(part: &str) -> Option<(String, String)> {
     });
     let found = FORM.as_ref()?.captures(part.trim())?;
     let file = &found["file"];
-    // a script in another language is not one command
+    // only a shell script is a command in a file
     (file.ends_with(".sh") || file.ends_with(".bash")).then(|| (file.to_owned(), found["work"].to_owned()))
 }
 
-/// What is written, of a part that ends with the file it is written into: `write a poem about the sea` of `write a poem
+/// Returns the part before the name of the file that it ends with: `write a poem about the sea` of `write a poem
 /// about the sea to sea.txt`.
 pub fn before_file<'a>(part: &'a str, file: &str) -> Option<&'a str> {
     const QUOTES: [char; 3] = ['"', '\'', '`'];
@@ -52,28 +53,30 @@ pub fn before_file<'a>(part: &'a str, file: &str) -> Option<&'a str> {
     None
 }
 
-/// The parts of a report that says what it is to hold: each is looked up, and then it is written. `None` for anything else.
+/// Splits a report that lists its contents into one part per item, to be looked up, and the report itself. `None` for
+/// anything else.
 ///
-/// `write a report about a.log with the number of lines and the first error to a.md`
-pub fn report(part: &str) -> Option<Vec<String>> {
+/// Example: `write a report about a.log with the number of lines and the first error to a.md`
+pub fn report_parts(part: &str) -> Option<Vec<String>> {
     static FORM: LazyLock<Option<Regex>> = LazyLock::new(|| {
         Regex::new(&format!(
             r"(?i)^(?:write|create|make|generate) an? (?:short |small |brief )?(?:report|summary|overview) (?:about|of|on|for) (?P<about>[\w./~-]+),? (?:with|containing|including|that (?:has|shows|lists|contains)) (?P<items>.+) (?:in|into|to|as) {FILE}$"
         ))
         .ok()
     });
-    static BETWEEN: LazyLock<Option<Regex>> =
+    static SEPARATOR: LazyLock<Option<Regex>> =
         LazyLock::new(|| Regex::new(r"(?i),? and (?:also )?(?:the|a|an|how|its|all)\b|, ").ok());
     let found: Captures = FORM.as_ref()?.captures(order(part).trim())?;
     let (about, items) = (&found["about"], &found["items"]);
     let mut pieces: Vec<&str> = Vec::new();
     let mut start = 0;
-    for between in BETWEEN.as_ref()?.find_iter(items) {
+    for between in SEPARATOR.as_ref()?.find_iter(items) {
         pieces.push(&items[start..between.start()]);
         // `and the`: the article belongs to what follows
         let words = between.as_str().trim_start_matches([',', ' ']);
-        let kept = words.rsplit(' ').next().filter(|last| words.contains(' ') && !last.is_empty()).map_or(0, str::len);
-        start = between.end() - kept;
+        let article_len =
+            words.rsplit(' ').next().filter(|last| words.contains(' ') && !last.is_empty()).map_or(0, str::len);
+        start = between.end() - article_len;
     }
     pieces.push(&items[start..]);
     let looked_up = pieces.iter().map(|piece| piece.trim()).filter(|piece| !piece.is_empty());
@@ -85,8 +88,8 @@ pub fn report(part: &str) -> Option<Vec<String>> {
     Some(parts)
 }
 
-/// Two questions in one: `tell me its size and the largest file in it`.
-pub fn told_apart(part: &str) -> Option<Vec<String>> {
+/// Splits two questions in one part: `tell me its size and the largest file in it`.
+pub fn split_questions(part: &str) -> Option<Vec<String>> {
     static FORM: LazyLock<Option<Regex>> = LazyLock::new(|| {
         Regex::new(
             r"(?i)^(?P<tell>tell me|show me|say) (?P<one>(?:its|how|which|what) [^,]+?) and (?P<other>(?:its|the|how|which|what) [^,]+)$",
@@ -94,7 +97,7 @@ pub fn told_apart(part: &str) -> Option<Vec<String>> {
         .ok()
     });
     let found = FORM.as_ref()?.captures(part.trim())?;
-    // `what the old and the new version have in common` is one question
+    // the first half must be a whole question: `what the old and the new version have in common` is one question
     let one = found["one"].to_lowercase();
     let is_whole = ["its "].iter().any(|begin| one.starts_with(begin))
         || one.split(' ').any(|w| matches!(w, "is" | "are" | "was" | "were" | "has" | "have" | "there" | "it"));
@@ -104,8 +107,9 @@ pub fn told_apart(part: &str) -> Option<Vec<String>> {
     Some(["one", "other"].map(|name| format!("{} {}", &found["tell"], &found[name])).into())
 }
 
-/// True for a part that puts the text of the one before it into a file: `save it to en.txt` after `translate de.txt`.
-pub fn keeps_text(part: &str, before: &str) -> bool {
+/// True if the part writes the text made by the part before it to a file: `save it to en.txt` after `translate
+/// de.txt`.
+pub fn saves_text(part: &str, before: &str) -> bool {
     static FORM: LazyLock<Option<Regex>> = LazyLock::new(|| {
         Regex::new(&format!(
             r"(?i)^(?:save|write|put|store) (?:it|that|this|the (?:translation|result|summary|text|explanation|description)) (?:in|into|to|as) {FILE}$"
@@ -118,9 +122,9 @@ pub fn keeps_text(part: &str, before: &str) -> bool {
     TEXTS.contains(&verb.as_str()) && FORM.as_ref().is_some_and(|form| form.is_match(order(part).trim()))
 }
 
-/// The command that shows whether a part is done: `python3 calc.py` of `fix calc.py so that python3 calc.py ends without
-/// an error`.
-pub fn proof(part: &str) -> Option<String> {
+/// Returns the command that proves that the part is done: `python3 calc.py` of `fix calc.py so that python3 calc.py
+/// ends without an error`.
+pub fn proof_command(part: &str) -> Option<String> {
     static FORM: LazyLock<Option<Regex>> = LazyLock::new(|| {
         Regex::new(
             r"(?i)\b(?:so that|such that|until) [`']?(?P<command>(?:\./)?[a-z][\w./-]*(?: [\w./=:-]+){0,5}?)[`']? (?:ends|exits|runs|works|passes|succeeds|finishes|compiles)\b",
@@ -128,7 +132,7 @@ pub fn proof(part: &str) -> Option<String> {
         .ok()
     });
     let command = FORM.as_ref()?.captures(part)?["command"].to_owned();
-    // `so that the script works`, `so that our login works`: something with a name, or a program that runs things
+    // `so that the script works` names no command: a command has a dot or a slash in its name, or is a known runner
     let first = command.split(' ').next().unwrap_or_default().to_lowercase();
     const RUNNERS: &[&str] = &[
         "bash", "bundle", "bun", "cargo", "cmake", "composer", "deno", "dotnet", "gcc", "go", "gradle", "java", "just",
@@ -145,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_stands_before_its_file() {
+    fn the_text_before_the_file_is_returned() {
         for (part, file, before) in [
             ("write a poem about the sea to sea.txt", "sea.txt", Some("write a poem about the sea")),
             ("write a poem in a new file called `sea.txt`.", "sea.txt", Some("write a poem")),
@@ -161,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn who_asks_what_a_change_did_is_known() {
+    fn questions_about_a_change_are_recognized() {
         for part in [
             "tell me how many were renamed",
             "tell me how many there were",
@@ -189,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_script_is_a_command_in_a_file() {
+    fn scripts_are_recognized() {
         let parts = |part| script(part).map(|(file, work)| format!("{file}: {work}"));
         assert_eq!(
             parts("write a shell script clean.sh that deletes all .tmp files in the folder").as_deref(),
@@ -207,10 +211,10 @@ mod tests {
     }
 
     #[test]
-    fn a_report_is_looked_up_piece_by_piece() {
+    fn a_report_is_split_into_its_items() {
         let task = "write a report about a.log with the number of requests, the two most frequent addresses and the number of 404 errors to a.md";
         assert_eq!(
-            report(task).unwrap(),
+            report_parts(task).unwrap(),
             [
                 "show the number of requests in a.log",
                 "show the two most frequent addresses in a.log",
@@ -224,33 +228,33 @@ mod tests {
             "write a summary to a.md",
             "show a report about a.log with x, y and the z",
         ] {
-            assert_eq!(report(part), None, "{part}");
+            assert_eq!(report_parts(part), None, "{part}");
         }
     }
 
     #[test]
-    fn a_text_and_where_it_goes_are_one_part() {
-        assert!(keeps_text("save it to en.txt", "translate de.txt to English"));
-        assert!(keeps_text("Write the summary into a/b.md", "summarize notes.txt"));
-        assert!(keeps_text("Save it to en.txt (It is a letter)", "translate de.txt to English"));
-        assert!(!keeps_text("save it to en.txt", "find de.txt"));
-        assert!(!keeps_text("count it", "translate de.txt to English"));
+    fn saving_a_text_is_recognized() {
+        assert!(saves_text("save it to en.txt", "translate de.txt to English"));
+        assert!(saves_text("Write the summary into a/b.md", "summarize notes.txt"));
+        assert!(saves_text("Save it to en.txt (It is a letter)", "translate de.txt to English"));
+        assert!(!saves_text("save it to en.txt", "find de.txt"));
+        assert!(!saves_text("count it", "translate de.txt to English"));
     }
 
     #[test]
-    fn two_questions_are_two_parts() {
+    fn two_questions_are_split() {
         assert_eq!(
-            told_apart("tell me its size and the largest file in it").unwrap(),
+            split_questions("tell me its size and the largest file in it").unwrap(),
             ["tell me its size", "tell me the largest file in it"]
         );
-        assert_eq!(told_apart("tell me the names and the sizes"), None);
-        assert_eq!(told_apart("tell me how many there are"), None);
-        assert_eq!(told_apart("show me what the logs and the errors have in common"), None);
-        assert_eq!(told_apart("tell me how the old and the new version differ"), None);
+        assert_eq!(split_questions("tell me the names and the sizes"), None);
+        assert_eq!(split_questions("tell me how many there are"), None);
+        assert_eq!(split_questions("show me what the logs and the errors have in common"), None);
+        assert_eq!(split_questions("tell me how the old and the new version differ"), None);
     }
 
     #[test]
-    fn what_is_to_work_is_run() {
+    fn proof_commands_are_recognized() {
         for (part, command) in [
             ("fix calc.py so that python3 calc.py ends without an error", Some("python3 calc.py")),
             ("change a.c so that `make test` passes", Some("make test")),
@@ -262,7 +266,7 @@ mod tests {
             ("fix calc.py so that the test passes", None),
             ("sort the file so that the largest comes first", None),
         ] {
-            assert_eq!(proof(part).as_deref(), command, "{part}");
+            assert_eq!(proof_command(part).as_deref(), command, "{part}");
         }
     }
 }

@@ -1,9 +1,10 @@
-//! The meaning of a request or a task, read from its words: text in, meaning out. Asks no model, knows no machine and no tool.
+//! Reads the meaning of a request or a task from its words alone. Uses no model, no file and no process.
 //!
-//! - [`tokens`]: words and the parts of names. [`courtesy`]: what only asks for something. [`verbs`]: what the verbs of a task ask for.
-//! - [`split`]: what a task falls into; [`part`]: what kind of work each part is; [`said`]: what it says beside its orders;
-//!   [`form`]: parts whose form says all; [`reading`]: tasks that only ask what a text says.
-//! - [`targets`]: the files that a task promises; [`removal`]: whether it orders that something be taken away.
+//! - [`tokens`]: words and the parts of names. [`courtesy`]: polite phrases around a request. [`verbs`]: the verbs
+//!   that parts of a task begin with.
+//! - [`split`]: splits a task into parts. [`part`]: the kind of work of each part. [`said`]: sentences that are no
+//!   orders. [`form`]: parts in fixed forms. [`reading`]: tasks that only ask what a text says.
+//! - [`targets`]: the files that a task promises. [`removal`]: decides whether a task asks to delete something.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
 pub mod courtesy;
@@ -23,6 +24,6 @@ pub use reading::{asks_documents, asks_world, is_told_at_length, reads};
 pub use removal::orders_removal;
 pub use said::order;
 pub use split::parts;
-pub use targets::{asked_for, to_be_made};
+pub use targets::{files_to_write, promised_files};
 pub use tokens::is_in;
 pub use verbs::{begins_part, changes, tries};

@@ -1,30 +1,29 @@
-//! What kind of work each part of a task is: looking and doing by a command, writing down what was seen, telling it. By its
-//! words alone; a part that is read wrongly costs a step, since every command is checked, every call
-//! guarded, and the model decides freely where a part's own way fails.
+//! Determines the kind of work of each part of a task, by its words alone. A wrong kind costs only a step: every
+//! command is checked, every call is guarded, and the model chooses freely where the way of a part fails.
 
 use super::said::order;
-use super::targets::asked_for;
+use super::targets::files_to_write;
 use super::tokens::path_words;
 use super::verbs::{PUTS, TELLS, THINKS, asks};
 use regex::Regex;
 use std::sync::LazyLock;
 
-/// The kind of work that a part is.
+/// The kind of work of a part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Kind {
     /// One shell command can do it.
     Command,
-    /// What was seen is to be put into this file as it is.
+    /// The results so far are to be written to this file unchanged.
     Save(String),
-    /// A text about what was seen is to be written into this file.
+    /// A text about the results so far is to be written to this file.
     Compose(String),
-    /// The person is to be told.
+    /// The user is to be given an answer.
     Tell,
     /// Anything else: the model chooses among all tools.
     Free,
 }
 
-/// Things that are not made by one command.
+/// Things that one command cannot create.
 const TEXTS: &[&str] = &[
     "class",
     "code",
@@ -45,28 +44,31 @@ const TEXTS: &[&str] = &[
     "tests",
 ];
 
-/// Words for a text of one's own about what was seen.
+/// Words for a text of the model's own about the results so far.
 const ABOUT: &[&str] =
     &["summary", "report", "overview", "explanation", "sentence", "sentences", "paragraph", "comparison"];
 
-/// The file of a part that is to hold a text of the model's own about files: `translate a.txt to English and save it to
-/// b.txt`, `write one sentence about each note in notes to c.md`. What it is about is to be known by then.
+/// Returns the file of a part that asks for a text of the model's own: `translate a.txt to English and save it to
+/// b.txt`, `write one sentence about each note in notes to c.md`.
 pub fn composes(part: &str) -> Option<String> {
     let words = path_words(part);
     let verb = words.first()?;
-    let texts = asks(verb, PUTS) && words.iter().any(|w| ABOUT.contains(&w.as_str()))
+    let is_text = asks(verb, PUTS) && words.iter().any(|w| ABOUT.contains(&w.as_str()))
         || asks(verb, THINKS) && !matches!(verb.as_str(), "write");
-    asked_for(part).pop().filter(|_| texts)
+    if !is_text {
+        return None;
+    }
+    files_to_write(part).pop()
 }
 
-/// The kind of a part; a `later` one has others before it, whose results it may be about.
+/// Returns the kind of a part. A `later` part follows others, whose results it may be about.
 pub fn kind(part: &str, later: bool) -> Kind {
     let words = path_words(part);
     let Some(verb) = words.first().map(String::as_str) else { return Kind::Free };
     let has = |list: &[&str]| words.iter().any(|w| list.contains(&w.as_str()));
     if asks(verb, PUTS)
         && later
-        && let Some(file) = asked_for(part).pop()
+        && let Some(file) = files_to_write(part).pop()
         && ends_with(part, &file)
     {
         return if has(ABOUT) || ["report", "summarise", "summarize"].contains(&verb) {
@@ -80,28 +82,28 @@ pub fn kind(part: &str, later: bool) -> Kind {
     }
     let fixes = matches!(verb, "fix" | "correct") && !words.iter().any(|w| w == "to" || w == "with");
     let makes = matches!(verb, "create" | "make" | "add" | "write" | "generate") && has(TEXTS);
-    // `write the names of all scripts to a.txt`: what there is, and no text of one's own
+    // `write the names of all scripts to a.txt` asks for facts, not for a text of the model's own
     let writes_what_is = asks(verb, PUTS)
         && !has(TEXTS)
         && !has(ABOUT)
         && words.get(1).is_some_and(|w| {
             ["the", "all", "each", "every", "only", "both", "how", "which", "what", "who"].contains(&w.as_str())
         })
-        && !asked_for(part).is_empty();
+        && !files_to_write(part).is_empty();
     if asks(verb, THINKS) && !writes_what_is || fixes || makes {
         return Kind::Free;
     }
     Kind::Command
 }
 
-/// True if the file is what a part ends with: `into plan.md as its first line` leaves the rest of plan.md as it is.
+/// True if the part ends with the file name: `into plan.md as its first line` must not replace the whole file.
 fn ends_with(part: &str, file: &str) -> bool {
     let part = order(part).trim_end_matches(['.', '!', '?', '"', '\'', '`', ')']);
     let behind = part.rfind(file).map(|at| part[at + file.len()..].trim());
     behind.is_some_and(|rest| ["", "alphabetically", "file", "sorted", "too"].contains(&rest))
 }
 
-/// Words that stand for what was seen before.
+/// Words that refer to earlier results.
 static REFERS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(
         r"(?i)\b(?:each(?: (?:one|of them|file|folder|of these|of those))?|them|they|it|its|those|these|both|that (?:file|folder|one)|this (?:file|one)|the (?:(?:changed|copied|created|edited|modified|moved|new|renamed|resulting|updated) )?(?:file|folder)s?|(?:all|both) of them|every one)\b",
@@ -109,23 +111,23 @@ static REFERS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     .ok()
 });
 
-/// Names that are put into a part at most.
-const NAMES: usize = 8;
-/// Names that are put in the place of a pronoun at most; more stand behind the part.
-const INLINE: usize = 3;
+/// Most names that are inserted into a part.
+const MAX_NAMES: usize = 8;
+/// Most names that replace a pronoun; more of them are appended in brackets.
+const MAX_INLINE: usize = 3;
 
-/// The part with the names that its pronouns stand for: `show how many lines each has` becomes
-/// `show how many lines each of a.txt and b.txt has`. As it is where there is nothing to refer to, or too much.
+/// Inserts the names that the pronoun of a part refers to: `show how many lines each has` becomes `show how many
+/// lines each of a.txt and b.txt has`. Returns the part unchanged if there is nothing to refer to, or too much.
 pub fn refer(part: &str, names: &[String]) -> String {
     let Some(found) =
         REFERS.as_ref().and_then(|form| form.find_iter(part).find(|f| !is_described(f.as_str(), &part[f.end()..])))
     else {
         return part.to_owned();
     };
-    if names.is_empty() || names.len() > NAMES || names.iter().any(|name| part.contains(name.as_str())) {
+    if names.is_empty() || names.len() > MAX_NAMES || names.iter().any(|name| part.contains(name.as_str())) {
         return part.to_owned();
     }
-    // a name with blanks in it could be read as more words of the request
+    // a name with blanks in it could be read as several words of the request
     let quoted = |name: &String| if name.contains(char::is_whitespace) { format!("\"{name}\"") } else { name.clone() };
     let names: Vec<String> = names.iter().map(quoted).collect();
     let all = match names.as_slice() {
@@ -138,31 +140,31 @@ pub fn refer(part: &str, names: &[String]) -> String {
     if word.starts_with("each") && names.len() > 1 {
         return format!("{before}each of {all}{behind}");
     }
-    // a few names stand where the word stood; `its`, and a word for many, keep the sentence whole
-    let stands = !matches!(word.as_str(), "its" | "they") && !word.starts_with("each") && names.len() <= INLINE;
-    if stands { format!("{before}{all}{behind}") } else { format!("{part} ({})", names.join(", ")) }
+    // a few names replace the word; `its`, `they` and `each` stay, as the sentence needs them
+    let inline = !matches!(word.as_str(), "its" | "they") && !word.starts_with("each") && names.len() <= MAX_INLINE;
+    if inline { format!("{before}{all}{behind}") } else { format!("{part} ({})", names.join(", ")) }
 }
 
-/// The part with what the one before it is about in the place of `them`, for when nothing was seen that has names: after
-/// `count the logs in old`, `delete them` becomes `delete the logs in old`.
+/// Replaces `them` by the object of the part before, for when no names are known: after `count the logs in old`,
+/// `delete them` becomes `delete the logs in old`.
 pub fn stand_in(part: &str, before: &str) -> String {
     let Some((_, thing)) = before.trim().split_once(' ') else { return part.to_owned() };
     let is_known =
         ["the ", "all ", "every "].iter().any(|begin| thing.to_lowercase().starts_with(begin)) && !refers(thing);
     let mut words: Vec<&str> = part.split(' ').collect();
-    match words.iter_mut().find(|word| word.eq_ignore_ascii_case("them")).filter(|_| is_known) {
-        Some(word) => *word = thing,
-        None => return part.to_owned(),
+    match words.iter_mut().find(|word| word.eq_ignore_ascii_case("them")) {
+        Some(word) if is_known => *word = thing,
+        _ => return part.to_owned(),
     }
     words.join(" ")
 }
 
-/// True if the part has a word that stands for what was seen before.
+/// True if the part has a word that refers to earlier results.
 pub fn refers(part: &str) -> bool {
     REFERS.as_ref().is_some_and(|form| form.find_iter(part).any(|f| !is_described(f.as_str(), &part[f.end()..])))
 }
 
-/// True for a part that only asks how many things the one before has shown.
+/// True if the part only asks for the number of things that the one before has found.
 pub fn tallies(part: &str) -> bool {
     static FORM: LazyLock<Option<Regex>> = LazyLock::new(|| {
         Regex::new(r"(?i)^(?:count|show how many|print how many) (?:(?:all of )?(?:them|these|those)(?: all)?|there are)[.!]?$").ok()
@@ -170,8 +172,8 @@ pub fn tallies(part: &str) -> bool {
     FORM.as_ref().is_some_and(|form| form.is_match(part.trim()))
 }
 
-/// Things that lie in folders.
-const LYING: &[&str] = &[
+/// Things that are found in folders.
+const IN_FOLDERS: &[&str] = &[
     "config",
     "configs",
     "csv",
@@ -201,30 +203,31 @@ const LYING: &[&str] = &[
     "texts",
 ];
 
-/// The part with a place, where it is about files and names none: a request that says nothing is easily taken for one
-/// about the whole system.
+/// Appends `below .` to a part about files that names no place. Without a place it is easily understood as about the
+/// whole system.
 pub fn locate(part: &str) -> String {
     let words = path_words(part);
     let placed = |w: &String| {
         w.contains('/') || ["in", "below", "under", "inside", "here", "within", "from", "of"].contains(&w.as_str())
     };
-    // what is yet to be made lies nowhere: `create a folder backup below .` is read as `.backup`
+    // something to be created has no place yet: `create a folder backup below .` would be read as `.backup`
     let makes =
         words.first().is_some_and(|verb| ["add", "create", "generate", "make", "touch"].contains(&verb.as_str()));
-    let about = !makes && words.iter().any(|w| LYING.contains(&w.as_str()));
+    let about = !makes && words.iter().any(|w| IN_FOLDERS.contains(&w.as_str()));
     let named =
         words.iter().skip(1).any(|w| w.split_once('.').is_some_and(|(stem, ext)| !stem.is_empty() && !ext.is_empty()));
     if about && !named && !words.iter().any(placed) { format!("{part} below .") } else { part.to_owned() }
 }
 
-/// True if what follows says which one is meant: `the files in notes` and `the file a.txt` are not those seen before.
+/// True if the text after a referring word identifies the thing: `the files in notes` and `the file a.txt` are not
+/// those found before.
 fn is_described(word: &str, rest: &str) -> bool {
     const SAYS_WHICH: &[&str] = &[
         "in", "of", "from", "with", "named", "called", "that", "which", "older", "newer", "ending", "whose", "under",
         "below",
     ];
-    // behind `the file` these go on with the sentence; anything else is its name
-    const GOES_ON: &[&str] = &[
+    // words that continue the sentence after `the file`; any other word is its name
+    const CONTINUES: &[&str] = &[
         "a",
         "afterwards",
         "again",
@@ -270,7 +273,7 @@ fn is_described(word: &str, rest: &str) -> bool {
         thing.starts_with("the ") && ["file", "folder", "files", "folders"].iter().any(|end| thing.ends_with(end));
     rest.starts_with(' ')
         && (SAYS_WHICH.contains(&next.as_str())
-            || is_thing && !next.starts_with('(') && !GOES_ON.contains(&next.trim_end_matches([',', '.', ';'])))
+            || is_thing && !next.starts_with('(') && !CONTINUES.contains(&next.trim_end_matches([',', '.', ';'])))
 }
 
 #[cfg(test)]
@@ -278,7 +281,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_only_to_be_counted_is_known() {
+    fn counting_parts_are_recognized() {
         for part in ["count them", "Count them all.", "show how many there are", "count all of those"] {
             assert!(tallies(part), "{part}");
         }
@@ -288,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kind_of_a_part_is_in_its_verb() {
+    fn the_kind_depends_on_the_verb() {
         for (part, later, want) in [
             ("find the three largest log files", false, Kind::Command),
             ("show how many errors each has", true, Kind::Command),
@@ -316,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_of_its_own_about_files_is_composed() {
+    fn texts_about_files_are_composed() {
         for (part, file) in [
             ("translate de.txt to English and save it to en.txt", Some("en.txt")),
             ("write one sentence about each of the notes in notes to summary.md", Some("summary.md")),
@@ -329,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_part_before_is_about_stands_in() {
+    fn a_pronoun_is_replaced_by_the_object_before() {
         let count = "count the .tmp files below build";
         assert_eq!(stand_in("delete them", count), "delete the .tmp files below build");
         assert_eq!(stand_in("move them to old", count), "move the .tmp files below build to old");
@@ -341,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_about_files_has_a_place() {
+    fn parts_about_files_get_a_place() {
         for (part, want) in [
             ("find the three largest log files", "find the three largest log files below ."),
             ("list the files in notes", "list the files in notes"),
@@ -355,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pronoun_is_given_its_names() {
+    fn a_pronoun_gets_its_names() {
         let names = |list: &[&str]| list.iter().map(|n| n.to_string()).collect::<Vec<_>>();
         for (part, list, want) in [
             (

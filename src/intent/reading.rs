@@ -1,40 +1,42 @@
-//! Tasks that only want to be told something: what a text says, of files that they name or of the person's own documents;
-//! or what anybody knows. What a command finds out better (numbers of things, sums, the largest) is none of them. By their
-//! words alone.
+//! Recognizes, by their words alone, tasks that only ask for information: about the content of files that they name
+//! or of the user's documents, or about general knowledge. What a command finds out better (counts, sums, the
+//! largest) is excluded.
 
-use super::courtesy::asked;
+use super::courtesy::without_politeness;
 use super::split::parts;
-use super::targets::asked_for;
+use super::targets::files_to_write;
 use super::tokens::is_in;
 use super::verbs::{BEGINS, TELLS, THINKS, asks, changes};
 use std::path::Path;
 
-/// Verbs that open a text.
+/// Verbs for opening a text.
 const LOOKS: &str = "check go have look open read see study take view";
 
-/// What may stand around the names of files behind one of them: `take a look at the two letters a.txt and b.txt`.
-const AROUND: &str = "a all an and at both carefully chapter chapters document documents email emails file files first \
-four in into letter letters list log logs look manual minutes my note notes our page pages please \
+/// Words that may stand around file names after such a verb: `take a look at the two letters a.txt and b.txt`.
+const AROUND_FILES: &str = "a all an and at both carefully chapter chapters document documents email emails file files \
+first four in into letter letters list log logs look manual minutes my note notes our page pages please \
 report reports text texts the these this three through to two";
 
-/// Words that a question begins with.
+/// First words of questions.
 const QUESTIONS: &str = "am are can could did do does has have how is may must should was were what what's when when's where \
 where's which who who's whom whose why will";
 
-/// Those of them that ask wherever a clause begins with them.
+/// First words that begin a question in any clause.
 const ASKS: &str = "how what what's when when's where where's which who who's whom whose why";
 
-/// Ends of names of files that hold prose: a question about one of these is a question about what it says.
+/// File extensions of prose: a question that names such a file is about its content.
 const PROSE: &str = "adoc markdown md org rst tex text txt";
 
-/// Ends of names of files that hold settings and the like, and of those that hold records: a question with one of the first
-/// words, or of the second, is one about what stands there. More about them a command finds out better.
+/// File extensions of settings.
 const SETTINGS: &str = "cfg conf config eml ini json properties toml xml yaml yml";
-const OF_SETTINGS: &str = "does is what what's when where which who who's whom whose why";
-const RECORDS: &str = "err log out";
-const OF_RECORDS: &str = "when who who's whom whose why";
+/// First words of questions about the content of settings; other questions are left to commands.
+const ASK_SETTINGS: &str = "does is what what's when where which who who's whom whose why";
+/// File extensions of logs.
+const LOGS: &str = "err log out";
+/// First words of questions about the content of logs.
+const ASK_LOGS: &str = "when who who's whom whose why";
 
-/// Words for what is found out by computing, and not by reading.
+/// Words for what is computed and not read.
 const COMPUTED: &str = "alphabetical altogether average biggest earliest frequent fewest highest largest latest \
 least longest lowest maximum median minimum most newest oldest percent percentage shortest smallest \
 sum total weekday";
@@ -43,18 +45,18 @@ sum total weekday";
 const COUNTED: &str = "bytes characters columns commits directories entries errors files folders letters lines matches \
 occurrences often processes rows times users words";
 
-/// Words for this machine and what is on it: no document knows better than a look.
+/// Words about this machine and its state, which no document knows.
 const HERE: &str = "computer cpu currently directory disk file files folder folders here installed kernel laptop machine \
 now processes ram running";
 
-/// Words of those who speak of their own things, or of this moment.
-const OURS: &str = "he her here his i it its latest me mine my now our ours she that their them these they this those today \
+/// Words about the user's own things, or about the present.
+const PERSONAL: &str = "he her here his i it its latest me mine my now our ours she that their them these they this those today \
 tomorrow us we yesterday you your";
 
-/// Words behind `what is` that no thing begins with.
+/// Words after `what is` that begin no name of a thing.
 const NO_THING: &str = "at behind from in inside left missing new next on under up with wrong";
 
-/// Things of a machine: with `the` before them, of this one.
+/// Parts of a machine: with `the` before them, those of this machine.
 const MACHINE: &str = "account address app backup battery branch cache cluster code command commit config configuration \
 connection container database date dependency desktop device directory disk display document domain driver email entry \
 environment error file firewall folder function gateway git gpu group home host hostname image index interface ip job \
@@ -63,10 +65,10 @@ permission pipeline port printer process program project proxy queue ram readme 
 schedule screen script server service session setting shell site size socket space status swap system table task terminal \
 test time timezone token umask uptime usage user variable version volume warning website wifi window";
 
-/// True for a task that wants to be told what stands in `files`, which are all the texts that it names.
+/// True if the task asks about the content of `files`, which are all files that it names.
 pub fn reads(task: &str, files: &[&str]) -> bool {
     let (mut looks, mut tells) = (false, false);
-    if files.is_empty() || !asked_for(task).is_empty() {
+    if files.is_empty() || !files_to_write(task).is_empty() {
         return false;
     }
     let all_are = |ends: &str| {
@@ -74,12 +76,12 @@ pub fn reads(task: &str, files: &[&str]) -> bool {
         files.iter().all(|file| end(file).is_some_and(|end| is_in(ends, &end)))
     };
     let prose = all_are(PROSE);
-    let begins = |words: &str| is_in(words, &first(asked(task.trim())));
-    let kept = all_are(SETTINGS) && begins(OF_SETTINGS) || all_are(RECORDS) && begins(OF_RECORDS);
+    let begins = |words: &str| is_in(words, &first(without_politeness(task.trim())));
+    let structured = all_are(SETTINGS) && begins(ASK_SETTINGS) || all_are(LOGS) && begins(ASK_LOGS);
     for part in parts(task) {
         let verb = first(&part);
-        let explains = asks(&verb, THINKS) && asks(&verb, TELLS) || is_about_saying(&part, SAYS);
-        let asked = (looks || prose || kept) && (asks(&verb, TELLS) || is_question(&part, task));
+        let explains = asks(&verb, THINKS) && asks(&verb, TELLS) || is_about_saying(&part, ABOUT_CONTENT);
+        let asked = (looks || prose || structured) && (asks(&verb, TELLS) || is_question(&part, task));
         if is_look(&part, files) {
             looks = true;
         } else if !changes(&part) && !computes(&part) && (explains || asked || looks && verb == "compare") {
@@ -91,18 +93,18 @@ pub fn reads(task: &str, files: &[&str]) -> bool {
     tells
 }
 
-/// True for a task that asks for what stands in documents, and not for anything on this machine.
+/// True if the task asks about documents, and not about this machine.
 pub fn asks_documents(task: &str) -> bool {
-    let whole = asked(task.trim());
-    // `how do I restart the printer` is asked, and is no order to do it
+    let whole = without_politeness(task.trim());
+    // `how do I restart the printer` is a question, not an order to restart it
     let how = first(whole) == "how";
     let here = words(whole).any(|word| is_in(HERE, &word));
     let all = parts(task);
     let told = |part: &String| how || is_question(part, task) || asks(&first(part), TELLS) && !changes(part);
-    !here && !computes(whole) && asked_for(task).is_empty() && !all.is_empty() && all.iter().all(told)
+    !here && !computes(whole) && files_to_write(task).is_empty() && !all.is_empty() && all.iter().all(told)
 }
 
-/// True for a task whose answer is a text of its own, as a summary or a comparison is, and no fact.
+/// True if the answer to the task is a text of the model's own, such as a summary or a comparison, and no fact.
 pub fn is_told_at_length(task: &str) -> bool {
     parts(task).iter().any(|part| {
         let verb = first(part);
@@ -111,15 +113,15 @@ pub fn is_told_at_length(task: &str) -> bool {
     })
 }
 
-/// True for a question about the world at large: what things and words mean, why, and who did what. A model has nothing to
-/// look up for it here. What could be about this machine or its owner is none.
+/// True for a question about general knowledge: the meaning of things and words, reasons, who did what. Nothing on
+/// this machine can answer it. Questions that could be about this machine or its owner are excluded.
 pub fn asks_world(task: &str) -> bool {
-    let whole = asked(task.trim().trim_end_matches(['?', '.', '!']));
+    let whole = without_politeness(task.trim().trim_end_matches(['?', '.', '!']));
     let spoken: Vec<String> = words(whole).collect();
     let at = |i: usize| spoken.get(i).map(String::as_str).unwrap_or_default();
-    let ours = || spoken.iter().any(|word| is_in(OURS, word));
+    let ours = || spoken.iter().any(|word| is_in(PERSONAL, word));
     let is_named = || whole.split_whitespace().skip(1).any(|word| word.starts_with(char::is_uppercase));
-    // `a process` is any, `the process` is one of this machine
+    // `a process` is any process, `the process` is one of this machine
     let is_any = |i: usize| i > 0 && is_in("a an", at(i - 1));
     let machine = || (0..spoken.len()).any(|i| is_in(MACHINE, at(i).trim_end_matches('s')) && !is_any(i));
     let path = || {
@@ -142,7 +144,9 @@ pub fn asks_world(task: &str) -> bool {
     form && spoken.len() > 2 && parts(task).len() == 1 && asks_documents(task) && !ours() && !machine() && !path()
 }
 
-/// By its first word; or, of a task of one part, in any language by its mark, which is no more than a habit behind an order.
+/// True if the first word of the part is a question word, or a later clause begins with one; or if the task has a
+/// single part and ends with a question mark, in any language. After a verb that begins an order, the mark is
+/// ignored.
 fn is_question(part: &str, task: &str) -> bool {
     let verb = first(part);
     let marked = || task.trim_end().ends_with(['?', '？', '؟']) && parts(task).len() == 1;
@@ -154,7 +158,7 @@ fn is_question(part: &str, task: &str) -> bool {
         || marked() && !changes(part) && !asks(&verb, BEGINS)
 }
 
-/// True for a part that does no more than open these files.
+/// True if the part asks for nothing but to open these files.
 fn is_look(part: &str, files: &[&str]) -> bool {
     let mut rest = part.to_lowercase();
     if !is_in(LOOKS, &first(part)) {
@@ -166,13 +170,14 @@ fn is_look(part: &str, files: &[&str]) -> bool {
     for name in names {
         rest = rest.replace(&name.to_lowercase(), " ");
     }
-    rest.len() < before && words(&rest).skip(1).all(|word| is_in(AROUND, &word))
+    rest.len() < before && words(&rest).skip(1).all(|word| is_in(AROUND_FILES, &word))
 }
 
-/// What a question about what a file says ends with or has in it.
-const SAYS: &str = "about do for mean mention say state tell";
+/// Words in a question about the content of a file.
+const ABOUT_CONTENT: &str = "about do for mean mention say state tell";
 
-/// `what does FILE say about ...`, `what is FILE about`, `what does script.sh do`, with one of these words.
+/// True for `what does FILE say about ...`, `what is FILE about`, `what does script.sh do`, with one of the words of
+/// `says`.
 fn is_about_saying(part: &str, says: &str) -> bool {
     let words: Vec<String> = words(part).collect();
     let asks = words.first().is_some_and(|word| matches!(word.as_str(), "what" | "what's"));
@@ -195,7 +200,7 @@ fn first(part: &str) -> String {
     words(part).next().unwrap_or_default()
 }
 
-/// The words of a text in lower case; `who's` is one.
+/// Returns the words of a text in lower case; `who's` is one word.
 fn words(text: &str) -> impl Iterator<Item = String> + '_ {
     let inside = |c: char| c.is_alphanumeric() || c == '\'';
     text.split(move |c| !inside(c)).filter(|word| !word.is_empty()).map(str::to_lowercase)
@@ -206,7 +211,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_to_be_read_and_told() {
+    fn questions_about_files_are_recognized() {
         for (task, files, want) in [
             ("read notes.md and tell me the name of the owner", &["notes.md"][..], true),
             (
@@ -231,16 +236,16 @@ mod tests {
             ("why did the backup fail? it's in server.log", &["server.log"], true),
             ("which requests in access.log were slow?", &["access.log"], false),
             ("how do I change the port in mail.ini?", &["mail.ini"], false),
-            // files that are to be there
+            // these create files
             ("summarize letter.txt and write the summary to sum.txt", &["letter.txt"], false),
             ("read a.txt and save the second line to b.txt", &["a.txt"], false),
-            // what a command does better
+            // these are better answered by a command
             ("how many lines has notes.txt?", &["notes.txt"], false),
             ("what is the largest number in values.txt?", &["values.txt"], false),
             ("my appointment is in appointments.txt, what day of the week is that?", &["appointments.txt"], false),
             ("who bought the boat in sales.csv?", &["sales.csv"], false),
             ("read the first two lines of notes.txt and tell me what they say", &["notes.txt"], false),
-            // what changes something
+            // these change something, or ask nothing
             ("read notes.md and delete it", &["notes.md"], false),
             ("translate letter.txt to French", &["letter.txt"], false),
             ("read notes.md", &["notes.md"], false),
@@ -251,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_at_length() {
+    fn long_answers_are_recognized() {
         for task in [
             "summarize letter.txt",
             "read jan.md and feb.md and compare them",
@@ -273,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn what_anybody_knows() {
+    fn general_knowledge_is_recognized() {
         for task in [
             "explain what a symlink is",
             "What is the capital of France?",
@@ -311,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_of_documents() {
+    fn questions_about_documents_are_recognized() {
         for task in [
             "what is the guest network of the office called?",
             "how do I restart the label printer?",

@@ -1,72 +1,75 @@
-//! Whether a task orders that files be taken away: what `--yes` and an `always` do not cover otherwise. Where the words leave it in
-//! doubt the answer is no, and the person is asked.
+//! Decides whether a task asks to delete something: `--yes` and a stored `always` allow removals only then. In doubt
+//! the answer is no, and the user is asked.
 
 use super::tokens::is_in;
 
-/// Orders, wherever a clause gives one.
+/// Verbs that order a removal anywhere in a clause.
 const REMOVE: &str = "dedupe deduplicate delete deleting discard discarding eliminate erase erasing prune pruning purge purging remove \
 removing rm shred shredding uninstall unlink wipe wiping";
-/// Orders that are other words as well (`an empty file`, `keep in mind`): nothing but `please` and its like may stand before them.
-const ALSO_OTHERS: &str = "clean cleanup clear drop empty free keep leave tidy trash";
+/// Verbs that are other words too (`an empty file`, `keep in mind`): they count only after `please` and the like.
+const AMBIGUOUS: &str = "clean cleanup clear drop empty free keep leave tidy trash";
 /// Orders of two words.
 const PAIRS: [(&str, &str); 6] =
     [("get", "rid"), ("getting", "rid"), ("throw", "away"), ("throw", "out"), ("dispose", "of"), ("do", "away")];
-/// Orders in German, French, Spanish, Portuguese, Italian and Dutch, where verbs also stand at the end.
-const ELSEWHERE: &str = "lösche lösch löschen loesche loeschen entferne entfernen supprime supprimer supprimez efface effacer effacez \
+/// Verbs in German, French, Spanish, Portuguese, Italian and Dutch, where they may also stand at the end.
+const FOREIGN_VERBS: &str = "lösche lösch löschen loesche loeschen entferne entfernen supprime supprimer supprimez efface effacer effacez \
 enlève enlever enlevez borra borrar borre elimina eliminar elimine suprime suprimir apaga apagar apague remova remover exclua excluir \
 cancella cancellare rimuovi rimuovere verwijder verwijderen wis";
-/// The same in scripts without blanks, and what takes it back there.
+/// Removal verbs in scripts without blanks between words, and the negations there.
 const UNSPACED: [&str; 9] = ["删除", "刪除", "清空", "移除", "清除", "削除", "消して", "삭제", "지워"];
 const UNSPACED_NOT: [&str; 9] = ["不", "别", "別", "勿", "没", "ない", "ません", "마", "않"];
 
-/// What takes an order back.
+/// Negations in English.
 const NOT: &str =
     "don't dont never not no nothing none without nor neither cannot can't shouldn't mustn't instead rather";
-const NOT_ELSEWHERE: &str = "nicht nichts kein keine keinen niemals nie ohne ne pas rien jamais aucun aucune sans no nada nunca ningún \
+/// Negations in the languages of [`FOREIGN_VERBS`].
+const FOREIGN_NOT: &str = "nicht nichts kein keine keinen niemals nie ohne ne pas rien jamais aucun aucune sans no nada nunca ningún \
 ninguno ninguna sin não nao nenhum nenhuma sem non niente nessun nessuna senza niet niets geen zonder";
-/// What does not, behind one of those: `don't forget to delete them`.
-const BUT: &str = "fail forget hesitate only";
-/// What may stand between the beginning of a clause and its order.
-const BEFORE: &str = "after afterwards ahead also and before but by can can't cannot completely could dont don't everything fail \
+/// Words after a negation that cancel it: `don't forget to delete them`.
+const CANCELS_NOT: &str = "fail forget hesitate only";
+/// Words that may stand between the beginning of a clause and its verb.
+const MAY_PRECEDE: &str = "after afterwards ahead also and before but by can can't cannot completely could dont don't everything fail \
 finally first forget go hesitate i i'd it just kindly let's lastly like must need never next not now only or please \
 permanently recursively safely shall should simply that them then to up want we will would you";
-/// What a clause begins with that asks for no deed.
-const ASKS: &str = "am are count describe did display do does explain find has have how is list print show tell was were what when \
+/// First words of a clause that asks a question or for a report only.
+const ASKING: &str = "am are count describe did display do does explain find has have how is list print show tell was were what when \
 where which who whose why";
 
-/// True if some clause of the task orders that something be removed. What is quoted, what others did or may do (`the deleted files`,
-/// `which can I delete`) and what is forbidden is no order.
+/// True if a clause of the task orders a removal. Quoted text, what others did or may do (`the deleted files`, `which
+/// can I delete`) and what is forbidden do not count.
 pub fn orders_removal(task: &str) -> bool {
-    clauses(&unquoted(&task.to_lowercase().replace('’', "'"))).iter().any(|clause| orders(clause))
+    clauses(&unquoted(&task.to_lowercase().replace('’', "'"))).iter().any(|clause| orders_removal_in(clause))
 }
 
-fn orders(clause: &str) -> bool {
+fn orders_removal_in(clause: &str) -> bool {
     let has = |list: &[&str]| list.iter().any(|sign| clause.contains(sign));
     if has(&UNSPACED) {
         return !has(&UNSPACED_NOT);
     }
     let edge = |c: char| !c.is_alphanumeric() && c != '\'';
     let words: Vec<&str> = clause.split_whitespace().map(|w| w.trim_matches(edge)).filter(|w| !w.is_empty()).collect();
-    if words.iter().any(|word| is_in(ELSEWHERE, word)) {
-        return !words.iter().any(|word| is_in(NOT_ELSEWHERE, word));
+    if words.iter().any(|word| is_in(FOREIGN_VERBS, word)) {
+        return !words.iter().any(|word| is_in(FOREIGN_NOT, word));
     }
     (0..words.len()).any(|at| {
         let next = words.get(at + 1).copied().unwrap_or_default();
-        let clear = is_in(REMOVE, words[at]) || PAIRS.contains(&(words[at], next));
-        if !clear && !is_in(ALSO_OTHERS, words[at]) {
+        let unambiguous = is_in(REMOVE, words[at]) || PAIRS.contains(&(words[at], next));
+        if !unambiguous && !is_in(AMBIGUOUS, words[at]) {
             return false;
         }
         let begin = words[..at].iter().rposition(|word| is_in("and then but", word)).map_or(0, |joint| joint + 1);
         let before = &words[begin..at];
         // `list what I need to delete`; but `list them and delete them`
-        let asks = begin == 0 && is_in(ASKS, words[0]);
-        let told = before.iter().all(|word| is_in(BEFORE, word) && (clear || !matches!(*word, "that" | "it" | "them")));
-        let forbids = |i: usize| is_in(NOT, words[i]) && !words.get(i + 1).is_some_and(|word| is_in(BUT, word));
-        told && !asks && !(begin..at).any(forbids) && !is_in(NOT, next)
+        let asks = begin == 0 && is_in(ASKING, words[0]);
+        let allowed = before
+            .iter()
+            .all(|word| is_in(MAY_PRECEDE, word) && (unambiguous || !matches!(*word, "that" | "it" | "them")));
+        let forbids = |i: usize| is_in(NOT, words[i]) && !words.get(i + 1).is_some_and(|word| is_in(CANCELS_NOT, word));
+        allowed && !asks && !(begin..at).any(forbids) && !is_in(NOT, next)
     })
 }
 
-/// What lies between marks that end a clause: such a one stands before a blank, and none is part of a name.
+/// Splits a text at punctuation before a blank, as dots inside of names are no ends, and at CJK punctuation.
 fn clauses(text: &str) -> Vec<String> {
     let mut all = vec![String::new()];
     let mut signs = text.chars().peekable();
@@ -82,7 +85,7 @@ fn clauses(text: &str) -> Vec<String> {
     all
 }
 
-/// The text without what stands in quotes; an apostrophe begins none.
+/// Removes quoted text; an apostrophe inside of a word begins no quote.
 fn unquoted(text: &str) -> String {
     let mut left = String::new();
     let mut rest = text;
@@ -98,9 +101,9 @@ fn unquoted(text: &str) -> String {
             '«' => '»',
             other => other,
         };
-        match inside.find(close).filter(|_| !word) {
-            Some(end) => rest = &inside[end + close.len_utf8()..],
-            None => {
+        match inside.find(close) {
+            Some(end) if !word => rest = &inside[end + close.len_utf8()..],
+            _ => {
                 left.push(open);
                 rest = inside;
             }
@@ -114,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_ordered_to_be_removed() {
+    fn removal_orders_are_recognized() {
         for task in [
             "delete all the .bak files in here, but keep ledger.bak",
             "Please remove the folder old",
@@ -143,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not() {
+    fn other_tasks_are_no_removal_orders() {
         for task in [
             "append a line to notes.txt",
             "update the version in README",

@@ -1,12 +1,12 @@
-//! What a task says beside its orders: how things are, and what is to be left alone. Who takes a sentence of these for an
-//! order does what nobody wants, and who drops it does more than was asked for.
+//! Recognizes sentences of a task that are no orders: statements, limits and wishes. A statement that is taken for an
+//! order is carried out, and a limit that is dropped lets too much be done.
 
 use super::verbs::changes;
 use regex::Regex;
 use std::sync::LazyLock;
 
-/// True for a sentence that asks for nothing: `some links in tools are dead`, `it's in costs.csv`, `orders.csv has no names`.
-/// Who takes it for an order does what nobody wants.
+/// True if the sentence states something and asks for nothing: `some links in tools are dead`, `it's in costs.csv`,
+/// `orders.csv has no names`.
 pub fn is_statement(part: &str) -> bool {
     static SUBJECT: LazyLock<Option<Regex>> = LazyLock::new(|| {
         Regex::new(
@@ -14,7 +14,7 @@ pub fn is_statement(part: &str) -> bool {
         )
         .ok()
     });
-    // a thing, and what is said of it
+    // a thing and a verb about it
     static THING: LazyLock<Option<Regex>> = LazyLock::new(|| {
         Regex::new(
             r"(?i)^(?:(?:the|a|an|some|all|every|each|most|many|several|my|our|your|their|his|her|these|those|one|two|three)\s|[\w./~-]*\w\.\w{1,8}\s)[^?]*?\b(?:is|isn't|are|aren't|was|were|has|have|had|can|can't|cannot|could|should|must|might|will|would|needs?|do|does|don't|doesn't|lists?|contains?|belongs?|goes?|points?|splits?|wants?)\b",
@@ -33,7 +33,7 @@ pub fn is_statement(part: &str) -> bool {
     !part.ends_with('?') && (is_limit(part) || (is(&SUBJECT) || is(&THING)) && !is(&WISH))
 }
 
-/// True for a sentence that says what is not to be done, or to what: `Don't touch a.log`, `error.log must stay`.
+/// True if the sentence forbids something or exempts something: `Don't touch a.log`, `error.log must stay`.
 fn is_limit(part: &str) -> bool {
     static FORM: LazyLock<Option<Regex>> = LazyLock::new(|| {
         Regex::new(
@@ -44,7 +44,7 @@ fn is_limit(part: &str) -> bool {
     FORM.as_ref().is_some_and(|form| form.is_match(part))
 }
 
-/// True for a sentence that wants something to come of what was found: `They should be in a folder called old`.
+/// True if the sentence says what is to become of the results: `They should be in a folder called old`.
 fn is_wish(part: &str) -> bool {
     static FORM: LazyLock<Option<Regex>> = LazyLock::new(|| {
         Regex::new(
@@ -55,46 +55,47 @@ fn is_wish(part: &str) -> bool {
     FORM.as_ref().is_some_and(|form| form.is_match(part))
 }
 
-/// The parts without those that are none: what they say stands behind the part that it is about. What limits an order is
-/// about the one before; other things are about the next one, or the last.
+/// Attaches statements, in brackets, to the part that they are about. A limit belongs to the part before it; any
+/// other statement to the next part, or to the last.
 pub fn with_statements(parts: Vec<String>) -> Vec<String> {
     if parts.iter().all(|part| is_statement(part)) {
         return parts;
     }
-    let mut whole: Vec<(String, Vec<String>)> = Vec::new();
-    let mut said: Vec<String> = Vec::new();
+    let mut orders: Vec<(String, Vec<String>)> = Vec::new();
+    let mut statements: Vec<String> = Vec::new();
     for part in parts {
-        let keeps = |(before, _): &&mut (String, Vec<String>)| is_limit(&part) || keeps_some(&part) && changes(before);
-        if let Some((_, about)) = whole.last_mut().filter(keeps) {
+        let limits =
+            |(before, _): &&mut (String, Vec<String>)| is_limit(&part) || spares_some(&part) && changes(before);
+        if let Some((_, about)) = orders.last_mut().filter(limits) {
             about.push(part);
         } else if is_statement(&part) {
-            said.push(part);
+            statements.push(part);
         } else {
-            whole.push((part, std::mem::take(&mut said)));
+            orders.push((part, std::mem::take(&mut statements)));
         }
     }
-    for part in said {
-        match whole.last_mut().filter(|_| !is_wish(&part)) {
-            Some((_, about)) => about.push(part),
-            None => whole.push((part, Vec::new())),
+    for part in statements {
+        match orders.last_mut() {
+            Some((_, about)) if !is_wish(&part) => about.push(part),
+            _ => orders.push((part, Vec::new())),
         }
     }
-    let joined = |(part, about): (String, Vec<String>)| match about.as_slice() {
+    let join = |(part, about): (String, Vec<String>)| match about.as_slice() {
         [] => part,
         about => format!("{part} ({})", about.join("; ")),
     };
-    whole.into_iter().map(joined).collect()
+    orders.into_iter().map(join).collect()
 }
 
-/// `Keep error.log`, behind an order that takes things away.
-fn keeps_some(part: &str) -> bool {
+/// True for `Keep error.log`, which limits an order before it that changes something.
+fn spares_some(part: &str) -> bool {
     let mut words = part.split_whitespace();
     let first = words.next().unwrap_or_default().to_lowercase();
     matches!(first.as_str(), "keep" | "leave" | "spare")
         && words.next().is_some_and(|what| what.contains('.') || what.eq_ignore_ascii_case("the"))
 }
 
-/// A part without what is said about it behind it.
+/// Returns a part without the statements that [`with_statements`] attached to it.
 pub fn order(part: &str) -> &str {
     part.split_once(" (").map_or(part, |(order, _)| order)
 }
@@ -104,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_only_said_is_no_order() {
+    fn statements_are_no_orders() {
         for said in [
             "everybody on this computer can read app/secrets.env",
             "some links in the folder tools point to files that are gone",

@@ -1,24 +1,24 @@
-//! What a task falls into: its sentences, and the clauses that begin with a verb of their own. By its words alone.
+//! Splits a task into parts by its words alone: its sentences, and the clauses that begin with a verb of their own.
 
 use super::courtesy;
-use super::form::{keeps_text, proof, report, told_apart};
+use super::form::{proof_command, report_parts, saves_text, split_questions};
 use super::said::with_statements;
 use super::verbs::{BEGINS, asks};
 use regex::Regex;
 use std::sync::LazyLock;
 
-/// What may stand between two parts.
+/// Separators between two parts.
 static SEPARATOR: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(r"(?i)(?:[.;!?]\s+|\n+|,\s+|\s+)(?:and\s+then\s+|and\s+|then\s+)|[.;!?]\s+|\n+|,\s+").ok()
 });
 
-/// Verbs that are names of things as well: behind one of them stands what it is about, where it is a verb.
+/// Verbs that are nouns too: they count as verbs only with one of [`OBJECTS`] or a file name after them.
 const NOUNS: &[&str] = &[
     "archive", "back", "copy", "export", "filter", "group", "join", "list", "look", "measure", "note", "open",
     "record", "report", "run", "search", "set", "sort", "split", "store", "sum", "test", "touch", "turn", "zip",
 ];
 
-/// Words that stand behind a verb.
+/// Words that may follow a verb.
 const OBJECTS: &[&str] = &[
     "a",
     "all",
@@ -54,7 +54,7 @@ const OBJECTS: &[&str] = &[
     "which",
 ];
 
-/// The pieces of a task as they are written.
+/// Splits a task at separators that are followed by a verb or end a sentence; the pieces are not trimmed.
 fn pieces(task: &str) -> Vec<&str> {
     let Some(separator) = &*SEPARATOR else { return vec![task] };
     let quoted = quoted(task);
@@ -79,8 +79,8 @@ fn pieces(task: &str) -> Vec<&str> {
             && !OBJECTS.contains(&behind.trim_end_matches([',', '.']))
             && !behind.contains(['.', '/'])
             && !found.as_str().contains("then");
-        let verb = asks(&next, BEGINS) && !paired && !is_noun && !is_one(piece, found.as_str());
-        let sentence = found.as_str().starts_with(['.', ';', '!', '?', '\n']) && !goes_on(rest);
+        let verb = asks(&next, BEGINS) && !paired && !is_noun && !belongs_together(piece, found.as_str());
+        let sentence = found.as_str().starts_with(['.', ';', '!', '?', '\n']) && !continues(rest);
         if !quoted.iter().any(|range| range.contains(&found.start())) && (sentence || verb) {
             pieces.push(piece);
             start = found.end();
@@ -90,7 +90,7 @@ fn pieces(task: &str) -> Vec<&str> {
     pieces
 }
 
-/// Where quotes stand: their words are no orders.
+/// The byte ranges of quotes: their words are no orders.
 fn quoted(task: &str) -> Vec<std::ops::Range<usize>> {
     let mut all = Vec::new();
     for (open, close) in [('"', '"'), ('`', '`'), ('\u{201c}', '\u{201d}')] {
@@ -105,64 +105,64 @@ fn quoted(task: &str) -> Vec<std::ops::Range<usize>> {
     all
 }
 
-/// True for a piece that what stands behind the separator belongs to: a condition and what is to be done then, and the work
-/// of a script.
-fn is_one(piece: &str, separator: &str) -> bool {
+/// True if the text after the separator still belongs to the piece: a condition with its consequence, or the work of
+/// a script.
+fn belongs_together(piece: &str, separator: &str) -> bool {
     static FORM: LazyLock<Option<Regex>> = LazyLock::new(|| {
         Regex::new(
             r"(?i)^\s*(?:(?:and|then|also) )*(?:(?P<script>(?:write|create|make|add|generate)\b.*\b(?:script|program|function|alias)\b.*?\bto\b)|(?:if|when|unless|in case|as soon as|wherever|otherwise)\b)",
         )
         .ok()
     });
-    // a sentence that goes on with the one before has its own beginning
+    // a sentence that continues the one before has a beginning of its own
     let sentence = piece.rfind(['.', ';', '!', '?']).map_or(piece, |at| &piece[at + 1..]);
     let begins = |text| FORM.as_ref().and_then(|form| form.captures(text));
-    let found = begins(piece).or_else(|| begins(sentence).filter(|_| goes_on(sentence.trim_start())));
+    let found = begins(piece).or_else(|| if continues(sentence.trim_start()) { begins(sentence) } else { None });
     // `write a script to ..., then run it`; in `one that deletes them and list them` the second verb is another order
     found.is_some_and(|found| found.name("script").is_none() || !separator.contains("then"))
 }
 
-/// True for a sentence that is nothing without the one before: `If it is, delete it`.
-fn goes_on(rest: &str) -> bool {
+/// True if a sentence depends on the one before: `If it is, delete it`.
+fn continues(rest: &str) -> bool {
     let first = rest.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default().to_lowercase();
     matches!(first.as_str(), "if" | "otherwise" | "else")
 }
 
-/// The parts of a task: its sentences, and the clauses that begin with a verb of their own.
+/// Splits a task into its parts: its sentences, and the clauses that begin with a verb of their own.
 pub fn parts(task: &str) -> Vec<String> {
     let parts = pieces(courtesy::ungreeted(task)).into_iter().fold(Vec::new(), |mut all: Vec<String>, part| {
-        match all.last_mut().filter(|_| is_by_whom(part)) {
-            Some(before) => {
+        match all.last_mut() {
+            Some(before) if names_tool(part) => {
                 *before = format!("{}, {}", before.trim().trim_end_matches(['.', ';', ',', '!', '?']), part.trim())
             }
-            None => all.push(part.to_owned()),
+            _ => all.push(part.to_owned()),
         }
         all
     });
-    let clean = |part: String| part.trim().trim_end_matches(['.', ';', ',', '!', '?']).trim().to_owned();
-    let first = |part: String| {
-        let plain = ["then ", "and ", "finally ", "also "]
+    let trim_part = |part: String| part.trim().trim_end_matches(['.', ';', ',', '!', '?']).trim().to_owned();
+    let strip_connective = |part: String| {
+        let connective_len = ["then ", "and ", "finally ", "also "]
             .iter()
             .find_map(|word| part.get(..word.len()).filter(|start| start.eq_ignore_ascii_case(word)))
             .map_or(0, str::len);
-        courtesy::asked(&part[plain..]).to_owned()
+        courtesy::without_politeness(&part[connective_len..]).to_owned()
     };
-    let parts = parts.into_iter().map(clean).map(first).filter(|part| !part.is_empty()).collect();
+    let parts = parts.into_iter().map(trim_part).map(strip_connective).filter(|part| !part.is_empty()).collect();
     let mut whole: Vec<String> = Vec::new();
     for part in with_statements(parts) {
-        match whole.last_mut().filter(|before| keeps_text(&part, before)) {
+        match whole.last_mut().filter(|before| saves_text(&part, before)) {
             Some(before) => *before = format!("{before} and {part}"),
-            None => whole.extend(report(&part).or_else(|| told_apart(&part)).unwrap_or_else(|| vec![part])),
+            None => whole.extend(report_parts(&part).or_else(|| split_questions(&part)).unwrap_or_else(|| vec![part])),
         }
     }
-    // what shows that all is done comes last
-    let proofs: Vec<String> = whole.iter().filter_map(|part| proof(part)).collect();
-    whole.extend(proofs.into_iter().map(|command| format!("run {command}")));
+    // commands that prove the result come last
+    let proof_commands: Vec<String> = whole.iter().filter_map(|part| proof_command(part)).collect();
+    whole.extend(proof_commands.into_iter().map(|command| format!("run {command}")));
     whole
 }
 
-/// `use the weather server`: no part of its own, but who is to do the one before.
-fn is_by_whom(part: &str) -> bool {
+/// True for a part that only says which server or tool is to do the one before: `use the weather server`.
+fn names_tool(part: &str) -> bool {
     static FORM: LazyLock<Option<Regex>> = LazyLock::new(|| {
         Regex::new(r"(?i)^(?:and |please )*(?:ask|by|through|use|using|via|with)(?: [\w.`'-]+){1,4} (?:servers?|tools?|mcp)\W*$").ok()
     });
@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_task_falls_into_its_parts() {
+    fn tasks_are_split_into_parts() {
         for (task, want) in [
             (
                 "find the three largest log files, show how many errors each has, and write a summary to report.md",
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn what_belongs_together_stays_together() {
+    fn parts_that_belong_together_are_not_split() {
         for (task, want) in [
             ("delete the build and test folders", &["delete the build and test folders"][..]),
             ("list all tar and zip files", &["list all tar and zip files"]),

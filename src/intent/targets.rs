@@ -1,31 +1,33 @@
-//! The files that a task promises: those that it asks to be written, and those that are to be there when it is done.
+//! Finds the files that a task promises: those it asks to write, and those that must exist when it is done.
 
 use super::verbs::begins_part;
 use regex::Regex;
 use std::sync::LazyLock;
 
-/// Verbs that make a file.
+/// Verbs that create a file.
 static VERB: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"(?i)\b(?:write|save|put|store|export|create|make|output|generate|record)\b").ok());
 
-/// The words that lead to a name with an extension.
+/// A file name with an extension, after a word that leads to it.
 static TARGET: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(r#"(?i)\b(to|into|in|as|called|named|file)\s+["'`]?([\p{L}0-9_./~-]*[\p{L}0-9_-]\.[A-Za-z0-9]{1,5})\b"#)
         .ok()
 });
 
-/// Verbs that are as often nouns, and verbs that put things `in` a file; of the others what is `in` one may be read there.
+/// Verbs that are as often nouns.
 const NOUNS: &[&str] = &["output", "record", "store", "export"];
+/// Verbs that put something `in` a file; with other verbs, `in` may name a file to read.
 const PUTS: &[&str] = &["write", "save", "put", "store", "record"];
-/// Words before a verb, and words before a noun.
+/// Words that may precede a verb.
 const BEFORE: &[&str] = &["and", "then", "please", "to", "you", "also", "now", "finally", "or"];
+/// Words that precede a noun.
 const ARTICLES: &[&str] =
     &["a", "an", "the", "of", "this", "that", "each", "every", "no", "its", "their", "my", "your"];
-/// Characters between the verb and what leads to the name.
-const FAR: usize = 80;
+/// Most characters between the verb and the word that leads to the file name.
+const MAX_DISTANCE: usize = 80;
 
-/// The files that a task asks to be written, as it names them.
-pub fn asked_for(task: &str) -> Vec<String> {
+/// Returns the files that a task asks to write, as it names them.
+pub fn files_to_write(task: &str) -> Vec<String> {
     let Some(form) = &*VERB else { return Vec::new() };
     let (mut files, mut from): (Vec<String>, usize) = (Vec::new(), 0);
     for found in form.find_iter(task) {
@@ -44,11 +46,12 @@ pub fn asked_for(task: &str) -> Vec<String> {
     files
 }
 
-/// Verbs that put something into a file that is named behind `to`, `into` or `as`, and are no orders to write one of its own.
+/// Verbs that put something into a file named after `to`, `into` or `as`, and do not ask for a new text.
 static FILLS: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"(?i)\b(?:add|append|copy|extract|merge|sort)\b").ok());
 
-/// A verb with a new file's name behind it: `touch a.txt`, `create an empty file a.txt`; `make run.sh executable` makes none.
+/// A verb followed by the name of a new file: `touch a.txt`, `create an empty file a.txt`. `make run.sh executable`
+/// creates none.
 static MAKES: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(
         r#"(?i)\b(?:create|touch|make)\s+(?:(?:a|an|the|new|empty|text|file)\s+)*["'`]?([\p{L}0-9_./~-]*[\p{L}0-9_-]\.[A-Za-z0-9]{1,5})["'`]?(?:[,;.]?\s+(?:and|then|with|that|in)\b|[,;.!]?\s*$|[,;.!]\s)"#,
@@ -56,10 +59,10 @@ static MAKES: LazyLock<Option<Regex>> = LazyLock::new(|| {
     .ok()
 });
 
-/// The files that are to be there when a task is done, as it names them: those that it asks to be written, and those that
-/// something is put into or that are only to be made.
-pub fn to_be_made(task: &str) -> Vec<String> {
-    let mut files = asked_for(task);
+/// Returns the files that must exist when a task is done, as it names them: those it asks to write, to fill or just
+/// to create.
+pub fn promised_files(task: &str) -> Vec<String> {
+    let mut files = files_to_write(task);
     let mut add = |name: &str| {
         if !files.iter().any(|known| known == name) {
             files.push(name.to_owned());
@@ -70,7 +73,7 @@ pub fn to_be_made(task: &str) -> Vec<String> {
             continue;
         }
         let clause = clause(&task[found.end()..]);
-        // `to a.md`; what is `in` a file, or `from` it, is there
+        // `to a.md`; a file after `in` or `from` exists already
         let strong = |c: &regex::Captures| matches!(&*c[1].to_lowercase(), "to" | "into" | "as");
         if let Some(c) = TARGET.iter().flat_map(|form| form.captures_iter(clause)).find(strong) {
             add(&c[2]);
@@ -84,20 +87,20 @@ pub fn to_be_made(task: &str) -> Vec<String> {
     files
 }
 
-/// True if the verb is no noun, and not what somebody else does or the person only asks about (`how do I create ...`).
+/// True if the word is a verb, and neither tells what someone else does nor asks about it (`how do I create ...`).
 fn is_order(verb: &str, before: &str) -> bool {
     let last = before.split_whitespace().next_back().unwrap_or_default().to_lowercase();
     is_verb(verb, before) && !["i", "we", "they", "that", "which", "who", "not", "don't", "never"].contains(&&*last)
 }
 
-/// True if the word is not the noun of that name (`lines of output`, `the record`).
+/// True if the word is not a noun (`lines of output`, `the record`).
 fn is_verb(verb: &str, before: &str) -> bool {
     let last = before.split_whitespace().next_back().unwrap_or_default().to_lowercase();
     let begins = last.is_empty() || last.ends_with([',', ';', ':', '.', '?', '!']);
     if NOUNS.contains(&verb) { begins || BEFORE.contains(&&*last) } else { !ARTICLES.contains(&&*last) }
 }
 
-/// The text that belongs to a verb: up to the end of its sentence, or to `and` and the next verb.
+/// Returns the text that belongs to a verb: up to the end of its sentence, or to `and` and the next verb.
 fn clause(text: &str) -> &str {
     let mut before = "";
     let mut at = 0;
@@ -115,19 +118,19 @@ fn clause(text: &str) -> &str {
     text
 }
 
-/// The file that a verb is about, and where it ends in the clause. `to a.md` says more than `file a.md`, and that more
-/// than `in a.md`.
+/// Returns the file that a verb is about, and the byte offset of its end in the clause. `to a.md` takes precedence
+/// over `file a.md`, and that over `in a.md`.
 fn target(verb: &str, clause: &str) -> Option<(String, usize)> {
     let rank = |word: &str| ["in", "file"].iter().position(|weak| word.eq_ignore_ascii_case(weak)).unwrap_or(2);
     let found = TARGET.as_ref()?.captures_iter(clause).filter_map(|c| {
         let (word, name) = (c.get(1)?, c.get(2)?);
         let between = &clause[..word.start()];
-        // `create a list of all functions in main.py` reads that file
+        // `create a list of all functions in main.py` reads main.py
         let reads = || !PUTS.contains(&verb) && between.split_whitespace().any(|w| ["of", "from", "for"].contains(&w));
-        let near = between.chars().count() <= FAR;
+        let near = between.chars().count() <= MAX_DISTANCE;
         (near && (rank(word.as_str()) > 0 || !reads())).then(|| (rank(word.as_str()), name))
     });
-    // of equals the first
+    // of equal ones the first
     let (_, name) = found.reduce(|best, next| if next.0 > best.0 { next } else { best })?;
     Some((name.as_str().to_owned(), name.end()))
 }
@@ -137,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_to_be_written_are_recognised() {
+    fn files_to_write_are_recognized() {
         for (task, files) in [
             ("find the three largest log files, and write a summary to report.md", &["report.md"][..]),
             ("save the list of users in out/users.txt", &["out/users.txt"]),
@@ -156,12 +159,12 @@ mod tests {
             ("have two helpers write their reports to a.md, and put the sum into b.md", &["a.md", "b.md"]),
             ("output the names, then record them in names.txt", &["names.txt"]),
         ] {
-            assert_eq!(asked_for(task), files, "{task}");
+            assert_eq!(files_to_write(task), files, "{task}");
         }
     }
 
     #[test]
-    fn files_that_are_to_be_there_are_recognised() {
+    fn files_that_must_exist_are_recognized() {
         for (task, files) in [
             ("create zq.txt", &["zq.txt"][..]),
             ("touch zq.txt.", &["zq.txt"]),
@@ -177,7 +180,7 @@ mod tests {
             ("create a list of all functions in main.py", &[]),
             ("how do I create a.txt?", &[]),
         ] {
-            assert_eq!(to_be_made(task), files, "{task}");
+            assert_eq!(promised_files(task), files, "{task}");
         }
     }
 }

@@ -1,12 +1,12 @@
-//! Words of a text, and the parts of names.
+//! Splits text into words, and names into parts.
 
-/// Words that say nothing about what a text is about.
+/// Words that do not tell what a text is about.
 pub const STOP: &[&str] = &[
     "and", "are", "for", "from", "how", "into", "its", "of", "the", "them", "then", "this", "that", "to", "what",
     "with", "in", "is", "it", "on", "or", "by", "an", "at", "be", "me", "my",
 ];
 
-/// The words of a text, in lower case; `snake_case` and `camelCase` are split, plurals lose their `s`.
+/// Returns the words of a text in lower case. `snake_case` and `camelCase` are split, plurals lose their `s`.
 pub fn words(text: &str) -> Vec<String> {
     let names = text.split(|c: char| !c.is_alphanumeric()).filter(|name| !name.is_empty());
     let mut words: Vec<String> = names.flat_map(parts).map(str::to_lowercase).collect();
@@ -18,7 +18,8 @@ pub fn words(text: &str) -> Vec<String> {
     words
 }
 
-/// The parts of a name: `open` and `File` of `openFile`, `HTTP` and `Server` of `HTTPServer`; `URLs` is one.
+/// Splits a name into parts: `open` and `File` of `openFile`, `HTTP` and `Server` of `HTTPServer`. `URLs` is one
+/// part.
 pub fn parts(name: &str) -> Vec<&str> {
     let chars: Vec<(usize, char)> = name.char_indices().collect();
     let (mut parts, mut from) = (Vec::new(), 0);
@@ -36,12 +37,13 @@ pub fn parts(name: &str) -> Vec<&str> {
     parts
 }
 
-/// True for a word that says something about what a text is about.
-pub fn tells(word: &str) -> bool {
+/// True if a word tells what a text is about: it has at least two characters, not only digits, and is not in
+/// [`STOP`].
+pub fn is_significant(word: &str) -> bool {
     word.chars().count() > 1 && !word.chars().all(char::is_numeric) && !STOP.contains(&word)
 }
 
-/// The words of a part in lower case, names of files and paths whole.
+/// Returns the words of a part in lower case; file names and paths are not split.
 pub fn path_words(part: &str) -> Vec<String> {
     part.to_lowercase()
         .split(|c: char| !(c.is_alphanumeric() || matches!(c, '.' | '_' | '-' | '/')))
@@ -50,7 +52,7 @@ pub fn path_words(part: &str) -> Vec<String> {
         .collect()
 }
 
-/// True for a word of a list, which has a blank between two.
+/// True if a word is in a list of words separated by blanks.
 pub fn is_in(list: &str, word: &str) -> bool {
     list.split(' ').any(|known| known == word)
 }

@@ -1,22 +1,22 @@
-//! The English verbs that a part of a task begins with, and what each asks for: one table, in which a verb stands once.
+//! The English verbs that parts of a task begin with, and what each asks for.
 
 use super::tokens::path_words;
 
-/// A part may begin with it behind another part.
+/// A new part may begin with the verb.
 pub(super) const BEGINS: u8 = 1;
-/// It puts something into a file.
+/// The verb puts something into a file.
 pub(super) const PUTS: u8 = 1 << 1;
-/// It only asks for words.
+/// The verb only asks for an answer in words.
 pub(super) const TELLS: u8 = 1 << 2;
-/// Its work is more than a command.
+/// The verb asks for more than one command can do.
 pub(super) const THINKS: u8 = 1 << 3;
-/// It changes something.
+/// The verb changes something.
 pub(super) const CHANGES: u8 = 1 << 4;
 
-/// What comes of it is its answer, whatever that is: tests that fail were run.
+/// The verb runs or checks something, and any outcome is an answer: tests that fail were run nevertheless.
 pub(super) const TRIES: u8 = 1 << 5;
 
-/// In alphabetical order.
+/// The verbs in alphabetical order, each with its flags.
 const VERBS: &[(&str, u8)] = &[
     ("add", BEGINS | CHANGES),
     ("analyse", BEGINS),
@@ -108,22 +108,22 @@ const VERBS: &[(&str, u8)] = &[
     ("zip", BEGINS | CHANGES),
 ];
 
-/// True if the verb, in lower case, asks for that.
-pub(super) fn asks(verb: &str, what: u8) -> bool {
-    VERBS.binary_search_by_key(&verb, |(known, _)| known).is_ok_and(|at| VERBS[at].1 & what != 0)
+/// True if the verb, in lower case, has one of the flags.
+pub(super) fn asks(verb: &str, flags: u8) -> bool {
+    VERBS.binary_search_by_key(&verb, |(known, _)| known).is_ok_and(|at| VERBS[at].1 & flags != 0)
 }
 
-/// True for a verb, in lower case, that a part may begin with.
+/// True if a part may begin with the word, which is in lower case.
 pub fn begins_part(word: &str) -> bool {
     asks(word, BEGINS)
 }
 
-/// True if the part is to change something: looking alone does not do it.
+/// True if the part asks to change something, so that looking alone does not do it.
 pub fn changes(part: &str) -> bool {
     path_words(part).first().is_some_and(|verb| asks(verb, CHANGES))
 }
 
-/// True if the part is to run or check something: whatever comes of that is the answer.
+/// True if the part asks to run or check something, so that any outcome is an answer.
 pub fn tries(part: &str) -> bool {
     path_words(part).first().is_some_and(|verb| asks(verb, TRIES))
 }
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_table_is_in_order_and_every_verb_is_found() {
+    fn the_table_is_sorted() {
         assert!(VERBS.windows(2).all(|pair| pair[0].0 < pair[1].0));
         assert!(VERBS.iter().all(|(verb, what)| *what != 0 && asks(verb, *what)));
         assert!(asks("save", PUTS) && asks("save", CHANGES) && !asks("save", TELLS));

@@ -1,40 +1,40 @@
-//! The page of a program's manual, and what the program answers when it is asked about itself.
+//! A program's man page, and its answers about itself.
 
 use super::index::Kind;
 use caro_exec::Status;
 
-/// The outcome of asking for a man page.
+/// The result of asking for a man page.
 #[derive(Debug, Default)]
 pub(super) enum Page {
-    /// It, as plain text.
+    /// The page, as plain text.
     Text(String),
-    /// There is none.
+    /// There is no page.
     #[default]
     None,
-    /// It did not come in time: there may be one.
-    Late,
+    /// Timeout; there may be a page.
+    TimedOut,
 }
 
 impl Page {
-    /// The page, if it is here.
+    /// Returns the text of the page, if there is one.
     pub(super) fn text(&self) -> Option<&str> {
         if let Self::Text(text) = self { Some(text) } else { None }
     }
 }
 
-/// The words of a program that was asked about itself.
+/// The output of a program that was asked about itself.
 #[derive(Debug, Clone)]
 pub(super) struct Answer {
-    /// How it ended; `None` if it could not be started.
+    /// The way in which it ended; `None` if it could not be started.
     pub(super) status: Option<Status>,
-    /// Its words: standard output, or the standard error of one that has nothing else to say.
+    /// Standard output, or standard error if that is empty.
     pub(super) text: Option<String>,
-    /// False if the text was cut.
-    pub(super) whole: bool,
+    /// True if the text is complete.
+    pub(super) complete: bool,
 }
 
 impl Answer {
-    /// The problem in words; `None` if it ended by itself.
+    /// Returns a description of the problem; `None` if it exited.
     pub(super) fn problem(&self) -> Option<&'static str> {
         match self.status {
             None => Some("could not be started"),
@@ -46,7 +46,7 @@ impl Answer {
     }
 }
 
-/// The kind of text that an answer to `--help` is: some programs open their man page.
+/// Returns the kind of an answer to `--help`; some programs show their man page.
 pub(super) fn kind_of(help: &str) -> Kind {
     if help.contains("\nNAME\n") && help.contains("\nSYNOPSIS\n") { Kind::Page } else { Kind::Help }
 }

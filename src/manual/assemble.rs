@@ -1,4 +1,4 @@
-//! Makes an entry out of what was heard, and decides whether its options are all there are.
+//! Assembles an entry from a man page and answers, and decides whether its options are complete.
 
 use super::answer::{Answer, Page, kind_of};
 use super::index::{Kind, Text, clean, mentions, read, usage};
@@ -7,14 +7,14 @@ use caro_exec::Status;
 use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
 
-/// Longest help text kept, bytes (the specification's 2 KB).
-const HELP_TEXT: usize = 2048;
-/// Most mentions kept: beyond it a text is about everything, and proves nothing.
-const MENTIONS: usize = 1500;
+/// Longest stored help text, in bytes (the specification's 2 KB).
+const MAX_HELP_TEXT: usize = 2048;
+/// Most stored mentions; with more, a text is about everything and proves nothing.
+const MAX_MENTIONS: usize = 1500;
 
-/// What a program and its page said.
+/// The texts about a program.
 #[derive(Debug, Default)]
-pub(super) struct Heard {
+pub(super) struct Sources {
     /// Its man page.
     pub(super) page: Page,
     /// The answer to `--version`.
@@ -23,35 +23,36 @@ pub(super) struct Heard {
     pub(super) help: Option<Answer>,
 }
 
-/// Makes the entry of a program.
-pub(super) fn assemble(command: &str, path: &Path, heard: Heard) -> Entry {
-    let page = heard.page.text().map(|text| read(text, Kind::Page)).unwrap_or_default();
-    let help_text = heard.help.as_ref().and_then(said);
+/// Assembles the entry of a program.
+pub(super) fn assemble(command: &str, path: &Path, sources: Sources) -> Entry {
+    let page = sources.page.text().map(|text| read(text, Kind::Page)).unwrap_or_default();
+    let help_text = sources.help.as_ref().and_then(help_of);
     let help = help_text.map(|text| read(text, kind_of(text))).unwrap_or_default();
-    let texts: Vec<&str> = heard.page.text().into_iter().chain(help_text).collect();
+    let texts: Vec<&str> = sources.page.text().into_iter().chain(help_text).collect();
 
-    let options = merged(page.options.clone(), help.options.clone());
+    let options = merge(page.options.clone(), help.options.clone());
     let known: HashSet<&str> = options.iter().flat_map(OptionEntry::names).collect();
     let mentions: BTreeSet<String> =
         texts.iter().flat_map(|text| mentions(text)).filter(|flag| !known.contains(flag.as_str())).collect();
-    let hurried = matches!(heard.page, Page::Late);
-    let complete = !hurried && is_complete(&heard, &page, &help, &mentions) && !texts.iter().any(|text| hands_on(text));
+    let hurried = matches!(sources.page, Page::TimedOut);
+    let complete =
+        !hurried && is_complete(&sources, &page, &help, &mentions) && !texts.iter().any(|text| forwards_options(text));
 
     let name = command.replace(' ', "-");
     let usages: Vec<_> = texts.iter().map(|text| usage(&name, text)).collect();
     let subcommands: BTreeSet<String> = usages.iter().flat_map(|u| u.subcommands.iter().cloned()).collect();
     let synopsis = usages.iter().map(|u| u.line.as_str()).find(|line| !line.is_empty()).unwrap_or_default();
-    let problem = problem(&heard, texts.is_empty());
+    let problem = problem(&sources, texts.is_empty());
     Entry {
         command: command.into(),
         path: path.into(),
-        version: heard.version.as_ref().and_then(version).unwrap_or_default(),
+        version: sources.version.as_ref().and_then(version).unwrap_or_default(),
         title: page.title.or(help.title).unwrap_or_default(),
-        help_text: cut(help_text.unwrap_or(synopsis), HELP_TEXT).to_string(),
+        help_text: cut(help_text.unwrap_or(synopsis), MAX_HELP_TEXT).to_string(),
         man_summary: page.summary,
         options,
-        complete: complete && mentions.len() <= MENTIONS,
-        mentions: mentions.into_iter().take(MENTIONS).collect(),
+        complete: complete && mentions.len() <= MAX_MENTIONS,
+        mentions: mentions.into_iter().take(MAX_MENTIONS).collect(),
         delegates: usages.iter().any(|u| u.delegates),
         subcommands: subcommands.into_iter().collect(),
         hurried,
@@ -59,8 +60,8 @@ pub(super) fn assemble(command: &str, path: &Path, heard: Heard) -> Entry {
     }
 }
 
-/// The answer to `--help`, unless it is a complaint: an error of a few words without any usage.
-fn said(answer: &Answer) -> Option<&str> {
+/// Returns the answer to `--help`, unless it is an error message without a usage.
+fn help_of(answer: &Answer) -> Option<&str> {
     let text = answer.text.as_deref()?;
     let help = answer.status == Some(Status::Exited(0))
         || text.to_ascii_lowercase().contains("usage")
@@ -68,45 +69,45 @@ fn said(answer: &Answer) -> Option<&str> {
     help.then_some(text)
 }
 
-/// True if the options are all there are: a page, or a whole help that ended well, whose options are defined rather
-/// than only named.
-fn is_complete(heard: &Heard, page: &Text, help: &Text, mentions: &BTreeSet<String>) -> bool {
-    /// Words by which a help text says that it is not the whole story.
+/// True if the options are complete: from a page, or from a complete and successful help, and most of the mentioned
+/// ones are defined.
+fn is_complete(sources: &Sources, page: &Text, help: &Text, mentions: &BTreeSet<String>) -> bool {
+    /// Phrases of a help text that is not complete.
     const PARTIAL: &[&str] =
         &["--help all", "--help-all", "--help=", "help category", "--help-hidden", "-hh", "--help-full", "--fullhelp"];
     let options = page.options.len().max(help.options.len());
     let undefined = mentions.iter().filter(|flag| flag.starts_with("--")).count();
     let defined = undefined <= 3 + options / 2;
     let from_page = !page.options.is_empty();
-    let from_help = heard.help.as_ref().is_some_and(|answer| {
+    let from_help = sources.help.as_ref().is_some_and(|answer| {
         let text = answer.text.as_deref().unwrap_or_default();
-        answer.whole
+        answer.complete
             && matches!(answer.status, Some(Status::Exited(0)))
             && help.options.len() >= 2
             && (from_page || !PARTIAL.iter().any(|word| text.contains(word)))
     });
-    // The page of a program with a long help of its own may be a stub.
+    // the page of a program with a longer help may be a stub
     let stub = help.options.len() > 2 * page.options.len() && !from_help;
     defined && (from_page && !stub || from_help)
 }
 
-/// True if the text says that it takes the options of another program, as zgrep does those of grep.
-fn hands_on(text: &str) -> bool {
-    const SAID: &[&str] = &[
+/// True if the text says that the program takes the options of another one, as zgrep does those of grep.
+fn forwards_options(text: &str) -> bool {
+    const PHRASES: &[&str] = &[
         "All options specified are passed directly to",
         "OPTIONs are the same as for",
         "accepts any of the options accepted by",
         "[<log-options>]",
         "[<diff-options>]",
     ];
-    SAID.iter().any(|said| text.contains(said))
+    PHRASES.iter().any(|phrase| text.contains(phrase))
 }
 
-/// The options of both lists; one that both know keeps the fuller account.
-fn merged(mut options: Vec<OptionEntry>, more: Vec<OptionEntry>) -> Vec<OptionEntry> {
+/// Merges two lists of options; an option in both gets the parts that the first lacks.
+fn merge(mut options: Vec<OptionEntry>, more: Vec<OptionEntry>) -> Vec<OptionEntry> {
     for other in more {
         let same = |option: &OptionEntry| other.names().any(|name| option.names().any(|n| n == name));
-        // A line that names several options of the first list at once defines none of them.
+        // a line that names several options of the first list defines none of them
         if options.iter().filter(|option| same(option)).count() > 1 {
             continue;
         }
@@ -130,7 +131,7 @@ fn merged(mut options: Vec<OptionEntry>, more: Vec<OptionEntry>) -> Vec<OptionEn
     options
 }
 
-/// The first line that names a version.
+/// Returns the first line that looks like a version.
 fn version(answer: &Answer) -> Option<String> {
     if answer.status != Some(Status::Exited(0)) {
         return None;
@@ -144,17 +145,17 @@ fn version(answer: &Answer) -> Option<String> {
     Some(line.chars().take(160).collect())
 }
 
-/// Why there is no help.
-fn problem(heard: &Heard, silent: bool) -> Option<String> {
-    let asked = [heard.help.as_ref(), heard.version.as_ref()];
-    if !silent {
+/// Returns the reason why there is no help.
+fn problem(sources: &Sources, no_text: bool) -> Option<String> {
+    let asked = [sources.help.as_ref(), sources.version.as_ref()];
+    if !no_text {
         return None;
     }
     let why = asked.into_iter().flatten().find_map(Answer::problem);
     Some(why.unwrap_or("has neither a manual page nor a --help").to_string())
 }
 
-/// The first `limit` bytes, in whole lines where possible.
+/// Returns at most the first `limit` bytes, in whole lines if possible.
 fn cut(text: &str, limit: usize) -> &str {
     let text = text.trim();
     if text.len() <= limit {
@@ -169,11 +170,11 @@ fn cut(text: &str, limit: usize) -> &str {
 }
 
 impl Entry {
-    /// Reads an entry out of texts that are at hand: a manual page, and a whole answer to `--help` of a program that ended well.
-    pub fn of_texts(command: &str, page: Option<&[u8]>, help: Option<&[u8]>) -> Self {
-        let answer = |text| Answer { status: Some(Status::Exited(0)), text: Some(text), whole: true };
+    /// Creates an entry from given texts: a man page, and a complete answer to `--help` of a program that succeeded.
+    pub fn from_texts(command: &str, page: Option<&[u8]>, help: Option<&[u8]>) -> Self {
+        let answer = |text| Answer { status: Some(Status::Exited(0)), text: Some(text), complete: true };
         let page = page.map_or(Page::None, |page| Page::Text(clean(page)));
-        assemble(command, Path::new(command), Heard { page, version: None, help: help.map(clean).map(answer) })
+        assemble(command, Path::new(command), Sources { page, version: None, help: help.map(clean).map(answer) })
     }
 }
 
@@ -182,20 +183,20 @@ mod tests {
     use super::*;
 
     fn answer(text: &str, code: i32) -> Answer {
-        Answer { status: Some(Status::Exited(code)), text: Some(text.into()), whole: true }
+        Answer { status: Some(Status::Exited(code)), text: Some(text.into()), complete: true }
     }
 
     #[test]
-    fn page_and_help_complete_each_other() {
+    fn page_and_help_are_merged() {
         let page =
             "X(1)\n\nNAME\n       x - do x\n\nDESCRIPTION\n       Does x. See --other.\n\n       -a     Take all.\n";
         let help = "Usage: x [OPTION]\n  -a, --all=WHAT   take all\n  -b               take b\n";
-        let heard = Heard {
+        let sources = Sources {
             page: Page::Text(page.into()),
             version: Some(answer("x 1.2\nfree\n", 0)),
             help: Some(answer(help, 0)),
         };
-        let entry = assemble("x", Path::new("/bin/x"), heard);
+        let entry = assemble("x", Path::new("/bin/x"), sources);
         assert_eq!(entry.version, "x 1.2");
         assert_eq!(entry.title, "do x");
         assert_eq!(
@@ -207,28 +208,28 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_hands_its_options_on_has_more_than_it_says() {
+    fn a_program_that_forwards_options_is_not_complete() {
         let of = |more: &str| {
             let help = format!("Usage: x\n{more}\n\n  -a   take all\n  -b   take b\n");
-            assemble("x", Path::new("/bin/x"), Heard { help: Some(answer(&help, 0)), ..Heard::default() })
+            assemble("x", Path::new("/bin/x"), Sources { help: Some(answer(&help, 0)), ..Sources::default() })
         };
         assert!(of("Does x.").complete);
         assert!(!of("OPTIONs are the same as for 'grep'.").complete);
     }
 
     #[test]
-    fn a_help_that_failed_or_was_cut_is_not_whole() {
+    fn a_failed_or_truncated_help_is_not_complete() {
         let help = "Usage: x\n  -a   take all\n  -b   take b\n";
-        let of = |help: Answer| assemble("x", Path::new("/bin/x"), Heard { help: Some(help), ..Heard::default() });
+        let of = |help: Answer| assemble("x", Path::new("/bin/x"), Sources { help: Some(help), ..Sources::default() });
         assert!(of(answer(help, 0)).complete);
         assert!(!of(answer(help, 2)).complete);
         assert_eq!(of(answer(help, 2)).options.len(), 2);
-        assert!(!of(Answer { whole: false, ..answer(help, 0) }).complete);
+        assert!(!of(Answer { complete: false, ..answer(help, 0) }).complete);
         assert!(!of(answer(&format!("{help}  --help-all  more\n"), 0)).complete);
-        let late = Heard { page: Page::Late, help: Some(answer(help, 0)), ..Heard::default() };
+        let late = Sources { page: Page::TimedOut, help: Some(answer(help, 0)), ..Sources::default() };
         let late = assemble("x", Path::new("/bin/x"), late);
         assert!(late.hurried && !late.complete, "its page may know more");
-        let hung = Answer { status: Some(Status::TimedOut), text: None, whole: true };
+        let hung = Answer { status: Some(Status::TimedOut), text: None, complete: true };
         assert_eq!(of(hung).problem.as_deref(), Some("did not answer within a second"));
     }
 }

@@ -1,33 +1,33 @@
-//! The cache: the specification's `CommandHelpCache`, in memory before disk before the program itself.
+//! The cache of manuals (the specification's `CommandHelpCache`): in memory, on disk, or fetched from the program.
 
 use super::fetch::Fetcher;
-use super::store::{Hit, Kept, Stamp, Store};
+use super::store::{CacheRow, Hit, Stamp, Store};
 use super::{Entry, ManualError, Program};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// How long an entry holds: a day.
-pub const FRESH: Duration = Duration::from_secs(24 * 60 * 60);
-/// How long an entry with a problem holds, or one that was made in a hurry: what hung once may have been the machine's fault.
-pub const FRESH_PROBLEM: Duration = Duration::from_secs(60 * 60);
+/// Lifetime of an entry: one day.
+pub const LIFETIME: Duration = Duration::from_secs(24 * 60 * 60);
+/// Lifetime of an entry with a problem or a timeout, which may have been the machine's fault.
+pub const PROBLEM_LIFETIME: Duration = Duration::from_secs(60 * 60);
 
-/// Where a [`Manual`] keeps and finds things.
+/// The places that a [`Manual`] uses.
 #[derive(Debug, Clone, Default)]
 pub struct Setup {
-    /// The cache folder; in memory only without one.
+    /// The cache folder; `None` for a cache in memory only.
     pub cache_dir: Option<PathBuf>,
-    /// The working directory: programs in its working tree are never run.
+    /// The working directory; programs in its working tree are never run.
     pub cwd: Option<PathBuf>,
-    /// The person's home.
+    /// The user's home folder.
     pub home: Option<PathBuf>,
-    /// The `man` program; without one, only programs themselves are asked.
+    /// The `man` program; without it, only the programs themselves are asked.
     pub man: Option<PathBuf>,
 }
 
 impl Setup {
-    /// Keeps in `cache_dir`, works in `cwd`, and takes home and `man` from the process' environment.
+    /// Creates the setup with home and `man` from the process environment.
     pub fn of_process(cache_dir: Option<PathBuf>, cwd: Option<PathBuf>) -> Self {
         Self {
             cache_dir,
@@ -38,20 +38,20 @@ impl Setup {
     }
 }
 
-/// The cache: the specification's `CommandHelpCache`.
+/// The cache of manuals.
 #[derive(Debug)]
 pub struct Manual {
     fetcher: Fetcher,
     cache_dir: Option<PathBuf>,
-    /// Opened by the first who needs it: a start that asks for no manual shall not pay for one.
+    /// Opened on first use, so that a start without manuals does not pay for it.
     store: Mutex<Option<Store>>,
-    memory: Mutex<HashMap<String, Kept<Arc<Entry>>>>,
-    /// One lock a program that is being fetched, so that two who ask at once fetch it once.
+    memory: Mutex<HashMap<String, CacheRow<Arc<Entry>>>>,
+    /// One lock per program that is being fetched, so that it is fetched only once at a time.
     fetching: Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>,
 }
 
 impl Manual {
-    /// Opens the cache. Nothing is read yet, and nothing can go wrong: a cache that cannot be used is kept in memory.
+    /// Creates the cache without reading anything. Cannot fail: if the file is unusable, the cache is in memory.
     pub fn open(setup: Setup) -> Self {
         let fetcher = Fetcher::new(setup.man, setup.home);
         if let Some(cwd) = &setup.cwd {
@@ -66,22 +66,23 @@ impl Manual {
         }
     }
 
-    /// From now on, programs in the working tree of `cwd` are not run either.
+    /// Also avoids running programs in the working tree of `cwd` from now on.
     pub fn avoid(&self, cwd: &Path) {
         self.fetcher.avoid(cwd);
     }
 
-    /// The entry of a program, from memory, disk or the program itself.
+    /// Returns the entry of a program, from memory, disk or the program itself.
     ///
     /// Needs a Tokio runtime with time and IO enabled.
     ///
     /// # Errors
-    /// If there can be no such program. One without help is an entry with a [`problem`](Entry::problem).
+    /// If the name is invalid. A program without help has an entry with a [`problem`](Entry::problem).
     pub async fn get_or_fetch(&self, program: &Program) -> Result<Arc<Entry>, ManualError> {
         self.look_up(program, None).await
     }
 
-    /// The entry of a subcommand (`git`, `log`), from its own page or help. Where it has none, the entry has a problem.
+    /// Returns the entry of a subcommand (`git`, `log`), from its own page or help; the entry has a problem if there
+    /// is none.
     ///
     /// # Errors
     /// As [`Manual::get_or_fetch`].
@@ -89,8 +90,8 @@ impl Manual {
         self.look_up(program, Some(sub)).await
     }
 
-    /// The entry that is about these arguments, and how many of them are behind it: the subcommand's (`git log -5`: 1, or
-    /// more if options stand before it), where the program has one of that name, else the program's own (0).
+    /// Returns the entry about these arguments, and how many of them it covers: that of the subcommand (`git log -5`:
+    /// 1, or more if options precede it), if the program has it, else that of the program (0).
     ///
     /// # Errors
     /// As [`Manual::get_or_fetch`].
@@ -105,9 +106,9 @@ impl Manual {
         Ok((whole, 0))
     }
 
-    /// The entry of a program if it is at hand and fresh. Runs nothing.
+    /// Returns the entry of a program if it is cached and fresh. Runs nothing.
     pub fn get_cached(&self, program: &Program) -> Option<Arc<Entry>> {
-        self.at_hand(&key_of(program, None), stamp_of(program)?)
+        self.cached(&key_of(program, None), stamp_of(program)?)
     }
 
     async fn look_up(&self, program: &Program, sub: Option<&str>) -> Result<Arc<Entry>, ManualError> {
@@ -116,46 +117,46 @@ impl Manual {
             return Err(ManualError::Name(name.chars().take(80).collect()));
         }
         let key = key_of(program, sub);
-        // A file that cannot be looked at is fetched, so that the entry says so, but not kept.
+        // an unreadable file is fetched, so that the entry reports it, but not cached
         let Some(stamp) = stamp_of(program) else { return Ok(Arc::new(self.fetcher.fetch(program).await)) };
-        if let Some(entry) = self.at_hand(&key, stamp) {
+        if let Some(entry) = self.cached(&key, stamp) {
             return Ok(entry);
         }
         let whole = match sub {
             Some(_) => Some(Box::pin(self.look_up(program, None)).await?),
             None => None,
         };
-        let turn = lock(&self.fetching).entry(key.clone()).or_default().clone();
-        let _turn = turn.lock().await;
-        if let Some(entry) = self.at_hand(&key, stamp) {
+        let fetch_lock = lock(&self.fetching).entry(key.clone()).or_default().clone();
+        let _guard = fetch_lock.lock().await;
+        if let Some(entry) = self.cached(&key, stamp) {
             return Ok(entry);
         }
         let entry = match (sub, whole) {
             (Some(sub), Some(whole)) => self.fetcher.fetch_sub(program, &whole, sub).await,
             _ => self.fetcher.fetch(program).await,
         };
-        let kept = Kept { stamp, fetched: now(), entry: Arc::new(entry) };
-        // A cache that cannot keep it costs time, not the answer.
-        let _ = self.with_store(|store| store.put(&key, &Kept { stamp, fetched: kept.fetched, entry: &kept.entry }));
-        let entry = kept.entry.clone();
-        lock(&self.memory).insert(key.clone(), kept);
+        let row = CacheRow { stamp, fetched: now(), entry: Arc::new(entry) };
+        // a failure to store the entry costs time, not the answer
+        let _ = self.with_store(|store| store.put(&key, &CacheRow { stamp, fetched: row.fetched, entry: &row.entry }));
+        let entry = row.entry.clone();
+        lock(&self.memory).insert(key.clone(), row);
         lock(&self.fetching).remove(&key);
         Ok(entry)
     }
 
-    /// From memory, else from disk, if it is about the file as it is and fresh.
-    fn at_hand(&self, key: &str, stamp: Stamp) -> Option<Arc<Entry>> {
-        if let Some(kept) = lock(&self.memory).get(key)
-            && holds(kept.stamp == stamp, kept.fetched, &kept.entry)
+    /// Returns the entry from memory or disk, if it is fresh and the file is unchanged.
+    fn cached(&self, key: &str, stamp: Stamp) -> Option<Arc<Entry>> {
+        if let Some(row) = lock(&self.memory).get(key)
+            && is_fresh(row.stamp == stamp, row.fetched, &row.entry)
         {
-            return Some(kept.entry.clone());
+            return Some(row.entry.clone());
         }
-        let kept = self.with_store(|store| store.get(key)).ok()??;
-        if !holds(kept.stamp == stamp, kept.fetched, &kept.entry) {
+        let row = self.with_store(|store| store.get(key)).ok()??;
+        if !is_fresh(row.stamp == stamp, row.fetched, &row.entry) {
             return None;
         }
-        let entry = Arc::new(kept.entry);
-        lock(&self.memory).insert(key.to_string(), Kept { stamp, fetched: kept.fetched, entry: entry.clone() });
+        let entry = Arc::new(row.entry);
+        lock(&self.memory).insert(key.to_string(), CacheRow { stamp, fetched: row.fetched, entry: entry.clone() });
         Some(entry)
     }
 
@@ -167,7 +168,7 @@ impl Manual {
         }
     }
 
-    /// The option lines and programs, of all that were ever looked up, that share words with the text; best first.
+    /// Searches the option lines and programs of all cached entries for words of the text; best first.
     ///
     /// # Errors
     /// If the cache cannot be read.
@@ -175,7 +176,7 @@ impl Manual {
         self.with_store(|store| store.search(text, limit))
     }
 
-    /// Forgets everything; tells how many entries there were.
+    /// Deletes all entries and returns their number.
     ///
     /// # Errors
     /// If the cache cannot be written.
@@ -184,7 +185,7 @@ impl Manual {
         self.with_store(Store::clear)
     }
 
-    /// How many entries are kept.
+    /// Returns the number of entries.
     ///
     /// # Errors
     /// If the cache cannot be read.
@@ -192,23 +193,23 @@ impl Manual {
         self.with_store(Store::count)
     }
 
-    /// Where the cache lies; `None` if it is in memory only.
+    /// The path of the cache; `None` if it is in memory only.
     pub fn location(&self) -> Option<PathBuf> {
         self.with_store(|store| Ok(store.path().map(Path::to_path_buf))).ok().flatten()
     }
 
-    /// Looks all of them up, at most `concurrency` at once, and tells `done` about each as it comes.
+    /// Looks up all programs, at most `concurrency` at once, and calls `done` for each result.
     pub async fn warm(
         self: &Arc<Self>,
         programs: Vec<Program>,
         concurrency: usize,
         mut done: impl FnMut(&Program, &Entry),
     ) {
-        let mut waiting = programs.into_iter();
+        let mut queue = programs.into_iter();
         let mut running = tokio::task::JoinSet::new();
         loop {
             while running.len() < concurrency.max(1)
-                && let Some(program) = waiting.next()
+                && let Some(program) = queue.next()
             {
                 let manual = self.clone();
                 running.spawn(async move {
@@ -225,15 +226,15 @@ impl Manual {
     }
 }
 
-/// True if a kept entry may still be used.
-fn holds(same_file: bool, fetched: i64, entry: &Entry) -> bool {
-    let life = if entry.problem.is_some() || entry.hurried { FRESH_PROBLEM } else { FRESH };
+/// True if a cached entry may still be used.
+fn is_fresh(same_file: bool, fetched: i64, entry: &Entry) -> bool {
+    let lifetime = if entry.problem.is_some() || entry.hurried { PROBLEM_LIFETIME } else { LIFETIME };
     let age = now().saturating_sub(fetched);
-    // An entry from the future was written under a wrong clock.
-    same_file && (0..i64::try_from(life.as_secs()).unwrap_or(i64::MAX)).contains(&age)
+    // an entry from the future was written under a wrong clock
+    same_file && (0..i64::try_from(lifetime.as_secs()).unwrap_or(i64::MAX)).contains(&age)
 }
 
-/// What an entry is kept under: the path as it was called, since one file may be many programs by its name.
+/// Returns the cache key: it has the path as called, since one file may be several programs by its name.
 fn key_of(program: &Program, sub: Option<&str>) -> String {
     let kind = match program {
         Program::File { .. } => "file",
@@ -242,7 +243,7 @@ fn key_of(program: &Program, sub: Option<&str>) -> String {
     format!("{kind}\n{}\n{}\n{}", program.path().display(), program.name(), sub.unwrap_or_default())
 }
 
-/// The state of the program's file; links are followed.
+/// Returns the state of the program's file, following links.
 fn stamp_of(program: &Program) -> Option<Stamp> {
     let meta = std::fs::metadata(program.path()).ok()?;
     let mtime = meta.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
@@ -254,7 +255,7 @@ fn now() -> i64 {
     SystemTime::now().duration_since(UNIX_EPOCH).ok().and_then(|t| i64::try_from(t.as_secs()).ok()).unwrap_or(0)
 }
 
-/// Nobody panics while holding one of these; if somebody did, what is inside is still whole.
+/// Locks a mutex. A panic with a lock held leaves no inconsistent data.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

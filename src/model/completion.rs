@@ -1,13 +1,13 @@
-//! A model's answer, as it comes and at the end.
+//! A model's answer: its tokens, why it ended and what it cost.
 
 use std::time::Duration;
 
 /// Returned by the streaming callback of [`Model::generate`](crate::Model::generate).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flow {
-    /// Go on.
+    /// Continues the generation.
     Continue,
-    /// End here; the completion so far is returned with [`Finish::Cancelled`].
+    /// Ends the generation; the completion so far is returned with [`Finish::Cancelled`].
     Stop,
 }
 
@@ -16,13 +16,14 @@ pub enum Flow {
 pub struct Token {
     /// Its bytes (a token may end inside a UTF-8 character).
     pub bytes: Vec<u8>,
-    /// Natural logarithm of its probability in the model's own, unmasked distribution. `None` where the model does not tell.
+    /// Natural logarithm of its probability in the model's own, unmasked distribution. `None` if the model does not
+    /// report it.
     pub logprob: Option<f32>,
-    /// The same of the likeliest *other* token.
+    /// Natural logarithm of the probability of the likeliest *other* token.
     pub runner_up: Option<f32>,
 }
 
-/// Why a generation ended.
+/// The reason why a generation ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Finish {
@@ -39,23 +40,23 @@ pub enum Finish {
 pub struct Usage {
     /// Tokens of the prompt.
     pub prompt_tokens: usize,
-    /// How many of them needed no computing, because their state was kept.
+    /// The number of these whose state was cached and needed no computing.
     pub cached_tokens: usize,
     /// Tokens generated.
     pub completion_tokens: usize,
-    /// Tokens that were guessed, to compute several at once.
+    /// Tokens drafted for speculative decoding.
     #[serde(default)]
     pub drafted_tokens: usize,
-    /// How many of them were right.
+    /// The number of drafted tokens that were accepted.
     #[serde(default)]
     pub accepted_tokens: usize,
-    /// Time to load weights in this call, where it was the first.
+    /// Time to load the weights, if this call did so.
     pub load: Duration,
     /// Time to compute the prompt.
     pub prefill: Duration,
     /// Time to generate.
     pub decode: Duration,
-    /// Time that holding the answer to its shape took, its set-up apart. All but the beginning is part of `decode`.
+    /// Time spent on enforcing the shape, without its set-up. All but the beginning is part of `decode`.
     #[serde(default)]
     pub shaping: Duration,
     /// True if the model's adapter was applied.
@@ -70,19 +71,19 @@ pub struct Completion {
     pub text: String,
     /// Its tokens.
     pub tokens: Vec<Token>,
-    /// Natural logarithm of the probability that it ends where it does. `None` where the model did not choose to end, or
-    /// does not tell.
+    /// Natural logarithm of the probability that it ends where it does. `None` if the model did not choose to end, or
+    /// does not report it.
     #[serde(default)]
     pub end: Option<f32>,
-    /// Why it ended.
+    /// The reason why it ended.
     pub finish: Finish,
     /// Its cost.
     pub usage: Usage,
 }
 
 impl Completion {
-    /// A completion that the caller ended, with the text so far.
-    pub fn cancelled(said: String) -> Self {
-        Self { text: said, tokens: Vec::new(), end: None, finish: Finish::Cancelled, usage: Usage::default() }
+    /// Returns a completion that the caller ended, with the text so far.
+    pub fn cancelled(text: String) -> Self {
+        Self { text, tokens: Vec::new(), end: None, finish: Finish::Cancelled, usage: Usage::default() }
     }
 }

@@ -1,5 +1,4 @@
-//! Does a text have the shape that was asked for? For the models whose logits are not ours to mask: the scripted one and
-//! remote ones.
+//! Checks whether a text has the requested shape, for models whose logits cannot be masked: scripted and remote ones.
 
 use super::{ModelError, Shape};
 use llguidance::api::TopLevelGrammar;
@@ -7,17 +6,17 @@ use llguidance::{Matcher, ParserFactory};
 use serde_json::Value;
 use toktrie::ApproximateTokEnv;
 
-/// Cuts the text where its shape ends it: before the first stop string.
+/// Cuts the text before the first stop string of its shape.
 pub(super) fn cut<'a>(shape: &Shape, text: &'a str) -> &'a str {
     let Shape::Text { stop } = shape else { return text };
     let ends = stop.iter().filter(|s| !s.is_empty()).filter_map(|s| text.find(s.as_str()));
     ends.min().map_or(text, |end| &text[..end])
 }
 
-/// Holds a whole text against its shape. `Ok(Err(_))` says, in words, what is wrong with the text.
+/// Checks a whole text against its shape. `Ok(Err(_))` says, in words, what is wrong with the text.
 ///
-/// A JSON document is held against what schemas here use: `type`, `enum`, `const`, `required`, `properties`,
-/// `additionalProperties: false` and `items`; other keywords are not looked at.
+/// Of a JSON schema it checks what the schemas of this program use: `type`, `enum`, `const`, `required`, `properties`,
+/// `additionalProperties: false` and `items`; other keywords are ignored.
 ///
 /// # Errors
 /// [`ModelError::BadShape`] if the shape itself is wrong.
@@ -35,7 +34,7 @@ pub(super) fn check(shape: &Shape, text: &str) -> Result<Result<(), String>, Mod
     })
 }
 
-/// Runs the grammar over the text's bytes, each a token of its own.
+/// Checks a text against a Lark grammar; each byte is a token.
 fn lark(grammar: &str, text: &str) -> Result<Result<(), String>, ModelError> {
     let bad = |error: String| ModelError::BadShape(error);
     let env = ApproximateTokEnv::single_byte_env();
@@ -52,20 +51,21 @@ fn lark(grammar: &str, text: &str) -> Result<Result<(), String>, ModelError> {
         let rest = String::from_utf8_lossy(&text.as_bytes()[taken..]);
         return Ok(Err(format!("the grammar does not allow `{}` at byte {taken}", short(&rest))));
     }
-    // The end of the text may also be a grammar that can take no more.
-    let whole = matcher.is_stopped() || matcher.is_accepting().map_err(|e| bad(e.to_string()))?;
-    Ok(if whole { Ok(()) } else { Err("the grammar wants more text".into()) })
+    // a grammar that can take no more has stopped, and accepts the text too
+    let is_complete = matcher.is_stopped() || matcher.is_accepting().map_err(|e| bad(e.to_string()))?;
+    Ok(if is_complete { Ok(()) } else { Err("the grammar wants more text".into()) })
 }
 
+/// Checks a JSON value against a schema; `at` is the path of the value in messages.
 fn json(schema: &Value, value: &Value, at: &str) -> Result<(), String> {
     if let Some(kind) = schema.get("type") {
-        let any: Vec<&str> = match kind {
+        let allowed: Vec<&str> = match kind {
             Value::String(one) => vec![one],
             Value::Array(many) => many.iter().filter_map(Value::as_str).collect(),
             _ => Vec::new(),
         };
-        if !any.iter().any(|kind| is(kind, value)) {
-            return Err(format!("{at} is no {}", any.join(" or ")));
+        if !allowed.iter().any(|kind| has_type(kind, value)) {
+            return Err(format!("{at} is no {}", allowed.join(" or ")));
         }
     }
     if let Some(Value::Array(options)) = schema.get("enum")
@@ -102,7 +102,7 @@ fn json(schema: &Value, value: &Value, at: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn is(kind: &str, value: &Value) -> bool {
+fn has_type(kind: &str, value: &Value) -> bool {
     match kind {
         "object" => value.is_object(),
         "array" => value.is_array(),
@@ -115,7 +115,7 @@ fn is(kind: &str, value: &Value) -> bool {
     }
 }
 
-/// The beginning of a text, for a message.
+/// Returns the first 60 characters of a text, for a message.
 fn short(text: &str) -> String {
     let mut start: String = text.chars().take(60).collect();
     if start.len() < text.len() {
@@ -130,14 +130,14 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_stop_string_ends_the_text_and_is_no_part_of_it() {
+    fn text_is_cut_before_the_first_stop_string() {
         let shape = Shape::Text { stop: vec!["\n\n".into(), "END".into(), String::new()] };
         assert_eq!(cut(&shape, "ls END\n\nx"), "ls ");
         assert_eq!(cut(&shape, "ls"), "ls");
     }
 
     #[test]
-    fn a_choice_is_one_of_its_options() {
+    fn a_choice_must_be_one_of_its_options() {
         let shape = Shape::Choice(vec!["yes".into(), "no".into()]);
         assert_eq!(check(&shape, "no").unwrap(), Ok(()));
         assert!(check(&shape, "nope").unwrap().unwrap_err().contains("yes, no"));
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_document_has_what_its_schema_requires() {
+    fn a_json_document_is_checked_against_its_schema() {
         let shape = Shape::Json(json!({
             "type": "object",
             "properties": {
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_grammar_is_run_over_the_bytes() {
+    fn a_grammar_is_checked_byte_by_byte() {
         let shape = Shape::Lark("start: \"ls \" /[a-zé]+/ \"!\"?".into());
         assert_eq!(check(&shape, "ls abc").unwrap(), Ok(()));
         assert_eq!(check(&shape, "ls é!").unwrap(), Ok(()));

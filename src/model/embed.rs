@@ -1,17 +1,17 @@
-//! Texts as vectors, so that what means the same can be found without sharing a word. Who computes them is in
-//! [`engine`](super::engine); who keeps and compares them knows only this trait.
+//! The interface of embedding models, which turn texts into vectors, so that texts of similar meaning are found even if
+//! they share no word. [`engine`](super::engine) implements it.
 
 use super::{ModelError, estimated};
 
-/// The model of the catalog that makes vectors.
+/// The id of the catalog's embedding model.
 pub const EMBEDDING_MODEL: &str = "all-minilm-l6-v2";
 
-/// Makes vectors of texts. Calls take turns.
+/// An embedding model. Calls take turns.
 pub trait Embedder: Send + Sync {
-    /// Its id: vectors of different embedders cannot be compared.
+    /// Returns its id: vectors of different embedders cannot be compared.
     fn id(&self) -> &str;
 
-    /// Does beforehand what the first call would have to: loads weights, say.
+    /// Does the set-up of the first call in advance, such as loading weights.
     ///
     /// # Errors
     /// As [`Embedder::embed`].
@@ -19,14 +19,14 @@ pub trait Embedder: Send + Sync {
         Ok(())
     }
 
-    /// One vector of length 1 for each text, in their order; all have the same number of components, so that the dot
+    /// Returns one vector of length 1 for each text, in order. All have the same number of components, so that the dot
     /// product of two is their cosine. Of a long text only the beginning may count.
     ///
     /// # Errors
     /// See [`ModelError`]; an empty text is no error.
     fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, ModelError>;
 
-    /// The tokens of all texts that count.
+    /// Returns the number of tokens that [`Embedder::embed`] uses of all texts together.
     ///
     /// # Errors
     /// As [`Embedder::embed`].
@@ -35,7 +35,7 @@ pub trait Embedder: Send + Sync {
     }
 }
 
-/// Scales a vector to length 1; one of length 0 stays.
+/// Scales a vector to length 1; a zero vector stays as it is.
 pub(crate) fn normalize(vector: &mut [f32]) {
     let length = vector.iter().map(|x| x * x).sum::<f32>().sqrt();
     if length > 0.0 {
@@ -43,8 +43,8 @@ pub(crate) fn normalize(vector: &mut [f32]) {
     }
 }
 
-/// Stands in for a model where meaning does not matter: each word adds to the components that its hash says, so that texts
-/// are the closer the more words they share.
+/// An embedder without a model: each word adds 1 to the component that its hash selects, so that texts are the closer
+/// the more words they share.
 #[derive(Debug)]
 pub struct Hashed;
 
@@ -54,7 +54,7 @@ impl Embedder for Hashed {
     }
 
     fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, ModelError> {
-        let one = |text: &&str| {
+        let embed_one = |text: &&str| {
             let mut vector = vec![0.0; 64];
             for word in text.to_lowercase().split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty()) {
                 let hash = word.bytes().fold(2_166_136_261_u32, |h, b| (h ^ u32::from(b)).wrapping_mul(16_777_619));
@@ -63,6 +63,6 @@ impl Embedder for Hashed {
             normalize(&mut vector);
             vector
         };
-        Ok(texts.iter().map(one).collect())
+        Ok(texts.iter().map(embed_one).collect())
     }
 }

@@ -1,8 +1,8 @@
-//! Why a model gave no completion, and what can be done about it.
+//! The errors of models, and the next step for the user.
 
 use super::catalog;
 
-/// Why a model gave no completion.
+/// The reason why a model gave no completion.
 #[derive(Debug, thiserror::Error)]
 pub enum ModelError {
     /// The file is damaged, truncated or no GGUF.
@@ -13,7 +13,7 @@ pub enum ModelError {
         /// The fault.
         reason: String,
     },
-    /// The file is sound, but this program has no code for it.
+    /// The file is valid, but this program does not support it.
     #[error("{what} is not supported: {name}")]
     Unsupported {
         /// The kind of thing (`architecture`, `tokenizer`, `quantization`, `device`).
@@ -28,23 +28,23 @@ pub enum ModelError {
     Foreign {
         /// The adapter.
         adapter: String,
-        /// The sum of the file that it was trained on.
+        /// The SHA-256 of the file that it was trained on.
         wanted: String,
-        /// The sum of this model's file.
+        /// The SHA-256 of this model's file.
         base: String,
     },
-    /// The prompt does not fit.
+    /// The prompt does not fit into the context.
     #[error("the prompt has {tokens} tokens, and the model takes {limit}")]
     TooLong {
         /// Tokens of the prompt.
         tokens: usize,
-        /// The most that fit.
+        /// Most tokens that fit.
         limit: usize,
     },
     /// The shape is no valid grammar or schema.
     #[error("the grammar is not valid: {0}")]
     BadShape(String),
-    /// A remote server could not be reached or answered nonsense.
+    /// A remote server could not be reached, or its answer was invalid.
     #[error("{url}: {reason}")]
     Remote {
         /// The server.
@@ -61,7 +61,7 @@ pub enum ModelError {
 }
 
 impl ModelError {
-    /// The next step for the user.
+    /// Returns the next step for the user, in words.
     pub fn hint(&self) -> String {
         match self {
             Self::BadFile { .. } => {

@@ -1,4 +1,4 @@
-//! The interface of every model.
+//! The interface that every language model implements.
 
 use super::adapter::AdapterInfo;
 use super::completion::{Completion, Flow};
@@ -12,49 +12,49 @@ pub struct Limits {
     pub context: usize,
 }
 
-/// A guess at the tokens in `text` where no tokenizer is here: one for every four bytes begun, which is on the safe side for
-/// English.
+/// Estimates the tokens of a text without a tokenizer: a quarter of its bytes, rounded up, which is on the safe side
+/// for English.
 pub fn estimated(text: &str) -> usize {
     text.len().div_ceil(4)
 }
 
 /// A language model. One value owns the weights; calls take turns.
 pub trait Model: Send + Sync {
-    /// Its id, as `--json` shows it.
+    /// Returns its id, as `--json` shows it.
     fn id(&self) -> &str;
 
-    /// Its limits.
+    /// Returns its limits.
     fn limits(&self) -> Limits;
 
-    /// True if what it is told stays on this machine.
+    /// True if prompts stay on this machine.
     fn is_local(&self) -> bool {
         true
     }
 
-    /// The adapter that is applied to prompts that ask for it ([`Prompt::adapted`](crate::Prompt::adapted)); without one
-    /// they are answered by the model as it is.
+    /// Returns the adapter that is applied to prompts that ask for it ([`Prompt::adapted`](crate::Prompt::adapted)).
+    /// Without an adapter the model answers them as it is.
     fn adapter(&self) -> Option<&AdapterInfo> {
         None
     }
 
-    /// How many calls of [`Model::generate`] are computed together; one where they take turns.
+    /// Returns how many calls of [`Model::generate`] are computed together; 1 if they take turns.
     fn concurrency(&self) -> usize {
         1
     }
 
-    /// Tokens in `text`, by the model's own tokenizer where it has one here.
+    /// Counts the tokens in `text`, with the model's own tokenizer if it is available, else by an estimate.
     fn count(&self, text: &str) -> usize;
 
     /// Continues the prompt. `on` receives the text as it comes, in whole characters.
     ///
     /// # Errors
-    /// See [`ModelError`]. A pulled [`Cancel`](crate::Cancel) is no error: it ends with
+    /// See [`ModelError`]. Cancelling ([`Cancel`](crate::Cancel)) is no error: the completion ends with
     /// [`Finish::Cancelled`](crate::Finish::Cancelled).
     fn generate(&self, request: &Request, on: &mut dyn FnMut(&str) -> Flow) -> Result<Completion, ModelError>;
 
-    /// Continues the prompt `count` times, the first time greedily and then as [`Request::sampling`] says, each with the
-    /// next seed; fewer where it is cancelled on the way, or where asking again is not for free. What an engine can compute
-    /// together it does.
+    /// Continues the prompt `count` times, the first time greedily and then as [`Request::sampling`] says, each with
+    /// the next seed. Returns fewer completions if it is cancelled meanwhile, or if repeated requests cost money. An
+    /// engine may compute them together.
     ///
     /// # Errors
     /// As [`Model::generate`].
@@ -63,7 +63,7 @@ pub trait Model: Send + Sync {
     }
 }
 
-/// [`Model::sample`] without any batching.
+/// Implements [`Model::sample`] without batching.
 pub(super) fn sample_one_by_one<M: Model + ?Sized>(
     model: &M,
     request: &Request,

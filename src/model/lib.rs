@@ -1,16 +1,18 @@
-//! Language models: what a prompt and a completion are, and every way to get one from the other.
+//! Language models: prompts, completions, and every kind of model that turns one into the other.
 //!
-//! - `interface`: what every model can do; `request`: what it is asked; `completion`: what it says; `error`: why it says nothing.
-//! - [`catalog`] and [`fetch`]: which model files exist and how their bytes come to this machine.
-//! - [`adapter`]: what is known of low-rank adapters.
+//! - `interface`: the traits and limits of a model; `request`: prompts and sampling; `completion`: answers; `error`:
+//!   errors.
+//! - [`catalog`] and [`fetch`]: the known model files, and how they are downloaded.
+//! - [`adapter`]: descriptions of low-rank adapters.
 //! - [`engine`]: local inference. The only place that names candle.
 //! - [`embed`]: texts as vectors.
-//! - [`scripted`] and [`remote`]: the model of the tests, and any OpenAI-compatible server; `conform` checks their words.
-//! - [`metered`]: any of them, with somebody who answers for what it is asked.
-//! - [`repetition`]: how a text looks that a model finds no end of.
-//! - [`tools`]: how signatures of functions, calls and their results stand in a conversation.
+//! - [`scripted`] and [`remote`]: the model of the tests, and servers that speak OpenAI's or Anthropic's protocol;
+//!   `conform` checks their answers.
+//! - [`metered`]: a model with a meter that limits and counts its requests.
+//! - [`repetition`]: recognizes a text that repeats itself.
+//! - [`tools`]: the form of function signatures, calls and results in a conversation.
 //!
-//! Nothing here knows what a shell is: a request's meaning stays with the caller.
+//! Nothing here knows what a shell is: the meaning of a request is the caller's concern.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
 pub mod adapter;

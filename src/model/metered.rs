@@ -1,34 +1,35 @@
-//! A model under watch: before each request somebody says whether it may be made, and behind it is told what it cost. For
-//! whoever hands a model on to others and answers for what they spend.
+//! A model whose requests are limited and counted by a meter, for a caller that hands a model on and accounts for its
+//! use.
 
 use super::adapter::AdapterInfo;
 use super::{Completion, Finish, Flow, Limits, Model, ModelError, Prompt, Request, Usage};
 use std::sync::Arc;
 
-/// Whoever watches.
+/// Limits and counts the requests to a model.
 pub trait Meter: Send + Sync {
-    /// A request is due, whose prompt may have `room` tokens; returns how many completions may be asked for. With none the
-    /// model is not asked, as if the caller had pulled its [`Cancel`](super::Cancel).
+    /// Decides about a request before it is made, whose prompt may have at most `room` tokens. Returns the number of
+    /// completions that may be requested; with 0 the model is not called, as if the caller had cancelled.
     ///
     /// # Errors
-    /// [`ModelError::TooLong`] if the prompt has more.
-    fn due(&self, prompt: &Prompt, room: usize) -> Result<usize, ModelError>;
+    /// [`ModelError::TooLong`] if the prompt has more tokens.
+    fn admit(&self, prompt: &Prompt, room: usize) -> Result<usize, ModelError>;
 
-    /// The request that was last due is made. Where a model may decline, this is told when it has not.
-    fn asked(&self, prompt: &Prompt, room: usize);
+    /// Records that the request admitted last is made. For [`Model::sample`], which may decline, it is called
+    /// afterwards, if the model returned completions.
+    fn on_request(&self, prompt: &Prompt, room: usize);
 
-    /// So many requests were made, and cost this together.
-    fn made(&self, requests: u64, usage: Usage);
+    /// Records the number of requests made and what they cost together.
+    fn on_completed(&self, requests: u64, usage: Usage);
 }
 
-/// The model.
+/// A model with a [`Meter`].
 pub struct Metered {
     model: Arc<dyn Model>,
     meter: Arc<dyn Meter>,
 }
 
 impl Metered {
-    /// The model with somebody who watches it.
+    /// Puts a model behind a meter.
     pub fn new(model: Arc<dyn Model>, meter: Arc<dyn Meter>) -> Self {
         Self { model, meter }
     }
@@ -37,13 +38,13 @@ impl Metered {
         self.model.limits().context.saturating_sub(request.max_tokens)
     }
 
-    /// Tells what several completions cost. Those that were computed together say it once, with the first of them, and are
-    /// one request; so each one that says that it had a prompt was asked for by itself.
-    fn tell(&self, prompt: &Prompt, room: usize, completions: &[Completion]) {
+    /// Records the cost of several completions. Of completions that were computed together, in one request, only the
+    /// first has prompt tokens; so the number of completions with prompt tokens is the number of requests.
+    fn record(&self, prompt: &Prompt, room: usize, completions: &[Completion]) {
         if completions.is_empty() {
             return;
         }
-        self.meter.asked(prompt, room);
+        self.meter.on_request(prompt, room);
         let requests = completions.iter().filter(|c| c.usage.prompt_tokens > 0).count().max(1);
         let sum = |part: fn(&Usage) -> usize| completions.iter().map(|c| part(&c.usage)).sum();
         let usage = Usage {
@@ -52,7 +53,7 @@ impl Metered {
             completion_tokens: sum(|u| u.completion_tokens),
             ..Usage::default()
         };
-        self.meter.made(requests as u64, usage);
+        self.meter.on_completed(requests as u64, usage);
     }
 }
 
@@ -78,7 +79,7 @@ impl Model for Metered {
     }
 
     fn generate(&self, request: &Request, on: &mut dyn FnMut(&str) -> Flow) -> Result<Completion, ModelError> {
-        if self.meter.due(&request.prompt, self.room(request))? == 0 {
+        if self.meter.admit(&request.prompt, self.room(request))? == 0 {
             return Ok(Completion {
                 text: String::new(),
                 tokens: Vec::new(),
@@ -87,22 +88,22 @@ impl Model for Metered {
                 usage: Usage::default(),
             });
         }
-        self.meter.asked(&request.prompt, self.room(request));
-        let made = self.model.generate(request, on);
-        // one that failed was made all the same; what it cost nobody says
-        self.meter.made(1, made.as_ref().map_or_else(|_| Usage::default(), |completion| completion.usage));
-        made
+        self.meter.on_request(&request.prompt, self.room(request));
+        let result = self.model.generate(request, on);
+        // a failed request counts too, with an unknown cost
+        self.meter.on_completed(1, result.as_ref().map_or_else(|_| Usage::default(), |completion| completion.usage));
+        result
     }
 
     fn sample(&self, request: &Request, count: usize) -> Result<Vec<Completion>, ModelError> {
         let room = self.room(request);
-        let count = count.min(self.meter.due(&request.prompt, room)?);
+        let count = count.min(self.meter.admit(&request.prompt, room)?);
         if count == 0 {
             return Ok(Vec::new());
         }
-        let made = self.model.sample(request, count)?;
-        self.tell(&request.prompt, room, &made);
-        Ok(made)
+        let completions = self.model.sample(request, count)?;
+        self.record(&request.prompt, room, &completions);
+        Ok(completions)
     }
 }
 
@@ -113,24 +114,24 @@ mod tests {
     use crate::{Cancel, Role, Sampling, Shape};
     use std::sync::Mutex;
 
-    struct Watch {
-        left: usize,
-        asked: Mutex<usize>,
-        made: Mutex<Vec<(u64, usize, usize)>>,
+    struct TestMeter {
+        allowed: usize,
+        requests: Mutex<usize>,
+        completed: Mutex<Vec<(u64, usize, usize)>>,
     }
 
-    impl Meter for Watch {
-        fn due(&self, prompt: &Prompt, room: usize) -> Result<usize, ModelError> {
+    impl Meter for TestMeter {
+        fn admit(&self, prompt: &Prompt, room: usize) -> Result<usize, ModelError> {
             match prompt.messages.len() {
                 tokens if tokens > room => Err(ModelError::TooLong { tokens, limit: room }),
-                _ => Ok(self.left),
+                _ => Ok(self.allowed),
             }
         }
-        fn asked(&self, _: &Prompt, _: usize) {
-            *self.asked.lock().unwrap() += 1;
+        fn on_request(&self, _: &Prompt, _: usize) {
+            *self.requests.lock().unwrap() += 1;
         }
-        fn made(&self, requests: u64, usage: Usage) {
-            self.made.lock().unwrap().push((requests, usage.prompt_tokens, usage.completion_tokens));
+        fn on_completed(&self, requests: u64, usage: Usage) {
+            self.completed.lock().unwrap().push((requests, usage.prompt_tokens, usage.completion_tokens));
         }
     }
 
@@ -141,35 +142,35 @@ mod tests {
         Request { prompt, shape, sampling: Sampling::GREEDY, max_tokens, cancel: Cancel::new() }
     }
 
-    fn watched(left: usize) -> (Metered, Arc<Watch>) {
+    fn metered(allowed: usize) -> (Metered, Arc<TestMeter>) {
         let script = r#"{"context": 100, "rules": [{"reply": "a b"}]}"#;
-        let watch = Arc::new(Watch { left, asked: Mutex::default(), made: Mutex::default() });
-        (Metered::new(Arc::new(Scripted::parse(script, "script").unwrap()), watch.clone()), watch)
+        let meter = Arc::new(TestMeter { allowed, requests: Mutex::default(), completed: Mutex::default() });
+        (Metered::new(Arc::new(Scripted::parse(script, "script").unwrap()), meter.clone()), meter)
     }
 
     #[test]
-    fn what_is_asked_is_told_and_what_is_not_allowed_is_not_asked() {
-        let (model, watch) = watched(2);
+    fn requests_are_counted_and_made_only_if_admitted() {
+        let (model, meter) = metered(2);
         assert_eq!(model.generate(&request(9), &mut |_| Flow::Continue).unwrap().text, "a b");
-        // a script asks one after the other: each reads the prompt
+        // a scripted model samples one by one: each completion reads the prompt
         assert_eq!(model.sample(&request(9), 5).unwrap().len(), 2);
-        assert_eq!(*watch.made.lock().unwrap(), [(1, 3, 2), (2, 6, 4)]);
+        assert_eq!(*meter.completed.lock().unwrap(), [(1, 3, 2), (2, 6, 4)]);
         assert!(matches!(model.sample(&request(99), 5), Err(ModelError::TooLong { tokens: 2, limit: 1 })));
-        let (model, watch) = watched(0);
+        let (model, meter) = metered(0);
         let nothing = model.generate(&request(9), &mut |_| Flow::Continue).unwrap();
         assert_eq!((nothing.text.as_str(), nothing.finish), ("", Finish::Cancelled));
         assert!(model.sample(&request(9), 5).unwrap().is_empty());
-        assert_eq!((*watch.asked.lock().unwrap(), watch.made.lock().unwrap().len()), (0, 0));
+        assert_eq!((*meter.requests.lock().unwrap(), meter.completed.lock().unwrap().len()), (0, 0));
     }
 
     #[test]
     fn completions_that_were_computed_together_are_one_request() {
-        let (model, watch) = watched(9);
+        let (model, meter) = metered(9);
         let one = model.generate(&request(9), &mut |_| Flow::Continue).unwrap();
-        let lane = Completion { usage: Usage { completion_tokens: 4, ..Usage::default() }, ..one.clone() };
-        model.tell(&request(9).prompt, 9, &[one, lane.clone(), lane]);
-        model.tell(&request(9).prompt, 9, &[]);
-        assert_eq!(watch.made.lock().unwrap()[1..], [(1, 3, 10)]);
-        assert_eq!(*watch.asked.lock().unwrap(), 2);
+        let other = Completion { usage: Usage { completion_tokens: 4, ..Usage::default() }, ..one.clone() };
+        model.record(&request(9).prompt, 9, &[one, other.clone(), other]);
+        model.record(&request(9).prompt, 9, &[]);
+        assert_eq!(meter.completed.lock().unwrap()[1..], [(1, 3, 10)]);
+        assert_eq!(*meter.requests.lock().unwrap(), 2);
     }
 }

@@ -12,7 +12,7 @@ use std::time::Instant;
 pub enum Role {
     /// Standing instructions.
     System,
-    /// The person, or text on the person's behalf.
+    /// The user, or text on the user's behalf.
     User,
     /// The model.
     Assistant,
@@ -24,49 +24,49 @@ pub enum Role {
 pub struct Message {
     /// The speaker.
     pub role: Role,
-    /// The words.
+    /// The text.
     pub text: String,
-    /// Documents behind the text: signatures of functions in a system message, calls in one of the model, their results in one of
-    /// the person. Data, too; see [`tools`](crate::tools).
+    /// Documents behind the text: function signatures in a system message, calls in a message of the model, their
+    /// results in a message of the user. Data, too; see [`tools`](crate::tools).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blocks: Vec<String>,
 }
 
-/// How the completion begins.
+/// The beginning of the completion.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Opening {
-    /// The model's own turn is opened, and begins with [`Prompt::prefill`].
+    /// A message of the model that begins with [`Prompt::prefill`].
     #[default]
     Message,
-    /// The same, and behind it a call of a function is opened.
+    /// As `Message`, followed by the beginning of a function call.
     Call,
-    /// [`Prompt::prefill`] is continued as it is: there are no messages.
+    /// [`Prompt::prefill`] is continued as plain text; there are no messages.
     Raw,
 }
 
 /// A conversation that the model is to continue as the assistant.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Prompt {
-    /// The messages so far, stable ones first: an engine reuses the longest prefix it has seen before.
+    /// The messages so far, stable ones first: an engine reuses the longest cached prefix.
     #[serde(alias = "turns")]
     pub messages: Vec<Message>,
-    /// Text the assistant is made to begin its turn with. It is not part of the completion.
+    /// Text that the assistant's message is made to begin with. It is not part of the completion.
     pub prefill: String,
-    /// How many leading messages are the same for every request on this machine (persona, rules, examples).
-    /// An engine may keep their state on disk.
+    /// The number of leading messages that are the same for every request on this machine (persona, rules, examples).
+    /// An engine may cache their state on disk.
     #[serde(alias = "stable_turns")]
     pub stable_messages: usize,
-    /// Apply the model's adapter, where one is loaded: see [`Model::adapter`](crate::Model::adapter).
+    /// True to apply the model's adapter, if one is loaded: see [`Model::adapter`](crate::Model::adapter).
     #[serde(default)]
     pub adapted: bool,
-    /// How the completion begins.
+    /// The beginning of the completion.
     #[serde(default)]
     pub opening: Opening,
 }
 
 impl Prompt {
-    /// A prompt with a system message, or without one where `text` is empty.
+    /// Returns a prompt with a system message, or an empty prompt if `text` is empty.
     pub fn system(text: impl Into<String>) -> Self {
         let text = text.into();
         let mut prompt = Self::default();
@@ -76,7 +76,7 @@ impl Prompt {
         prompt
     }
 
-    /// A text that is continued as it is.
+    /// Returns a prompt whose text is continued as it is.
     pub fn raw(text: impl Into<String>) -> Self {
         Self { prefill: text.into(), opening: Opening::Raw, ..Self::default() }
     }
@@ -93,7 +93,7 @@ impl Prompt {
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Shape {
-    /// Free text that ends at the model's own end or before the first of `stop`.
+    /// Free text that ends where the model ends it, or before the first of `stop`.
     Text {
         /// Strings that end the text; none of them becomes part of it.
         stop: Vec<String>,
@@ -107,11 +107,12 @@ pub enum Shape {
 }
 
 impl Shape {
-    /// A JSON schema with the spacing that models write by themselves, `{"a": 1, "b": 2}`, and no other: forced spacing costs no
-    /// decoding, and a small model cannot lose itself in white space. A schema with its own `x-guidance` keeps it.
+    /// Returns the schema with its spacing fixed to the one that models write by themselves, `{"a": 1, "b": 2}`: forced
+    /// spacing costs no decoding, and keeps a small model from endless white space. A schema's own `x-guidance` is
+    /// left as it is.
     ///
     /// # Errors
-    /// [`ModelError::BadShape`] for what is no schema.
+    /// [`ModelError::BadShape`] if it is no schema.
     pub fn compact(schema: &serde_json::Value) -> Result<serde_json::Value, ModelError> {
         let mut schema = match schema {
             serde_json::Value::Object(map) => map.clone(),
@@ -125,23 +126,23 @@ impl Shape {
     }
 }
 
-/// How tokens are chosen.
+/// The parameters of sampling.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Sampling {
-    /// 0 is greedy.
+    /// Temperature; 0 is greedy.
     pub temperature: f32,
-    /// Nucleus mass, 1 for all.
+    /// Nucleus mass (top-p); 1 keeps all tokens.
     pub top_p: f32,
     /// Seed of the random choice; unused when greedy.
     pub seed: u64,
 }
 
 impl Sampling {
-    /// Always the likeliest token that the shape allows.
+    /// Selects the likeliest token that the shape allows.
     pub const GREEDY: Self = Self { temperature: 0.0, top_p: 1.0, seed: 0 };
 
-    /// How the completion of this number is chosen, of several for one prompt: the first greedily, each other one with a
-    /// seed of its own.
+    /// Returns the parameters for the completion with this index, of several for one prompt: the first is greedy, every
+    /// other one has its own seed.
     pub fn of_sample(self, index: usize) -> Self {
         if index == 0 { Self::GREEDY } else { Self { seed: self.seed.wrapping_add(index as u64), ..self } }
     }
@@ -155,22 +156,22 @@ pub struct Cancel {
 }
 
 impl Cancel {
-    /// A switch nobody has pulled, with no deadline.
+    /// Returns a switch that is not yet pulled, without a deadline.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The same switch with a deadline of its own.
+    /// Returns the same switch with its own deadline.
     pub fn with_deadline(&self, deadline: Instant) -> Self {
         Self { flag: self.flag.clone(), deadline: Some(deadline) }
     }
 
-    /// The deadline, where there is one.
+    /// Returns the deadline, if there is one.
     pub fn deadline(&self) -> Option<Instant> {
         self.deadline
     }
 
-    /// Pulls the switch, for every clone of it.
+    /// Pulls the switch, for all its clones.
     pub fn cancel(&self) {
         self.flag.store(true, Ordering::Relaxed);
     }
@@ -188,16 +189,16 @@ pub struct Request {
     pub prompt: Prompt,
     /// The form of the completion.
     pub shape: Shape,
-    /// How tokens are chosen.
+    /// The parameters of sampling.
     pub sampling: Sampling,
-    /// The most tokens to generate.
+    /// Most tokens to generate.
     pub max_tokens: usize,
     /// The switch that ends it early.
     pub cancel: Cancel,
 }
 
 impl Request {
-    /// One that asks for nothing: it carries the switch.
+    /// Returns an empty request that only carries the switch.
     pub fn nothing(cancel: &Cancel) -> Self {
         Self {
             prompt: Prompt::default(),

@@ -1,4 +1,5 @@
-//! A model that says what a file tells it to: `--model script:FILE`. For tests, and for trying the loop without weights.
+//! A model that takes its replies from a file: `--model script:FILE`. For tests, and for trying the agent without
+//! weights.
 //!
 //! The file is a JSON document. The first rule that matches answers:
 //!
@@ -16,18 +17,18 @@
 //! | key | meaning |
 //! | --- | --- |
 //! | `context` | tokens of prompt and completion together, 4096 if not given |
-//! | `match` | the last user turn must contain this; of a raw prompt, its text |
-//! | `regex` | the same must match this |
-//! | `system` | the first turn must contain this |
+//! | `match` | the last user message must contain this; of a raw prompt, its text |
+//! | `regex` | the same text must match this |
+//! | `system` | the first message must contain this |
 //! | `reply` | the answer |
 //! | `replies` | the answers of the first, second ... use of this rule; the last one is repeated |
 //! | `logprob` | natural logarithm of every token's probability, -0.05 if not given |
-//! | `runner_up` | the same of the likeliest other token, -4 if not given |
-//! | `delay_ms` | pause before every token, 0 if not given |
-//! | `error` | instead of an answer: fail with these words |
+//! | `runner_up` | natural logarithm of the probability of the likeliest other token, -4 if not given |
+//! | `delay_ms` | pause before every token in milliseconds, 0 if not given |
+//! | `error` | instead of an answer: fail with this message |
 //!
-//! A reply must have the shape that was asked for (see [`Shape`](super::Shape)), or the call fails: a real engine could not have written
-//! it. A *token* here is a word with the white space before it, in pieces of at most 12 characters.
+//! A reply must have the requested shape (see [`Shape`](super::Shape)), or the call fails: a real engine could not have
+//! written it. A *token* here is a word with the white space before it, in pieces of at most 12 characters.
 
 use super::{
     Completion, Finish, Flow, Limits, Message, Model, ModelError, Opening, Prompt, Request, Role, Token, Usage, conform,
@@ -91,20 +92,20 @@ fn default_runner_up() -> f32 {
     -4.0
 }
 
-/// The most bytes of a script.
-const LARGEST: u64 = 16 << 20;
+/// Most bytes of a script.
+const MAX_SCRIPT_BYTES: u64 = 16 << 20;
 
-/// Characters of a token at most.
-const PIECE: usize = 12;
+/// Most characters of a token.
+const MAX_TOKEN_CHARS: usize = 12;
 
 impl Scripted {
     /// Reads a script file.
     ///
     /// # Errors
-    /// [`ModelError::Script`] if it cannot be read or is no script.
+    /// [`ModelError::Script`] if it cannot be read or is not a valid script.
     pub fn open(path: &Path) -> Result<Self, ModelError> {
         let wrong = |e: &dyn std::fmt::Display| ModelError::Script(format!("{}: {e}", path.display()));
-        let text = caro_base::files::read_text(path, LARGEST).map_err(|e| wrong(&e))?;
+        let text = caro_base::files::read_text(path, MAX_SCRIPT_BYTES).map_err(|e| wrong(&e))?;
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         Self::parse(&text, &format!("script:{name}")).map_err(|e| match e {
             ModelError::Script(reason) => wrong(&reason),
@@ -112,10 +113,10 @@ impl Scripted {
         })
     }
 
-    /// Reads a script. `id` becomes the model's id.
+    /// Parses a script. `id` becomes the model's id.
     ///
     /// # Errors
-    /// [`ModelError::Script`] if it is no script.
+    /// [`ModelError::Script`] if it is not a valid script.
     ///
     /// ```
     /// use caro_model::{Cancel, Flow, Model, Prompt, Request, Role, Sampling, Shape, scripted::Scripted};
@@ -131,8 +132,8 @@ impl Scripted {
         let wrong = |e: &dyn std::fmt::Display| ModelError::Script(e.to_string());
         let document: Document = serde_json::from_str(text).map_err(|e| wrong(&e))?;
         let rules = document.rules.into_iter().enumerate().map(|(i, text)| {
-            let said = usize::from(text.reply.is_some()) + usize::from(!text.replies.is_empty());
-            if said + usize::from(text.error.is_some()) != 1 {
+            let replies = usize::from(text.reply.is_some()) + usize::from(!text.replies.is_empty());
+            if replies + usize::from(text.error.is_some()) != 1 {
                 return Err(wrong(&format!("rule {i} needs one of reply, replies, error")));
             }
             let regex =
@@ -145,7 +146,7 @@ impl Scripted {
 
 impl Rule {
     fn matches(&self, prompt: &Prompt) -> bool {
-        let last = said(prompt);
+        let last = last_input(prompt);
         let first = prompt.messages.first().map(Message::whole).unwrap_or_default();
         let holds = |text: &str, part: &Option<String>| part.as_ref().is_none_or(|part| text.contains(part));
         holds(&last, &self.text.r#match)
@@ -180,7 +181,7 @@ impl Model for Scripted {
     }
 
     fn generate(&self, request: &Request, on: &mut dyn FnMut(&str) -> Flow) -> Result<Completion, ModelError> {
-        let begun = Instant::now();
+        let start = Instant::now();
         let prompt = &request.prompt;
         let prompt_tokens = prompt.messages.iter().map(|turn| self.count(&turn.whole())).sum::<usize>()
             + self.count(&prompt.opened_whole());
@@ -201,7 +202,7 @@ impl Model for Scripted {
             tokens: Vec::new(),
             end: None,
             finish: Finish::Stop,
-            usage: Usage { prompt_tokens, prefill: begun.elapsed(), ..Usage::default() },
+            usage: Usage { prompt_tokens, prefill: start.elapsed(), ..Usage::default() },
         };
         for piece in pieces(reply) {
             if completion.tokens.len() == room {
@@ -221,12 +222,12 @@ impl Model for Scripted {
             }
         }
         completion.usage.completion_tokens = completion.tokens.len();
-        completion.usage.decode = begun.elapsed().saturating_sub(completion.usage.prefill);
+        completion.usage.decode = start.elapsed().saturating_sub(completion.usage.prefill);
         Ok(completion)
     }
 }
 
-/// Pauses; false if the caller cancelled meanwhile.
+/// Pauses for `time`. Returns false if the caller cancelled meanwhile.
 fn wait(time: Duration, request: &Request) -> bool {
     let until = Instant::now() + time;
     loop {
@@ -241,8 +242,8 @@ fn wait(time: Duration, request: &Request) -> bool {
     }
 }
 
-/// The last that the person said, or the text that is to be continued.
-fn said(prompt: &Prompt) -> String {
+/// Returns the last user message, or the text of a raw prompt.
+fn last_input(prompt: &Prompt) -> String {
     if prompt.opening == Opening::Raw {
         return prompt.prefill.clone();
     }
@@ -250,21 +251,21 @@ fn said(prompt: &Prompt) -> String {
 }
 
 fn last_line(prompt: &Prompt) -> String {
-    let text = said(prompt);
+    let text = last_input(prompt);
     text.lines().last().unwrap_or("(no user turn)").chars().take(120).collect()
 }
 
-/// Cuts a text into tokens; together they are the text.
+/// Splits a text into tokens, which joined are the text.
 fn pieces(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
         if rest.is_empty() {
             return None;
         }
-        let mut word = false;
+        let mut in_word = false;
         let ends = |(i, (at, c)): (usize, (usize, char))| {
-            let end = i == PIECE || (word && c.is_whitespace());
-            word |= !c.is_whitespace();
+            let end = i == MAX_TOKEN_CHARS || (in_word && c.is_whitespace());
+            in_word |= !c.is_whitespace();
             end.then_some(at)
         };
         let end = rest.char_indices().enumerate().find_map(ends).unwrap_or(rest.len());
@@ -274,7 +275,7 @@ fn pieces(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Lets tests of other modules write a script without a file.
+/// Parses a script that is not in a file, with the id `script`; for tests.
 impl std::str::FromStr for Scripted {
     type Err = ModelError;
 
@@ -298,7 +299,7 @@ mod tests {
         Shape::Text { stop: vec!["\n".into()] }
     }
 
-    fn say(model: &Scripted, request: &Request) -> Result<Completion, ModelError> {
+    fn generate(model: &Scripted, request: &Request) -> Result<Completion, ModelError> {
         model.generate(request, &mut |_| Flow::Continue)
     }
 
@@ -311,16 +312,16 @@ mod tests {
         ]}"#
         .parse()
         .unwrap();
-        let said: Vec<_> = (0..3).map(|_| say(&model, &request("a", text())).unwrap().text).collect();
-        assert_eq!(said, ["one", "two", "two"]);
-        let bees = say(&model, &request("bbb", text())).unwrap();
+        let replies: Vec<_> = (0..3).map(|_| generate(&model, &request("a", text())).unwrap().text).collect();
+        assert_eq!(replies, ["one", "two", "two"]);
+        let bees = generate(&model, &request("bbb", text())).unwrap();
         assert_eq!((bees.text.as_str(), bees.tokens[0].logprob), ("bees", Some(-2.0)));
-        let error = say(&model, &request("c", text())).unwrap_err();
+        let error = generate(&model, &request("c", text())).unwrap_err();
         assert!(error.to_string().contains("no rule for: c"), "{error}");
     }
 
     #[test]
-    fn it_streams_whole_words_and_keeps_to_the_limits() {
+    fn it_streams_whole_words_within_the_limits() {
         let reply = "ps aux --sort=-%cpu | head -n 6";
         let model: Scripted = format!(r#"{{"rules": [{{"reply": "{reply}\nmore"}}]}}"#).parse().unwrap();
         let mut streamed = Vec::new();
@@ -335,7 +336,7 @@ mod tests {
 
         let mut short = request("x", text());
         short.max_tokens = 2;
-        let done = say(&model, &short).unwrap();
+        let done = generate(&model, &short).unwrap();
         assert_eq!((done.text.as_str(), done.finish), ("ps aux", Finish::Length));
 
         let stopped = model.generate(&request("x", text()), &mut |_| Flow::Stop).unwrap();
@@ -350,31 +351,31 @@ mod tests {
             Shape::Json(serde_json::json!({"type": "object"})),
             Shape::Lark("start: /[0-9]+/".into()),
         ] {
-            let error = say(&model, &request("x", shape)).unwrap_err();
+            let error = generate(&model, &request("x", shape)).unwrap_err();
             assert!(matches!(&error, ModelError::Script(why) if why.contains("breaks the shape")), "{error}");
         }
     }
 
     #[test]
-    fn cancelling_ends_it_in_the_middle_of_a_pause() {
+    fn cancelling_ends_a_pause() {
         let model: Scripted = r#"{"rules": [{"reply": "a b c", "delay_ms": 300000}]}"#.parse().unwrap();
         let mut soon = request("x", text());
         soon.cancel = soon.cancel.with_deadline(Instant::now() + Duration::from_millis(30));
-        let begun = Instant::now();
-        let done = say(&model, &soon).unwrap();
+        let start = Instant::now();
+        let done = generate(&model, &soon).unwrap();
         assert_eq!((done.text.as_str(), done.finish), ("", Finish::Cancelled));
-        assert!(begun.elapsed() < Duration::from_secs(60));
+        assert!(start.elapsed() < Duration::from_secs(60));
     }
 
     #[test]
     fn a_prompt_beyond_the_context_is_refused() {
         let model: Scripted = r#"{"context": 5, "rules": [{"reply": "x"}]}"#.parse().unwrap();
-        let error = say(&model, &request("one two three four", text())).unwrap_err();
+        let error = generate(&model, &request("one two three four", text())).unwrap_err();
         assert!(matches!(error, ModelError::TooLong { tokens: 6, limit: 5 }), "{error}");
     }
 
     #[test]
-    fn what_is_no_script_says_why() {
+    fn an_invalid_script_is_refused_with_the_reason() {
         for (script, why) in [
             ("", "EOF"),
             ("{}", "rules"),

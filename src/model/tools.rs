@@ -1,41 +1,41 @@
-//! Tools in a conversation, in the form that the models of the catalogue were trained on: a system turn lists the signatures
-//! of functions, a turn of the model ends in calls, a turn of the person brings their results.
+//! Formats tools in a conversation as the catalog's models were trained on: a system message lists the function
+//! signatures, a message of the model ends in calls, a message of the user has their results.
 //!
-//! A mark such as `<tool_call>` is one token where the vocabulary has it, and plain characters elsewhere. Only the code here
-//! makes marks: a block that spells one is data, and stays plain characters.
+//! A mark such as `<tool_call>` is one token if the vocabulary has it, and plain characters otherwise. Only this module
+//! creates marks: a block that spells one is data, and stays plain characters.
 
 use super::{Message, Opening, Prompt, Role};
 use serde::Serialize;
 use serde_json::Value;
 use std::io;
 
-/// The mark in front of a call.
+/// The mark before a call.
 pub const CALL: &str = "<tool_call>";
-/// The mark behind a call.
+/// The mark after a call.
 pub const CALL_END: &str = "</tool_call>";
 /// The marks around a result.
 const RESULT: &str = "<tool_response>";
 const RESULT_END: &str = "</tool_response>";
 
-/// The words around signatures. Source: the chat template that comes with the files of Qwen2.5 and Qwen3, with which they were
-/// trained: other words are obeyed less.
+/// The text around signatures. Source: the chat template in the files of Qwen2.5 and Qwen3, with which they were
+/// trained; they follow other words less reliably.
 const BEFORE: &str = "# Tools\n\nYou may call one or more functions to assist with the user query.\n\nYou are provided with \
                       function signatures within <tools></tools> XML tags:\n<tools>";
 const BETWEEN: &str =
     "\n</tools>\n\nFor each function call, return a json object with function name and arguments within ";
 const FORM: &str = "\n{\"name\": <function-name>, \"arguments\": <args-json-object>}\n";
 
-/// A part of a turn.
+/// A part of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Piece<'a> {
     /// Data: always plain characters.
     Text(&'a str),
-    /// A mark: one token where the vocabulary has it.
+    /// A mark: one token if the vocabulary has it.
     Mark(&'static str),
 }
 
 impl Message {
-    /// The text and the blocks behind it.
+    /// Returns the text and the blocks after it, with their marks.
     pub fn pieces(&self) -> Vec<Piece<'_>> {
         use Piece::{Mark, Text};
         let mut pieces = vec![Text(&self.text)];
@@ -62,14 +62,14 @@ impl Message {
         pieces
     }
 
-    /// The same as one text, for whoever has no marks.
+    /// Returns [`Message::pieces`] as one text, for models without marks.
     pub fn whole(&self) -> String {
         joined(&self.pieces())
     }
 }
 
 impl Prompt {
-    /// The beginning of the model's own turn.
+    /// Returns the beginning of the model's own message.
     pub fn opened(&self) -> Vec<Piece<'_>> {
         match self.opening {
             Opening::Call => vec![Piece::Text(&self.prefill), Piece::Mark(CALL), Piece::Text("\n")],
@@ -77,7 +77,7 @@ impl Prompt {
         }
     }
 
-    /// The same as one text.
+    /// Returns [`Prompt::opened`] as one text.
     pub fn opened_whole(&self) -> String {
         joined(&self.opened())
     }
@@ -91,13 +91,13 @@ fn joined(pieces: &[Piece<'_>]) -> String {
     pieces.iter().map(text).collect()
 }
 
-/// A document with the spacing of the models' training texts, `{"a": 1, "b": [2, 3]}`.
+/// Serializes a document with the spacing of the models' training texts, `{"a": 1, "b": [2, 3]}`.
 pub fn spaced(value: &Value) -> String {
     let mut bytes = Vec::new();
     let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, Spaced);
     match value.serialize(&mut serializer) {
         Ok(()) => String::from_utf8_lossy(&bytes).into_owned(),
-        // memory takes everything that is written to it
+        // writing to memory does not fail
         Err(_) => value.to_string(),
     }
 }
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn each_role_has_blocks_of_its_own() {
+    fn blocks_are_formatted_by_role() {
         let call = r#"{"name": "now", "arguments": {}}"#;
         let calls = turn(Role::Assistant, "", &[call, call]);
         let one = format!("<tool_call>\n{call}\n</tool_call>");
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_block_spells_is_no_mark() {
+    fn a_mark_inside_a_block_stays_text() {
         let result = turn(Role::User, "", &["</tool_response><tool_call>"]);
         let marks = result.pieces().iter().filter(|piece| matches!(piece, Piece::Mark(_))).count();
         assert_eq!(marks, 2, "its own two");

@@ -1,4 +1,4 @@
-//! What must not be stored: keys, tokens, passwords. By their well-known forms, and by value where the value is known.
+//! Redacts secrets that must not be stored (keys, tokens, passwords), by their well-known forms and by known values.
 
 use regex::{Captures, Regex, RegexSet};
 use serde::Serialize;
@@ -6,18 +6,19 @@ use serde_json::Value;
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-/// What stands where a secret was.
+/// The replacement of a secret.
 pub const MARK: &str = "[redacted]";
 
-/// What a secret is called, in words that may be parts of a longer name. [`FORMS`] have them as `NAMES`.
+/// The names of secrets, which may be parts of longer names. In [`FORMS`], `NAMES` stands for them.
 const NAMES: &str = "password|passwd|passphrase|secret|token|api[_-]?key|access[_-]?key|account[_-]?key";
 
-/// Forms of secrets that nothing else has. What is in a group named `keep` before it, or `rest` behind it, stays. Where a
-/// word may stand as well, in a group named `random` or `numbered`, only what is no word goes: see [`may_be_a_word`].
+/// Patterns of secrets. The groups `keep` before a secret and `rest` after it are kept. A match of a group `random` or
+/// `numbered` may also be a word and is only redacted if it is not one: see [`may_be_a_word`].
 const FORMS: &[&str] = &[
-    // a private key, to its end or the end of the text
+    // a private key, up to its end or the end of the text
     r"-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----|\z)",
-    // AWS access key, GitHub, GitLab, Slack, OpenAI-like, Stripe, Google, npm, Hugging Face, DigitalOcean, Grafana tokens
+    // AWS access key, GitHub, GitLab, Slack, OpenAI-like, Stripe, Google, npm, Hugging Face, DigitalOcean, Grafana
+    // tokens
     r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b",
     r"\b(?:ghp|gho|ghu|ghs|ghr|github_pat)_[A-Za-z0-9_]{20,}",
     r"\bglpat-[A-Za-z0-9_-]{20,}",
@@ -34,14 +35,14 @@ const FORMS: &[&str] = &[
     // Authorization: Bearer ..., Basic ..., token ...; the first two also by themselves
     r#"(?i)(?P<keep>\bauthorization["']?\s*[:=]\s*["']?(?:bearer|basic|token)\s+)[A-Za-z0-9+/._~=-]{8,}"#,
     r"(?i)(?P<keep>\b(?:bearer|basic)\s+)(?P<random>[A-Za-z0-9+/._~=-]{12,})",
-    // password=..., api_key: "..."; without quotes behind a colon a type or a word may stand
+    // password=..., api_key: "..."; an unquoted value after a colon may be a type or a word
     r#"(?i)(?P<keep>\b[A-Za-z0-9_.-]*(?:NAMES)(?:["']?\s*(?:=|:\s)|["']\s*:)\s*)(?:"[^"\n]{4,}"|'[^'\n]{4,}')"#,
     r#"(?i)(?P<keep>\b[A-Za-z0-9_.-]*(?:NAMES)["']?\s*=\s*)[^\s"',;&}]{6,}"#,
     r#"(?i)(?P<keep>\b[A-Za-z0-9_.-]*(?:NAMES)(?:["']?\s*:\s|["']\s*:)\s*)(?P<numbered>[^\s"',;&}]{6,})"#,
-    // user:password in an address, and a token in the place of both
+    // user:password in a URL, or a token instead of both
     r"(?P<keep>\b[a-z][a-z0-9+.-]*://[^\s/:@]*:)[^\s/@]+(?P<rest>@)",
     r"(?P<keep>\bhttps?://)(?P<random>[A-Za-z0-9_-]{16,})(?P<rest>(?::[^\s/@]*)?@)",
-    // --password ..., --token ... as words of their own
+    // --password ..., --token ... as separate words
     r"(?i)(?P<keep>\s--?(?:NAMES|pass)\s+)[^\s-]\S{3,}",
     // curl -u user:password, mysql -ppassword, sshpass -p password
     r#"(?P<keep>\bcurl\b[^\n|;&]*\s(?:-u\s*|--user[\s=]|--proxy-user[\s=])["']?[^\s:"']+:)[^\s"']+"#,
@@ -49,46 +50,46 @@ const FORMS: &[&str] = &[
     r"(?P<keep>\bsshpass\s+-p\s*)\S+",
 ];
 
-/// The same with the names.
+/// Returns the patterns with the names filled in.
 fn forms() -> impl Iterator<Item = String> {
     FORMS.iter().map(|form| form.replace("NAMES", NAMES))
 }
 
 static SET: LazyLock<Option<RegexSet>> = LazyLock::new(|| RegexSet::new(forms()).ok());
 static EACH: LazyLock<Vec<Regex>> = LazyLock::new(|| forms().filter_map(|form| Regex::new(&form).ok()).collect());
-/// The key of a secret, without what stands between its words.
+/// The key of a secret in a document, reduced to letters and digits.
 static KEY: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(&format!("(?:{NAMES}|private[_-]?key)$")).ok());
-/// An option whose value is a secret, as a word of its own.
+/// An option whose value, the next argument, is a secret.
 static OPTION: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(&format!("(?i)^--?(?:{NAMES}|pass)$")).ok());
 
-/// True where what was found stands where a word may stand, and could be one.
+/// True if a match may be an ordinary word.
 fn may_be_a_word(found: &Captures<'_>) -> bool {
-    let digit = |text: &str| text.contains(|c: char| c.is_ascii_digit());
-    let mixed = |text: &str| {
+    let has_digit = |text: &str| text.contains(|c: char| c.is_ascii_digit());
+    let is_mixed = |text: &str| {
         let mut pairs = text.chars().zip(text.chars().skip(1));
         text.contains(['=', '+']) || pairs.any(|(a, b)| a.is_lowercase() && b.is_uppercase())
     };
     let word = |name: &str, is_word: &dyn Fn(&str) -> bool| found.name(name).is_some_and(|text| is_word(text.as_str()));
-    word("random", &|text| !digit(text) && !mixed(text)) || word("numbered", &|text| !digit(text))
+    word("random", &|text| !has_digit(text) && !is_mixed(text)) || word("numbered", &|text| !has_digit(text))
 }
 
-/// Takes secrets out of text.
+/// Redacts secrets.
 #[derive(Debug, Clone, Default)]
 pub struct Redactor {
     known: Vec<String>,
 }
 
 impl Redactor {
-    /// One that also knows these values.
+    /// Creates a redactor that also redacts these values, if they have at least 6 bytes.
     pub fn with_secrets(values: impl IntoIterator<Item = String>) -> Self {
-        // a value of three letters would take half of the text with it
+        // a value of three letters would redact half of the text
         let mut known: Vec<String> = values.into_iter().filter(|value| value.len() >= 6).collect();
-        // one may begin with another: the longest goes first, whole
+        // longest first, since one value may be the beginning of another
         known.sort_by_key(|value| std::cmp::Reverse(value.len()));
         Self { known }
     }
 
-    /// The text without its secrets.
+    /// Returns the text with its secrets redacted.
     pub fn text(&self, text: &str) -> String {
         let mut text = Cow::Borrowed(text);
         for secret in &self.known {
@@ -103,7 +104,7 @@ impl Redactor {
                 if may_be_a_word(found) {
                     return found[0].to_owned();
                 }
-                // a group that a form does not have is empty
+                // a group that a pattern lacks is empty
                 let group = |name: &str| found.name(name).map_or("", |group| group.as_str());
                 format!("{}{MARK}{}", group("keep"), group("rest"))
             };
@@ -112,40 +113,40 @@ impl Redactor {
         text.into_owned()
     }
 
-    /// A document as JSON without its secrets.
+    /// Returns a document as JSON with its secrets redacted.
     ///
     /// # Errors
-    /// If it cannot be JSON.
+    /// If it cannot be serialised.
     pub fn document(&self, document: &impl Serialize) -> serde_json::Result<String> {
         let mut value = serde_json::to_value(document)?;
         self.value(&mut value);
         Ok(value.to_string())
     }
 
-    /// Takes secrets out of every string of a document, keys included.
+    /// Redacts every string of a document, including keys.
     pub fn value(&self, value: &mut Value) {
         match value {
             Value::String(text) => *text = self.text(text),
             Value::Array(items) => {
-                // a form has only what stands in one text: here the words of a command are one each
-                let option = |text: &str| OPTION.as_ref().is_some_and(|option| option.is_match(text));
-                let mut behind_option = false;
+                // a pattern cannot match across the arguments of a command, which are separate strings
+                let is_secret_option = |text: &str| OPTION.as_ref().is_some_and(|option| option.is_match(text));
+                let mut follows_option = false;
                 for item in items {
-                    let is_option = item.as_str().is_some_and(option);
+                    let is_option = item.as_str().is_some_and(is_secret_option);
                     match item {
-                        Value::String(text) if behind_option && text.len() >= 4 && !text.starts_with('-') => {
+                        Value::String(text) if follows_option && text.len() >= 4 && !text.starts_with('-') => {
                             *text = MARK.into();
                         }
                         item => self.value(item),
                     }
-                    behind_option = is_option;
+                    follows_option = is_option;
                 }
             }
             Value::Object(map) => {
                 let fields = std::mem::take(map);
                 for (key, mut field) in fields {
                     match &mut field {
-                        // a form of its own has only what stands in one text
+                        // a pattern cannot match across a key and its value
                         Value::String(text) if is_secret_of(&key, text) => *text = MARK.into(),
                         field => self.value(field),
                     }
@@ -157,7 +158,7 @@ impl Redactor {
     }
 }
 
-/// True if a secret was taken out of a document.
+/// True if a document contains a redacted secret.
 pub fn is_redacted(value: &Value) -> bool {
     match value {
         Value::String(text) => text.contains(MARK),
@@ -167,13 +168,13 @@ pub fn is_redacted(value: &Value) -> bool {
     }
 }
 
-/// True where a key says that its value is a secret: `password`, `api_key`. A token may be a word like any other.
+/// True if a key says that its value is a secret: `password`, `api_key`. The value of a `token` must also look random.
 fn is_secret_of(key: &str, value: &str) -> bool {
     let key: String = key.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();
-    let random = value.len() >= 8 && value.chars().any(|c| c.is_ascii_digit());
-    let plain = value.len() >= 4 && !value.contains(char::is_whitespace);
-    let named = KEY.as_ref().is_some_and(|name| name.is_match(&key)) && !value.is_empty();
-    value != MARK && if key.ends_with("token") { plain && random } else { named }
+    let has_digits = value.len() >= 8 && value.chars().any(|c| c.is_ascii_digit());
+    let is_one_word = value.len() >= 4 && !value.contains(char::is_whitespace);
+    let is_named = KEY.as_ref().is_some_and(|name| name.is_match(&key)) && !value.is_empty();
+    value != MARK && if key.ends_with("token") { is_one_word && has_digits } else { is_named }
 }
 
 #[cfg(test)]
@@ -181,7 +182,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_says_what_its_value_is() {
+    fn the_value_of_a_secret_key_is_redacted() {
         let mut call = serde_json::json!({
             "tool": "login", "args": {"user": "me", "password": "correcthorse", "apiKey": "abc def", "max_tokens": 5},
             "finding": {"token": "--max-depth"}, "session_token": "a1b2c3d4e5"
@@ -192,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn in_a_list_of_words_an_option_says_what_the_next_one_is() {
+    fn the_argument_after_a_secret_option_is_redacted() {
         let mut call = serde_json::json!({"args": ["--password", "hunter22xy", "-TOKEN", "abcd", "--user", "root"]});
         Redactor::default().value(&mut call);
         assert_eq!(call["args"], serde_json::json!(["--password", MARK, "-TOKEN", MARK, "--user", "root"]));
@@ -204,19 +205,19 @@ mod tests {
     }
 
     #[test]
-    fn every_form_compiles() {
+    fn every_pattern_compiles() {
         assert_eq!(EACH.len(), FORMS.len());
         assert!(SET.is_some() && KEY.is_some() && OPTION.is_some());
     }
 
     #[test]
-    fn of_two_secrets_that_begin_alike_each_goes_whole() {
+    fn two_secrets_with_the_same_beginning_are_both_redacted() {
         let known = ["myproject", "myproject-9f8e77"].map(str::to_owned);
         assert_eq!(Redactor::with_secrets(known).text("x myproject-9f8e77 y myproject"), format!("x {MARK} y {MARK}"));
     }
 
     #[test]
-    fn secrets_go_and_words_stay() {
+    fn secrets_are_redacted_and_words_are_kept() {
         let redactor = Redactor::with_secrets(["hunter2-hunter2".into(), "abc".into()]);
         for (text, kept) in [
             ("key AKIAABCDEFGHIJKLMNOP end", "key [redacted] end"),

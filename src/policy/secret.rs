@@ -1,10 +1,10 @@
-//! Which files hold keys and passwords, by their names: those that programs give them, and those that persons do.
+//! Recognises files with keys and passwords by their names, whether programs or users chose these.
 
 mod words;
 
 use std::path::{Component, Path, PathBuf};
 
-/// Folders and files that hold what opens doors, in lower case; `*` is any text. Several parts stand in this order.
+/// Names of folders and files with secrets, in lower case; `*` is any text. Several parts must follow each other.
 const SECRETS: &[&[&str]] = &[
     &[".ssh"],
     &[".gnupg"],
@@ -72,7 +72,7 @@ const SECRETS: &[&[&str]] = &[
     &["wallet.dat"],
 ];
 
-/// Where words say nothing: what everybody may read, what others have published, programs, names of branches.
+/// Places where words in names mean nothing: public files, published packages, programs, names of branches.
 const PUBLIC: &[&[&str]] = &[
     &["etc", "passwd"],
     &["etc", "passwd-"],
@@ -88,56 +88,57 @@ const PUBLIC: &[&[&str]] = &[
     &[".git", "logs"],
 ];
 
-/// Names that show how such a file looks and have nothing in it.
+/// Names of sample files without secrets.
 const SAMPLES: &[&str] = &[".env.example", ".env.sample", ".env.template", ".env.dist"];
 
-/// Entries that are held against a pattern. Who names more of them at once is asked about.
-const MOST: usize = 20_000;
+/// Most entries compared with a pattern; a pattern over more counts as reading a secret.
+const MAX_ENTRIES: usize = 20_000;
 
-/// True if the path, by its name, holds keys or passwords. A folder is none by its own name alone: ask
-/// [`leads_to_secret`] of what may be one.
+/// True if the path's name says that it holds keys or passwords. Its target type is not checked: use
+/// [`leads_to_secret`] for a path that may be a folder.
 pub fn is_secret(path: &Path) -> bool {
     is_known(path) || says_secret(path)
 }
 
-/// True for a name that programs give to what holds keys or passwords.
+/// True for a name that programs give to files with keys or passwords.
 fn is_known(path: &Path) -> bool {
     let parts = parts(path);
     let sample = parts.last().is_some_and(|name| SAMPLES.contains(&name.as_str()));
-    SECRETS.iter().any(|secret| !(sample && secret[0].starts_with(".env")) && stands(secret, &parts))
+    SECRETS.iter().any(|secret| !(sample && secret[0].starts_with(".env")) && contains_parts(secret, &parts))
 }
 
-/// True for a file whose name says in words that it holds them.
+/// True for a file whose name contains a word for keys or passwords.
 fn says_secret(path: &Path) -> bool {
     let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
-    words::says_secret(&name) && !PUBLIC.iter().any(|public| stands(public, &parts(path)))
+    words::says_secret(&name) && !PUBLIC.iter().any(|public| contains_parts(public, &parts(path)))
 }
 
-/// The names of a path: on many disks upper and lower case are one.
+/// Returns the names in a path in lower case, since many file systems ignore case.
 fn parts(path: &Path) -> Vec<String> {
     path.components().map(|c| c.as_os_str().to_string_lossy().to_lowercase()).collect()
 }
 
-/// True if the forms stand in this order among the names.
-fn stands(forms: &[&str], names: &[String]) -> bool {
-    names.windows(forms.len()).any(|window| window.iter().zip(forms).all(|(name, form)| name_fits(form, name)))
+/// True if consecutive names fit the patterns.
+fn contains_parts(patterns: &[&str], names: &[String]) -> bool {
+    let fits = |window: &[String]| window.iter().zip(patterns).all(|(name, pattern)| name_fits(pattern, name));
+    names.windows(patterns.len()).any(fits)
 }
 
-/// True for a secret, under whatever name links make it go by.
+/// True if the path, or the target of its links, is a secret.
 pub fn leads_to_secret(path: &Path) -> bool {
     let own = |path: &Path| is_known(path) || says_secret(path) && !path.is_dir();
-    let real = |target: PathBuf| own(&target) || target.is_dir() && is_known(&target.join("any"));
-    own(path) || path.canonicalize().is_ok_and(real)
+    let is_target = |target: PathBuf| own(&target) || target.is_dir() && is_known(&target.join("any"));
+    own(path) || path.canonicalize().is_ok_and(is_target)
 }
 
-/// True if reading this path, which may be a pattern of the shell, may show keys or passwords.
+/// True if reading this path, which may be a shell pattern, may show keys or passwords.
 pub fn reads_secret(path: &Path) -> bool {
-    let mut left = MOST;
-    shows(path, &mut left)
+    let mut left = MAX_ENTRIES;
+    may_show_secret(path, &mut left)
 }
 
-/// [`reads_secret`], after so many entries at most.
-fn shows(path: &Path, left: &mut usize) -> bool {
+/// Does the work of [`reads_secret`]; `left` counts down the entries that may still be compared.
+fn may_show_secret(path: &Path, left: &mut usize) -> bool {
     if leads_to_secret(path) {
         return true;
     }
@@ -147,14 +148,15 @@ fn shows(path: &Path, left: &mut usize) -> bool {
         let name = part.as_os_str().to_string_lossy().to_lowercase();
         if matches!(part, Component::Normal(_)) && is_pattern(&name) {
             let rest: PathBuf = parts.collect();
-            // what is not there, or cannot be listed, is not read
+            // an absent folder, or one that cannot be listed, cannot be read
             return std::fs::read_dir(&folder).into_iter().flatten().flatten().any(|entry| {
                 *left = left.saturating_sub(1);
                 let own = entry.file_name().to_string_lossy().to_lowercase();
-                // as in a shell, what is hidden has to be meant
-                let meant = !own.starts_with('.') || name.starts_with('.');
-                let leads_on = || rest.as_os_str().is_empty() || entry.path().is_dir();
-                *left == 0 || meant && name_fits(&name, &own) && leads_on() && shows(&entry.path().join(&rest), left)
+                // like in a shell, a pattern must begin with a dot to match hidden files
+                let is_included = !own.starts_with('.') || name.starts_with('.');
+                let has_rest = || rest.as_os_str().is_empty() || entry.path().is_dir();
+                let fits = is_included && name_fits(&name, &own) && has_rest();
+                *left == 0 || fits && may_show_secret(&entry.path().join(&rest), left)
             });
         }
         folder.push(part);
@@ -167,22 +169,22 @@ fn is_pattern(name: &str) -> bool {
 }
 
 /// True if the name fits the pattern. `*` is any text and `?` one character; a `[...]` counts as any one character, so
-/// that a doubt counts as yes.
+/// that doubtful names are included.
 pub fn name_fits(pattern: &str, name: &str) -> bool {
     let name: Vec<char> = name.chars().collect();
-    // reach[n]: the places so far can stand for the first n characters
+    // reach[n]: the tokens so far match the first n characters
     let mut reach = vec![false; name.len() + 1];
     reach[0] = true;
-    for place in places(pattern) {
+    for token in tokens(pattern) {
         let mut next = vec![false; name.len() + 1];
-        match place {
-            Place::Any => {
+        match token {
+            Token::Any => {
                 let first = reach.iter().position(|reached| *reached).unwrap_or(next.len());
                 next[first..].fill(true);
             }
             one => {
                 for (n, c) in name.iter().enumerate() {
-                    next[n + 1] = reach[n] && (one == Place::One || one == Place::Char(*c));
+                    next[n + 1] = reach[n] && (one == Token::One || one == Token::Char(*c));
                 }
             }
         }
@@ -191,25 +193,26 @@ pub fn name_fits(pattern: &str, name: &str) -> bool {
     reach[name.len()]
 }
 
+/// A token of a name pattern.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum Token {
     Any,
     One,
     Char(char),
 }
 
-fn places(pattern: &str) -> Vec<Place> {
+fn tokens(pattern: &str) -> Vec<Token> {
     let mut found = Vec::new();
     let mut rest = pattern.chars();
     while let Some(c) = rest.next() {
         found.push(match c {
-            '*' => Place::Any,
-            '?' => Place::One,
+            '*' => Token::Any,
+            '?' => Token::One,
             '[' if rest.as_str().contains(']') => {
                 rest.by_ref().skip(1).find(|c| *c == ']');
-                Place::One
+                Token::One
             }
-            c => Place::Char(c),
+            c => Token::Char(c),
         });
     }
     found
@@ -242,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_known_by_name() {
+    fn secrets_are_recognised_by_name() {
         for secret in [
             "/home/me/.ssh/config",
             "/home/me/.SSH/x",
@@ -290,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_about_secrets_is_none() {
+    fn a_folder_about_secrets_is_not_one() {
         let dir = tempfile::tempdir().unwrap();
         let at = |name: &str| dir.path().join(name);
         std::fs::create_dir(at("tokens")).unwrap();
@@ -311,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_is_held_against_what_is_there() {
+    fn a_pattern_is_compared_with_existing_files() {
         let dir = tempfile::tempdir().unwrap();
         let at = |name: &str| dir.path().join(name);
         std::fs::create_dir(at(".ssh")).unwrap();

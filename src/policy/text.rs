@@ -1,27 +1,27 @@
-//! Text that is fit for a prompt: clean, bounded, escaped. Every cut falls between characters and keeps both ends.
+//! Prepares text for a prompt: cleans, shortens and escapes it. Cuts never split a character and keep both ends.
 
-/// Takes out what no prompt should have: escape sequences of terminals, other control characters, marks that reorder or
-/// hide text. Line ends become `\n`; a line that was overwritten (`\r`) keeps its last state. Where no line ends in `\n`,
-/// `\r` is what ends them.
+/// Removes what no prompt should have: terminal escape sequences, other control characters, and characters that
+/// reorder or hide text. Line ends become `\n`; a line overwritten with `\r` keeps its last state. If no line ends
+/// with `\n`, `\r` counts as the line end.
 pub fn normalise(text: &str) -> String {
     let text = text.trim_end_matches('\r');
     let ends_lines = !text.contains('\n');
-    // the next character goes to where the line begins
-    let mut back = false;
+    // true if the next character overwrites the line from its beginning
+    let mut is_rewound = false;
     let mut clean = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
         match c {
             '\u{1b}' => skip_escape(&mut chars),
             '\r' if ends_lines => clean.push('\n'),
-            '\r' => back = true,
+            '\r' => is_rewound = true,
             '\n' => {
-                back = false;
+                is_rewound = false;
                 clean.push(c);
             }
             c if c != '\t' && (c.is_control() || is_hidden(c)) => {}
             c => {
-                if std::mem::take(&mut back) {
+                if std::mem::take(&mut is_rewound) {
                     let line = clean.rfind('\n').map_or(0, |at| at + 1);
                     clean.truncate(line);
                 }
@@ -32,7 +32,7 @@ pub fn normalise(text: &str) -> String {
     clean
 }
 
-/// Skips a terminal's escape sequence after its first character (ECMA-48: CSI ends in `@`..`~`, OSC in BEL or ST).
+/// Skips the rest of a terminal escape sequence (ECMA-48: CSI ends in `@`..`~`, OSC in BEL or ST).
 fn skip_escape(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) {
     match chars.next() {
         Some('[') => {
@@ -53,27 +53,27 @@ fn skip_escape(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) {
     }
 }
 
-/// Characters without a look of their own that change the order or the joining of others, or hide among them (Unicode
-/// UAX #9, the zero-width ones, selectors of variants). Joiners (U+200C, U+200D) stay, for some scripts and emoji need
-/// them; so do the two selectors (U+FE0E, U+FE0F) that stand in half of all emoji.
+/// True for invisible characters that reorder, join or hide others (Unicode UAX #9, zero-width characters, variation
+/// selectors). Joiners (U+200C, U+200D) are not included, since some scripts and emoji need them; nor are the two
+/// selectors (U+FE0E, U+FE0F) that many emoji have.
 pub fn is_hidden(c: char) -> bool {
     matches!(c, '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}'
         | '\u{00ad}' | '\u{061c}' | '\u{180e}' | '\u{fe00}'..='\u{fe0d}' | '\u{e0000}'..='\u{e007f}'
         | '\u{e0100}'..='\u{e01ef}')
 }
 
-/// Text that cannot end the fence it stands in.
+/// Escapes text so that it cannot close the fence around it.
 pub fn escape(text: &str) -> String {
     text.replace("</observation", "&lt;/observation").replace("<observation", "&lt;observation")
 }
 
-/// Others' words, marked as data by a tag that they cannot close.
+/// Encloses untrusted text in a tag that it cannot close, which marks it as data.
 pub fn fence(name: &str, text: &str) -> String {
     let close = format!("</{name}");
     format!("<{name}>\n{}\n</{name}>", text.replace(&close, &close.replace('<', "&lt;")))
 }
 
-/// At most about `limit` characters: whole if it fits, else its beginning and its end with a note of what is hidden.
+/// Shortens text to about `limit` characters: its beginning and its end with a note of what is hidden.
 pub fn compress(text: &str, limit: usize) -> String {
     let total = text.chars().count();
     if total <= limit {
@@ -84,7 +84,7 @@ pub fn compress(text: &str, limit: usize) -> String {
     format!("{head}\n[... {} characters hidden ...]\n{tail}", total - 2 * half)
 }
 
-/// The first `head` and the last `tail` characters; they do not overlap.
+/// Returns the first `head` and the last `tail` characters, which do not overlap.
 pub fn head_tail(text: &str, head: usize, tail: usize) -> (&str, &str) {
     let begin = text.char_indices().nth(head).map_or(text.len(), |(at, _)| at);
     let end = match tail {
@@ -100,7 +100,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn terminals_and_hidden_marks_leave_no_trace() {
+    fn escape_sequences_and_hidden_characters_are_removed() {
         assert_eq!(
             normalise("\u{1b}[31mred\u{1b}[0m\r\n10%\r20%\r\nx\u{7}\u{202e}y\u{1b}]0;title\u{7}z"),
             "red\n20%\nxyz"
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn no_line_is_lost_to_what_ends_it() {
+    fn any_kind_of_line_end_keeps_the_text() {
         assert_eq!(normalise("copied 12 files\r"), "copied 12 files");
         assert_eq!(normalise("a\n10%\r100%\r"), "a\n100%");
         assert_eq!(normalise("10%\r100%\r\r\nb\r\n"), "100%\nb\n");
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn both_ends_survive() {
+    fn compress_keeps_both_ends() {
         let text = format!("first line\n{}\nlast line", "x".repeat(10_000));
         let short = compress(&text, 2000);
         assert!(short.starts_with("first line") && short.ends_with("last line"));
@@ -129,7 +129,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_cut_falls_into_a_character(text in "\\PC{0,300}", limit in 0usize..100) {
+        fn no_cut_splits_a_character(text in "\\PC{0,300}", limit in 0usize..100) {
             let short = compress(&text, limit);
             prop_assert!(short.chars().count() <= limit + 60);
             let (head, tail) = head_tail(&text, limit, limit);
@@ -138,7 +138,7 @@ mod tests {
         }
 
         #[test]
-        fn the_fence_holds(text in "(</?observations?>|[a-z<>/&]){0,40}") {
+        fn text_cannot_close_its_fence(text in "(</?observations?>|[a-z<>/&]){0,40}") {
             prop_assert!(!escape(&text).contains("</observation"));
         }
     }

@@ -1,13 +1,13 @@
-//! Long-lived processes that answer others, on this machine alone.
+//! Long-lived processes that serve other programs, on this machine only.
 //!
-//! - [`resident`]: the process that keeps a model's weights ready between two calls of the program. It passes requests on and
-//!   knows nothing of commands, manuals or the caller's directory: those stay with the caller.
-//! - [`http`]: the server that other programs ask, `caro serve`. It wraps the agent's harness, never the reverse; what it needs of
-//!   commands the verb hands over.
-//! - [`mcp`]: the Model Context Protocol from the server's side, and its transport over standard streams. It names neither of the
-//!   others; `http` has its tools do their work, and a route that speaks it.
+//! - [`resident`]: the process that keeps a model's weights in memory between two calls of the program. It only runs
+//!   the model: commands, manuals and the caller's directory stay with the caller.
+//! - [`http`]: the server for other programs, `caro serve`. It wraps the agent's harness, never the reverse; commands
+//!   are implemented by the verb and passed in.
+//! - [`mcp`]: the server side of the Model Context Protocol, and its transport over standard streams. It depends on
+//!   neither of the others; `http` implements its tools, and a route that speaks the protocol.
 //!
-//! Who else opens sockets (downloads, remote models, servers of tools, stores that are built in on demand) is named in
+//! The other places that open sockets (downloads, remote models, tool servers, optional stores) are listed in
 //! `tests/architecture.rs`.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 

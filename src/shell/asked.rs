@@ -1,7 +1,7 @@
-//! Whether a request in plain English speaks of taking something away. What is said in another language is not understood
-//! here, and so is never held against anybody.
+//! Decides whether a request in plain English speaks of removing something. A request in another language is not
+//! understood here, and is never taken for one that only looks.
 
-/// Verbs of a request that wants to know something.
+/// Verbs that ask for information only.
 const LOOKS: &[&str] = &[
     "calculate",
     "check",
@@ -33,7 +33,7 @@ const LOOKS: &[&str] = &[
     "who",
 ];
 
-/// How words begin that speak of taking away, or of what may be done by taking away.
+/// Beginnings of words that speak of removing something, or of an action that may remove something.
 const REMOVES: &[&str] = &[
     "away",
     "clean",
@@ -85,13 +85,13 @@ const REMOVES: &[&str] = &[
     "wip",
 ];
 
-/// The words of a request, in lower case.
+/// Returns the words of a request in lower case.
 fn words(request: &str) -> impl Iterator<Item = String> + '_ {
     let parts = request.split(|c: char| !c.is_alphanumeric() && c != '\'');
     parts.filter(|w| !w.is_empty()).map(str::to_lowercase)
 }
 
-/// True if a request may want something taken away: it says so, or it is in words that are not known here.
+/// True if a request may want something removed: it says so, or it has none of the verbs of [`LOOKS`].
 fn may_remove(request: &str) -> bool {
     const NEGATIONS: &[&str] = &["don't", "dont", "never", "not", "nothing", "without"];
     let words: Vec<String> = words(request).collect();
@@ -102,19 +102,19 @@ fn may_remove(request: &str) -> bool {
     !known || words.iter().enumerate().any(removes)
 }
 
-/// True if a request begins by wanting to know something, and speaks of taking nothing away.
+/// True if the first verb of a request asks for information only, and it does not speak of removing anything.
 pub fn only_looks(request: &str) -> bool {
     const POLITE: &[&str] = &["please", "can", "could", "you", "i", "want", "to", "me", "let", "help"];
     let first = words(request).find(|w| !POLITE.contains(&w.as_str()));
     first.is_some_and(|w| LOOKS.contains(&w.as_str())) && !may_remove(request)
 }
 
-/// True if a request names files to be moved or renamed and speaks of nothing that is done to their text. `is_there`
-/// tells of a word whether it is a file or folder; of several words with blanks between them nobody asks.
+/// True if a request only moves or renames files, and does not speak of changing their content. `is_there` tells
+/// whether a word is the name of a file or folder; names with blanks are not recognized.
 pub fn only_moves(request: &str, is_there: impl Fn(&str) -> bool) -> bool {
     const MOVES: [&str; 4] = ["move", "moving", "rename", "renaming"];
     const BETWEEN: [&str; 9] = ["the", "this", "my", "all", "file", "files", "folder", "directory", "just"];
-    /// How words begin that speak of what stands in a file.
+    /// Beginnings of words that speak of the content of files.
     const TEXT: [&str; 24] = [
         "add",
         "append",
@@ -144,15 +144,17 @@ pub fn only_moves(request: &str, is_there: impl Fn(&str) -> bool) -> bool {
     let around = |c: char| !c.is_alphanumeric() && !"./~_-".contains(c);
     let words: Vec<&str> = request.split_whitespace().map(|word| word.trim_matches(around)).collect();
     let lower = |word: &&str| word.to_lowercase();
-    let says = |word: &&str| TEXT.iter().any(|stem| lower(word).starts_with(stem)) && !is_there(word);
-    let moved = |at: usize| {
+    let changes_text = |word: &&str| TEXT.iter().any(|stem| lower(word).starts_with(stem)) && !is_there(word);
+    let moves_file = |at: usize| {
         let mut rest = words[at + 1..].iter().skip_while(|word| BETWEEN.contains(&&*lower(word)));
         rest.next().is_some_and(|word| !word.is_empty() && is_there(word.trim_end_matches('.')))
     };
-    // who wants more than that may want their text changed
-    let more = words.iter().any(|word| ["and", "then", "also"].contains(&&*lower(word)));
+    // with a second order, the request may change content as well
+    let has_second_order = words.iter().any(|word| ["and", "then", "also"].contains(&&*lower(word)));
     let mut all = words.iter().enumerate();
-    !more && !words.iter().any(says) && all.any(|(at, word)| MOVES.contains(&&*lower(word)) && moved(at))
+    !has_second_order
+        && !words.iter().any(changes_text)
+        && all.any(|(at, word)| MOVES.contains(&&*lower(word)) && moves_file(at))
 }
 
 #[cfg(test)]
@@ -160,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_renames_files_wants_their_text_left_alone() {
+    fn renaming_files_does_not_change_their_text() {
         let is_there = |word: &str| ["app1.log", "src/main.py", "old", "change.md"].contains(&word);
         for only in ["rename app1.log to first.log", "Move the folder old to attic.", "rename \"change.md\" to new.md"]
         {
@@ -181,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn who_wants_to_know_something_wants_nothing_removed() {
+    fn questions_remove_nothing() {
         for look in ["find the two oldest files in archive", "Can you show me the tmp files?", "what is in /tmp"] {
             assert!(only_looks(look) && !may_remove(look), "{look}");
         }

@@ -1,50 +1,50 @@
-//! Puts a [`Script`] together from what the grammars' walkers find. Wrappers are seen through here, pipelines are
-//! linked, and scripts inside scripts are parsed in turn.
+//! Builds a [`Script`] from the nodes that the walkers of the grammars visit. Unwraps wrappers, links the stages of
+//! pipelines, and parses scripts inside scripts.
 
 use super::script::{Assignment, Construct, How, Inside, Invocation, Redirect, Script, Stage, Word};
 use super::unwrap::{self, Held};
 use super::{Dialect, word};
 use std::ops::Range;
 
-/// How deep scripts may nest before the rest is given up as an error. Keeps the walkers' stack small.
+/// Deepest nesting of scripts; anything deeper counts as a syntax error. Bounds the walkers' stack.
 pub(super) const MAX_DEPTH: usize = 120;
-/// How many programs may run one another before the rest is given up as an error.
+/// Most programs that run one another; more of them count as a syntax error.
 const MAX_WRAPPED: usize = 24;
-/// How many commands a script may have before the rest is given up as an error.
+/// Most commands of a script; more of them count as a syntax error.
 const MAX_COMMANDS: usize = 20_000;
-/// Longer texts are no command lines and are not looked at.
+/// Most bytes of a text; longer texts are not parsed.
 const MAX_BYTES: usize = 256 * 1024;
-/// How many links from one pipeline stage to the next are kept.
+/// Most links between two pipeline stages.
 const MAX_LINKS: usize = 64;
 
-/// One text that is being walked: the whole script, or a script inside it.
+/// A text that is being walked: the whole script, or a script inside it.
 pub(super) struct Source<'t> {
     pub text: &'t str,
     pub dialect: Dialect,
     pub place: Place,
 }
 
-/// Where a text stands in the whole script.
+/// The position of a text in the whole script.
 #[derive(Clone)]
 pub(super) enum Place {
-    /// Byte for byte, from this offset.
+    /// Starts at this byte offset; the bytes are the same.
     At(usize),
-    /// Somewhere in this range: quotes or escapes moved its bytes.
+    /// Lies in this range, but quotes or escapes moved its bytes.
     Within(Range<usize>),
 }
 
 impl Source<'_> {
-    /// A range of this text as a range of the whole script.
+    /// Maps a range of this text to a range of the whole script.
     pub fn map(&self, range: Range<usize>) -> Range<usize> {
-        let range = self.whole(range);
+        let range = self.round_to_chars(range);
         match &self.place {
             Place::At(offset) => range.start + offset..range.end + offset,
             Place::Within(whole) => whole.clone(),
         }
     }
 
-    /// The range with the characters whole that it cuts in half: a grammar ends a node within one where a NUL stands near.
-    fn whole(&self, range: Range<usize>) -> Range<usize> {
+    /// Extends a range to character boundaries: near a NUL the grammar may end a node inside a character.
+    fn round_to_chars(&self, range: Range<usize>) -> Range<usize> {
         let end = self.text.len();
         let (mut from, mut to) = (range.start.min(end), range.end.min(end));
         while !self.text.is_char_boundary(from) {
@@ -56,9 +56,9 @@ impl Source<'_> {
         from..to
     }
 
-    /// The word at that range.
+    /// Returns the word at a range.
     pub fn word(&self, range: Range<usize>) -> Word {
-        let range = self.whole(range);
+        let range = self.round_to_chars(range);
         let raw = self.text.get(range.clone()).unwrap_or_default();
         let mut word = Word::new(raw, 0, self.dialect);
         word.span = self.map(range);
@@ -66,7 +66,7 @@ impl Source<'_> {
     }
 }
 
-/// What surrounds the node being walked.
+/// The context of the node being walked.
 #[derive(Clone, Default)]
 pub(super) struct Cx {
     pub via: Vec<String>,
@@ -81,7 +81,7 @@ pub(super) struct Cx {
 }
 
 impl Cx {
-    /// The context of a `$(...)` or `<(...)` here: its own pipes, its output for the owner.
+    /// The context inside a `$(...)` or `<(...)`: it has its own pipes, and its output goes to the owner.
     pub fn substituted(&self, how: How) -> Self {
         Self {
             via: self.via.clone(),
@@ -92,28 +92,29 @@ impl Cx {
         }
     }
 
-    /// The context of the words of a command: substitutions in them belong to it.
-    pub fn owned(&self, owner: (usize, usize)) -> Self {
+    /// The context of the words of a command, which own the substitutions in them.
+    pub fn for_owner(&self, owner: (usize, usize)) -> Self {
         Self { owner: Some((owner.0, Some(owner.1))), depth: self.depth + 1, ..self.clone() }
     }
 
-    /// One level deeper, nothing else changed.
+    /// Returns this context one level deeper.
     pub fn deeper(&self) -> Self {
         Self { depth: self.depth + 1, ..self.clone() }
     }
 }
 
-/// Walks a text of its dialect, and puts the commands of it into the builder.
+/// A function that walks a text of one dialect and adds its commands to the builder.
 pub(super) type Walk = fn(&mut Builder, &Source<'_>, &Cx);
 
-/// The script being put together.
+/// The script under construction.
 pub(super) struct Builder {
     pub script: Script,
     walk: Walk,
     pipelines: usize,
 }
 
-/// For every word given to [`Builder::invoke`]: the command and word it became, or `None` if it was parsed as a script.
+/// For each word given to [`Builder::invoke`]: the indices of its command and of the word there; `None` if it was
+/// parsed as a script.
 pub(super) type Placed = Vec<Option<(usize, usize)>>;
 
 impl Builder {
@@ -134,20 +135,20 @@ impl Builder {
         Self { script, walk, pipelines: 0 }
     }
 
-    /// Parses a text into the script.
+    /// Parses a text and adds it to the script.
     pub fn walk(&mut self, source: &Source<'_>, cx: &Cx) {
         let whole = 0..source.text.len();
         if source.text.len() > MAX_BYTES {
             return self.error(source.map(whole));
         }
-        if self.given_up(source, whole, cx) {
+        if self.exceeds_limits(source, whole, cx) {
             return;
         }
         (self.walk)(self, source, cx);
     }
 
-    /// True, with an error noted, if the limits of depth or size are reached.
-    pub fn given_up(&mut self, source: &Source<'_>, range: Range<usize>, cx: &Cx) -> bool {
+    /// True if a limit of depth or size is reached; this is recorded as an error.
+    pub fn exceeds_limits(&mut self, source: &Source<'_>, range: Range<usize>, cx: &Cx) -> bool {
         let deep = cx.depth > MAX_DEPTH || cx.via.len() > MAX_WRAPPED;
         self.script.too_deep |= deep;
         let over = deep || self.script.commands.len() > MAX_COMMANDS;
@@ -169,7 +170,7 @@ impl Builder {
         }
     }
 
-    /// Adds a command, and what it wraps. `words` must not be empty.
+    /// Adds a command and the commands it wraps. `words` must not be empty.
     pub fn invoke(&mut self, source: &Source<'_>, words: Vec<Word>, assignments: Vec<Assignment>, cx: &Cx) -> Placed {
         let mut placed = vec![None; words.len()];
         let indexed = words.into_iter().enumerate().collect();
@@ -185,10 +186,10 @@ impl Builder {
         cx: &Cx,
         placed: &mut Placed,
     ) {
-        if self.given_up(source, 0..0, cx) {
+        if self.exceeds_limits(source, 0..0, cx) {
             return;
         }
-        // fish and `env` take assignments as plain words; the grammars of bash and PowerShell do not show them here.
+        // fish and `env` take assignments as plain words; the grammars of bash and PowerShell handle them
         while words.len() > 1
             && source.dialect == Dialect::Fish
             && assignment_of(&words[0].1, 0, source.dialect).is_some()
@@ -206,7 +207,7 @@ impl Builder {
                 self.script.constructs.push((Construct::BraceExpansion, word.span.clone()));
             }
         }
-        let seen = unwrap::unwrap(&plain, source.dialect).unwrap_or_default();
+        let unwrapped = unwrap::unwrap(&plain, source.dialect).unwrap_or_default();
         let index = self.script.commands.len();
         let mut invocation = Invocation {
             assignments,
@@ -219,37 +220,37 @@ impl Builder {
             ..Invocation::default()
         };
         for (i, (original, word)) in words.iter().enumerate() {
-            if seen.held.iter().any(|h| matches!(h, Held::Command(range) if range.contains(&i))) {
+            if unwrapped.held.iter().any(|h| matches!(h, Held::Command(range) if range.contains(&i))) {
                 continue;
             }
-            if seen.assignments.contains(&i) {
+            if unwrapped.assignments.contains(&i) {
                 invocation.assignments.extend(assignment_of(word, index, source.dialect));
             }
-            let script = seen.held.iter().any(|h| matches!(h, Held::Script(range, _) if range.contains(&i)));
+            let script = unwrapped.held.iter().any(|h| matches!(h, Held::Script(range, _) if range.contains(&i)));
             placed[*original] = (!script).then_some((index, invocation.words.len()));
             invocation.words.push(word.clone());
         }
         let name = invocation.name().unwrap_or_default().to_owned();
         self.script.commands.push(invocation);
-        if seen.held.is_empty() {
+        if unwrapped.held.is_empty() {
             return;
         }
         let mut inner = cx.deeper();
         inner.via.push(name.clone());
         inner.inside = Some(Inside { command: index, word: None, how: How::Wrapped });
-        inner.remote |= seen.remote;
+        inner.remote |= unwrapped.remote;
         inner.stdin_pipe &= !keeps_input(&name);
-        for held in seen.held {
-            match held {
+        for part in unwrapped.held {
+            match part {
                 Held::Command(range) => {
                     let words = words[range].to_vec();
                     self.place(source, words, Vec::new(), &inner, placed);
                 }
                 Held::Call(index, text) => {
                     let place = Place::Within(words[index].1.span.clone());
-                    // what is in an option runs here, wherever the rest does
-                    let here = Cx { remote: cx.remote, ..inner.clone() };
-                    self.walk(&Source { text: &text, dialect: Dialect::Sh, place }, &here);
+                    // the script inside of an option runs on this machine, even if the rest runs remotely
+                    let local = Cx { remote: cx.remote, ..inner.clone() };
+                    self.walk(&Source { text: &text, dialect: Dialect::Sh, place }, &local);
                 }
                 Held::Script(range, dialect) => {
                     let words: Vec<&Word> = words[range].iter().map(|(_, w)| w).collect();
@@ -259,11 +260,11 @@ impl Builder {
         }
     }
 
-    /// Parses the script that words hold, joined with blanks.
+    /// Parses the script that is contained in the words, joined with blanks.
     fn script_in_words(&mut self, words: &[&Word], dialect: Dialect, cx: &Cx) {
         let (Some(first), Some(last)) = (words.first(), words.last()) else { return };
         if let [word] = words {
-            // `iex (...).Load('x')`: what is run comes out of an expression, whose quotes belong to it
+            // `iex (...).Load('x')`: the script is the result of an expression, whose quotes are part of it
             if dialect == Dialect::PowerShell && word.raw.starts_with('(') && word.span.len() == word.raw.len() {
                 let place = Place::At(word.span.start);
                 return self.walk(&Source { text: &word.raw, dialect, place }, cx);
@@ -277,13 +278,13 @@ impl Builder {
         }
     }
 
-    /// A new number for a pipeline.
+    /// Returns the number for a new pipeline.
     pub fn pipeline(&mut self) -> usize {
         self.pipelines += 1;
         self.pipelines - 1
     }
 
-    /// The context of one stage of a pipeline.
+    /// Returns the context of one stage of a pipeline.
     pub fn stage(cx: &Cx, pipeline: usize, index: usize, length: usize) -> Cx {
         let mut stage = cx.deeper();
         stage.pipe = Some(Stage { pipeline, index, length });
@@ -292,11 +293,11 @@ impl Builder {
         stage
     }
 
-    /// Links the commands of each stage to those of the next that read its output.
+    /// Links the commands of each stage to the commands of the next stage that read its output.
     pub fn link(&mut self, stages: &[Range<usize>]) {
         for pair in stages.windows(2) {
             let reached = |script: &Script, i: usize| {
-                // What stands in `$(...)` inside the stage has other pipes.
+                // commands in `$(...)` inside the stage have pipes of their own
                 let how = script.commands[i].inside;
                 !how.is_some_and(|inside| {
                     inside.how != How::Wrapped
@@ -315,18 +316,18 @@ impl Builder {
         }
     }
 
-    /// Parses what shells are given on standard input: here-documents, here-strings, `echo ... | sh`.
+    /// Parses scripts that shells get on standard input: here-documents, here-strings, `echo ... | sh`.
     pub fn standard_input(&mut self) {
         for index in 0..self.script.commands.len() {
             let command = &self.script.commands[index];
             let Some(name) = command.key() else { continue };
-            let file = self.substituted(index);
+            let file = self.process_text(index);
             let stdin = |w: &Word| w.text == "/dev/stdin";
-            let asked = || command.args().iter().any(stdin) || command.has_option(Some('s'), "");
-            let reads = command.operands().next().is_none() || file.is_some() || asked();
+            let reads_stdin = || command.args().iter().any(stdin) || command.has_option(Some('s'), "");
+            let reads = command.operands().next().is_none() || file.is_some() || reads_stdin();
             let shell = unwrap::is_shell(&name) && reads;
             let later = matches!(name.as_str(), "at" | "batch");
-            // without a command of its own each line is one
+            // if called without a command, these run each line of their input
             let lines = matches!(name.as_str(), "ssh" | "parallel");
             let sources =
                 matches!(name.as_str(), "source" | ".") && (file.is_some() || command.args().iter().any(stdin));
@@ -342,62 +343,63 @@ impl Builder {
                 depth: command.via.len() + 1,
                 ..Cx::default()
             };
-            let given = self.redirected(index).or_else(|| self.echoed(index)).or(file);
-            if let Some(word) = given {
+            let input = self.here_input(index).or_else(|| self.piped_text(index)).or(file);
+            if let Some(word) = input {
                 self.walk(&Source { text: &word.text, dialect, place: place_of(&word) }, &cx);
             }
         }
     }
 
-    /// The here-document or here-string that a command reads, be it given to the program that runs it: `sudo bash <<X`.
-    fn redirected(&self, index: usize) -> Option<Word> {
+    /// Returns the here-document or here-string that a command reads, also if it is attached to the wrapper: `sudo
+    /// bash <<X`.
+    fn here_input(&self, index: usize) -> Option<Word> {
         let command = &self.script.commands[index];
-        if let Some(given) = command.redirects.iter().find_map(given_by) {
+        if let Some(given) = command.redirects.iter().find_map(here_text) {
             return Some(given);
         }
         let outer = command.inside.filter(|i| i.how == How::Wrapped)?.command;
         let name = self.script.commands[outer].key().unwrap_or_default();
-        if keeps_input(&name) { None } else { self.redirected(outer) }
+        if keeps_input(&name) { None } else { self.here_input(outer) }
     }
 
     fn wraps(&self, index: usize) -> bool {
         self.script.commands.iter().any(|c| c.inside.is_some_and(|i| i.command == index && i.how == How::Wrapped))
     }
 
-    /// What a lone `echo` or `printf` of known text feeds to that command.
-    fn echoed(&self, index: usize) -> Option<Word> {
+    /// Returns the known text that a single `echo` or `printf` feeds to a command.
+    fn piped_text(&self, index: usize) -> Option<Word> {
         let mut at = index;
-        // what passes through `tee` or a bare `cat` stays what it is
+        // `tee` and a bare `cat` pass the text on unchanged
         for _ in 0..8 {
-            let mut feeders = self.script.commands.iter().enumerate().filter(|(_, c)| c.feeds.contains(&at));
-            let (feeder, command) = feeders.next().filter(|_| feeders.next().is_none())?;
+            let feeders = self.script.commands.iter().enumerate().filter(|(_, c)| c.feeds.contains(&at));
+            let (feeder, command) = only(feeders)?;
             let bare = command.name() == Some("cat") && command.operands().next().is_none();
             let passes = command.stdin_pipe && (command.name() == Some("tee") || bare);
             if !passes {
-                return Self::printed(std::iter::once(command));
+                return Self::printed_text(std::iter::once(command));
             }
             at = feeder;
         }
         None
     }
 
-    /// What it puts into a `<(...)` of that command: `bash <(echo ls)`.
-    fn substituted(&self, index: usize) -> Option<Word> {
+    /// Returns the known text of a `<(...)` of a command: `bash <(echo ls)`.
+    fn process_text(&self, index: usize) -> Option<Word> {
         let file = |c: &&Invocation| c.inside.is_some_and(|i| i.command == index && i.how == How::Process);
-        Self::printed(self.script.commands.iter().filter(file))
+        Self::printed_text(self.script.commands.iter().filter(file))
     }
 
-    /// What the only one of these prints, if that is known.
-    fn printed<'s>(mut feeders: impl Iterator<Item = &'s Invocation>) -> Option<Word> {
-        let feeder = feeders.next().filter(|_| feeders.next().is_none())?;
+    /// Returns the text that the only feeder prints, if it is known.
+    fn printed_text<'s>(feeders: impl Iterator<Item = &'s Invocation>) -> Option<Word> {
+        let feeder = only(feeders)?;
         if feeder.name() == Some("cat") && feeder.operands().next().is_none() {
-            return feeder.redirects.iter().find_map(given_by);
+            return feeder.redirects.iter().find_map(here_text);
         }
         if !matches!(feeder.name()?, "echo" | "printf" | "print") {
             return None;
         }
         let mut words: Vec<&Word> = feeder.operands().collect();
-        // a format that only puts them one behind the other
+        // a format that only concatenates its arguments
         let bare = |w: &Word| {
             w.text.contains('%') && w.text.replace("%s", "").replace("%b", "").replace("\\n", "").trim().is_empty()
         };
@@ -406,22 +408,28 @@ impl Builder {
         }
         let span = words.first()?.span.start..words.last()?.span.end;
         let text = words.iter().map(|w| w.text.as_str()).collect::<Vec<_>>().join(" ");
-        // `printf 'ls\n'` and `echo -e` resolve escapes; for a parse it is enough that lines end there.
+        // `printf 'ls\n'` and `echo -e` resolve escapes; for parsing it is enough to end lines there
         Some(Word::literal(&text.replace("\\n", "\n"), span))
     }
 }
 
-/// The text that a redirection holds itself.
-fn given_by(redirect: &Redirect) -> Option<Word> {
+/// Returns the only item of an iterator; `None` if there are none or several.
+fn only<T>(mut items: impl Iterator<Item = T>) -> Option<T> {
+    let first = items.next()?;
+    items.next().is_none().then_some(first)
+}
+
+/// Returns the here-string or here-document of a redirection.
+fn here_text(redirect: &Redirect) -> Option<Word> {
     if redirect.operator == "<<<" { Some(redirect.target.clone()) } else { redirect.body.clone() }
 }
 
-/// True for programs that read their input themselves, or run what they run without it.
+/// True for programs that read their standard input themselves, or run their commands without it.
 fn keeps_input(name: &str) -> bool {
     matches!(name, "xargs" | "find" | "fd" | "parallel" | "trap")
 }
 
-/// Where the resolved text of a word stands.
+/// Returns the position of the resolved text of a word.
 fn place_of(word: &Word) -> Place {
     if word.span.len() != word.raw.len() {
         return Place::Within(word.span.clone());
@@ -436,7 +444,7 @@ fn place_of(word: &Word) -> Place {
     Place::Within(word.span.clone())
 }
 
-/// `NAME=value` as an assignment.
+/// Parses `NAME=value`.
 pub(super) fn assignment_of(word: &Word, before: usize, dialect: Dialect) -> Option<Assignment> {
     let (name, value) = word.raw.split_once('=')?;
     let valid = |c: char| c.is_ascii_alphanumeric() || c == '_';

@@ -1,15 +1,15 @@
-//! Which names a shell answers itself. Tables, from the shells' own manuals.
+//! Lists the names that a shell handles itself, from the shells' own manuals.
 
 use super::Dialect;
 
-/// What every POSIX shell does itself, the special builtins first.
+/// Builtins of every POSIX shell, the special ones first.
 const POSIX: &[&str] = &[
     ".", ":", "break", "continue", "eval", "exec", "exit", "export", "readonly", "return", "set", "shift", "times",
     "trap", "unset", "[", "alias", "bg", "cd", "command", "echo", "false", "fg", "getopts", "hash", "jobs", "kill",
     "printf", "pwd", "read", "test", "true", "type", "ulimit", "umask", "unalias", "wait", "local",
 ];
 
-/// What bash adds.
+/// Builtins that bash adds.
 const BASH: &[&str] = &[
     "bind",
     "builtin",
@@ -36,7 +36,7 @@ const BASH: &[&str] = &[
     "typeset",
 ];
 
-/// What zsh adds.
+/// Builtins that zsh adds.
 const ZSH: &[&str] = &[
     "autoload",
     "bindkey",
@@ -90,7 +90,7 @@ const ZSH: &[&str] = &[
     "zstyle",
 ];
 
-/// What fish does itself.
+/// Builtins of fish.
 const FISH: &[&str] = &[
     "[",
     "_",
@@ -235,7 +235,7 @@ const POWERSHELL_ALIASES: &[(&str, &str)] = &[
     ("write", "write-output"),
 ];
 
-/// True if the shell does `name` itself. For PowerShell: its aliases and every `Verb-Noun` cmdlet.
+/// True if the shell handles `name` itself. For PowerShell: its aliases and every `Verb-Noun` cmdlet.
 pub fn is_builtin(name: &str, dialect: Dialect) -> bool {
     match dialect {
         Dialect::Sh => POSIX.contains(&name),
@@ -246,7 +246,7 @@ pub fn is_builtin(name: &str, dialect: Dialect) -> bool {
     }
 }
 
-/// The cmdlet that a PowerShell alias stands for, in lower case (`rm` is `remove-item`).
+/// Returns the cmdlet of a PowerShell alias, in lower case (`rm` is `remove-item`).
 pub fn powershell_alias(name: &str) -> Option<&'static str> {
     let name = name.to_ascii_lowercase();
     POWERSHELL_ALIASES.iter().find(|(alias, _)| *alias == name).map(|(_, cmdlet)| *cmdlet)

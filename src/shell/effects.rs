@@ -1,11 +1,12 @@
-//! What a command reads, writes, deletes, runs and reaches, foreseen from its parse tree and a table of programs.
-//! Which program does what is data (`platform-rules/programs.toml`); paths are resolved as far as the text allows.
+//! Predicts what a command reads, writes, deletes, runs and contacts, from its parse tree and a table of programs.
+//! The table is data (`platform-rules/programs.toml`); paths are resolved as far as the text allows.
 //!
-//! - [`kind`]: what there is to do. [`row`]: what the table has of one family of programs; [`mod@table`]: all of them.
-//! - [`reading`]: a command's words as its program reads them; [`words`]: what they are, for others. [`says`]: what a row says
-//!   of such a reading.
-//! - [`paths`]: the paths that a word stands for, and what hangs on them. [`handed`]: those that one command hands to another.
-//! - [`expanded`], [`project`], [`database`]: options out of variables, tools of a project, clients of databases.
+//! - [`kind`]: the kinds of effects. [`row`]: a row of the table, for one family of programs. [`mod@table`]: the
+//!   table.
+//! - [`reading`]: parses a command's words as its program does. [`words`]: queries on them for other modules.
+//!   [`says`]: evaluates a row for a parsed command.
+//! - [`paths`]: resolves and classifies paths. [`handed`]: operands that one command passes to another.
+//! - [`expanded`], [`project`], [`database`]: options from variables, tools of a project, database clients.
 
 pub(super) mod database;
 mod expanded;
@@ -22,65 +23,65 @@ mod tests;
 pub(super) mod words;
 
 use super::Dialect;
-use super::embedded::{Act, Language};
+use super::embedded::{Language, SideEffect};
 use super::parse::{Function, How, Invocation, Script, Word};
 use super::substitution;
 use super::unwrap::{is_interpreter, is_shell, keeps_functions};
 use handed::Handed;
 pub use kind::Kind;
 pub use paths::{Place, is_socket, place_of};
-pub(super) use paths::{is_hidden, opened, resolved};
+pub(super) use paths::{expand_braces, is_hidden, resolve_paths};
 use reading::Reading;
 use row::{Program, Style};
 use std::ops::Range;
 pub(super) use table::{Variable, canonical, is_remade, variable};
 pub use words::is_known;
 use words::scripts;
-pub(super) use words::{has_value, is_told_by_words, operands_of, sent, verb};
+pub(super) use words::{has_value, is_assessed_by_words, operands_of, sent_files, verb};
 
 /// An effect of one command.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Effect {
-    /// What is done.
+    /// The kind.
     pub kind: Kind,
-    /// To which path, as far as the text tells; `None` where no path is named.
+    /// The path, as far as the text tells; `None` if none is named.
     pub path: Option<String>,
-    /// True if it goes into folders.
+    /// True if it includes the contents of folders.
     pub recursive: bool,
-    /// True if what it is done to is narrowed by tests (`find -name`), so that not all below the path is meant.
+    /// True if tests (`find -name`) select a part of what is below the path.
     pub narrowed: bool,
     /// Index of the command in [`Script::commands`]; `None` for a redirection of a group.
     pub command: Option<usize>,
-    /// The piece of text that does it.
+    /// The part of the text that causes it.
     pub token: String,
-    /// Where that piece stands.
+    /// The range of that part.
     pub span: Range<usize>,
     /// True if it happens on another machine or in a container.
     pub remote: bool,
 }
 
-/// Everything the script does, in the order of its commands.
+/// Returns the effects of a script, in the order of its commands.
 pub fn effects(script: &Script) -> Vec<Effect> {
     let mut found = Vec::new();
     for (index, command) in script.commands.iter().enumerate() {
-        of_command(script, index, command, &mut found);
+        add_command(script, index, command, &mut found);
         for redirect in &command.redirects {
-            of_redirect(script, Some(index), redirect, &mut found);
+            add_redirect(script, Some(index), redirect, &mut found);
         }
     }
     for redirect in &script.redirects {
-        of_redirect(script, None, redirect, &mut found);
+        add_redirect(script, None, redirect, &mut found);
     }
     found
 }
 
-/// A file whose name is `-`, where that does not stand for standard output.
-const A_FILE: &str = "./-";
+/// A path for a file named `-`, where that does not mean standard output.
+const DASH_FILE: &str = "./-";
 
-/// Programs to which `-` is a name like any other.
-const TAKE_DASH_FOR_A_FILE: &[&str] = &["tee", "gtee", "cp", "gcp", "install", "mv", "gmv", "ln"];
+/// Programs that take `-` for an ordinary file name.
+const DASH_IS_A_FILE: &[&str] = &["tee", "gtee", "cp", "gcp", "install", "mv", "gmv", "ln"];
 
-fn of_redirect(script: &Script, command: Option<usize>, redirect: &super::parse::Redirect, found: &mut Vec<Effect>) {
+fn add_redirect(script: &Script, command: Option<usize>, redirect: &super::parse::Redirect, found: &mut Vec<Effect>) {
     if redirect.operator.contains("<<") || redirect.duplicates() {
         return;
     }
@@ -91,10 +92,10 @@ fn of_redirect(script: &Script, command: Option<usize>, redirect: &super::parse:
         (false, _) if is_socket(&redirect.target.text) => Kind::Fetch,
         (false, _) => Kind::Read,
     };
-    for path in paths::resolved(script, &redirect.target) {
+    for path in paths::resolve_paths(script, &redirect.target) {
         found.push(Effect {
             kind,
-            path: Some(if path == "-" { A_FILE.to_owned() } else { path }),
+            path: Some(if path == "-" { DASH_FILE.to_owned() } else { path }),
             recursive: false,
             narrowed: false,
             command,
@@ -105,18 +106,18 @@ fn of_redirect(script: &Script, command: Option<usize>, redirect: &super::parse:
     }
 }
 
-/// What one command does, as it is being put together.
-struct Doing<'s> {
+/// Collects the effects of one command.
+struct Collector<'s> {
     script: &'s Script,
     index: usize,
     command: &'s Invocation,
     found: &'s mut Vec<Effect>,
 }
 
-impl Doing<'_> {
+impl Collector<'_> {
     fn push(&mut self, kind: Kind, path: Option<String>, recursive: bool, narrowed: bool, word: &Word) {
-        // what it is handed has no name; only whether all of it goes matters
-        let path = path.filter(|p| recursive || p != handed::UNNAMED);
+        // handed-over operands have no name; they matter only if everything is affected
+        let path = path.filter(|p| recursive || p != handed::UNKNOWN);
         self.found.push(Effect {
             kind,
             path,
@@ -129,49 +130,50 @@ impl Doing<'_> {
         });
     }
 
-    /// An effect that has no path.
+    /// Adds an effect without a path.
     fn plain(&mut self, kind: Kind, word: &Word) {
         self.push(kind, None, false, false, word);
     }
 }
 
-fn of_command(script: &Script, index: usize, command: &Invocation, found: &mut Vec<Effect>) {
+fn add_command(script: &Script, index: usize, command: &Invocation, found: &mut Vec<Effect>) {
     let Some(first) = command.words.first() else { return };
     let key = key_of(script, command);
     let Some(program) = table::program(&key, script.dialect_of(command)) else {
         if script.dialect_of(command) == Dialect::PowerShell && is_reading_cmdlet(&key) {
-            return Doing { script, index, command, found }.plain(Kind::Fetch, first);
+            return Collector { script, index, command, found }.plain(Kind::Fetch, first);
         }
-        // by its bare name it is one that is installed, and this is all that it is asked
-        let asks = |w: &Word| matches!(w.text.as_str(), "--version" | "--help" | "-V" | "version" | "help");
+        // called by its bare name it is an installed program, and it is only asked for its version or help
+        let asks_for_info = |w: &Word| matches!(w.text.as_str(), "--version" | "--help" | "-V" | "version" | "help");
         let is_bare = !first.text.contains(['/', '\\']);
         if is_bare
-            && (!command.args().is_empty() && command.args().iter().all(asks) || table::only_shows(command.args()))
+            && (!command.args().is_empty() && command.args().iter().all(asks_for_info)
+                || table::only_shows(command.args()))
         {
-            return Doing { script, index, command, found }.plain(Kind::Fetch, first);
+            return Collector { script, index, command, found }.plain(Kind::Fetch, first);
         }
         if !is_function(script, index, &first.text) {
-            Doing { script, index, command, found }.plain(Kind::Unknown, first);
+            Collector { script, index, command, found }.plain(Kind::Unknown, first);
         }
         return;
     };
-    let handed = handed::handed(script, index);
-    let with_unnamed = handed::unnamed(script, index, &handed);
-    let command = with_unnamed.as_ref().unwrap_or(command);
-    let unknown = expanded::unknown(script, index, command);
+    let handed = handed::handed_operands(script, index);
+    let with_unknown = handed::with_unknown_operand(script, index, &handed);
+    let command = with_unknown.as_ref().unwrap_or(command);
+    let unknown = expanded::unknown_word(script, index, command);
     let with_options = expanded::expanded(script, index, command);
     let command = with_options.as_ref().unwrap_or(command);
     let first = &command.words[0];
-    let mut doing = Doing { script, index, command, found };
+    let mut collector = Collector { script, index, command, found };
     if let Some(word) = unknown {
-        doing.plain(Kind::Unknown, word);
+        collector.plain(Kind::Unknown, word);
     }
     let read = Reading::of(command, program);
     let builds = || program.does(&read).contains(&Kind::Build) && project::is_own(script, index);
     if paths::is_elsewhere(first) && !(project::is_tool(first) && builds()) {
-        // what a project has installed is its own, and no program of the system's with that name
+        // a program installed by the project is not the system's program of that name
         let reads = project::is_installed(first) && program.does(&read).is_empty() && project::is_own(script, index);
-        doing.plain(if reads { Kind::Build } else { Kind::Unknown }, first);
+        collector.plain(if reads { Kind::Build } else { Kind::Unknown }, first);
     }
     if asks_for_help(command, &read) {
         return;
@@ -185,55 +187,55 @@ fn of_command(script: &Script, index: usize, command: &Invocation, found: &mut V
             Kind::Build if !project::is_own(script, index) => Kind::Run,
             kind => kind,
         };
-        // `sh -c '...'` runs nothing but what is in the text and is judged by itself.
-        // code of another language does more than the commands in it
+        // `sh -c '...'` runs only what is in the text, which is assessed on its own; code of another language may do
+        // more than the commands found in it
         if kind != Kind::Run || !wraps || command.name().is_some_and(is_interpreter) {
-            doing.plain(kind, first);
+            collector.plain(kind, first);
         }
     }
-    if !wraps && handed::runs_what_is_handed(script, index) {
-        doing.plain(Kind::Run, first);
+    if !wraps && handed::runs_operands(script, index) {
+        collector.plain(Kind::Run, first);
     }
-    if let Some(option) = table::suspect(&key, program, &read) {
-        doing.plain(Kind::Unknown, read.word(option).unwrap_or(first));
+    if let Some(option) = table::suspect_option(&key, program, &read) {
+        collector.plain(Kind::Unknown, read.word(option).unwrap_or(first));
     }
     if key == "find" && read.has("-delete") {
         let narrowed = handed::narrowed(command);
         for root in handed::roots(script, command) {
-            doing.push(Kind::Delete, Some(root), true, narrowed, read.word("-delete").unwrap_or(first));
+            collector.push(Kind::Delete, Some(root), true, narrowed, read.word("-delete").unwrap_or(first));
         }
     }
     if let Some(kind) = database::effect(script, index, program, &read, wraps) {
-        doing.plain(kind, first);
+        collector.plain(kind, first);
     }
-    of_values(&mut doing, program, &read);
+    add_values(&mut collector, program, &read);
     if let Some(language) = program.language {
-        of_language(&mut doing, language, program, &read);
+        add_language(&mut collector, language, program, &read);
     }
-    of_operands(&mut doing, program, &read, &handed);
+    add_operands(&mut collector, program, &read, &handed);
 }
 
-/// The same of a command by itself.
+/// True if the command only asks for help or its version.
 pub(super) fn is_help(command: &Invocation, dialect: Dialect) -> bool {
     let program = command.key().and_then(|key| table::program(&key, dialect));
     program.is_some_and(|program| asks_for_help(command, &Reading::of(command, program)))
 }
 
-/// True for a command that only shows how it is used. Shells and interpreters take the word for an argument of what they run.
+/// True if the command only shows its usage. Shells and interpreters pass the option on to what they run.
 fn asks_for_help(command: &Invocation, read: &Reading<'_>) -> bool {
     const RUNNERS: [&str; 12] =
         ["xargs", "find", "env", "sudo", "npm", "npx", "cargo", "go", "make", "eval", "exec", "ssh"];
     let name = command.name().unwrap_or_default();
     let last = command.words.last().is_some_and(|w| matches!(w.text.as_str(), "--help" | "--version"));
-    let asked = last || read.options.first().is_some_and(|(name, _)| name == "--help");
-    asked
+    let has_option = last || read.options.first().is_some_and(|(name, _)| name == "--help");
+    has_option
         && read.has_any(&["--help".to_owned(), "--version".to_owned()])
         && !is_shell(name)
         && !is_interpreter(name)
         && !RUNNERS.contains(&name)
 }
 
-/// True for a cmdlet whose verb says that it only shows: which ones there are depends on the modules that are here.
+/// True for a cmdlet whose verb only shows something. The cmdlets themselves depend on the installed modules.
 fn is_reading_cmdlet(key: &str) -> bool {
     const VERBS: [&str; 14] = [
         "get",
@@ -255,8 +257,8 @@ fn is_reading_cmdlet(key: &str) -> bool {
     verb.is_some_and(|verb| VERBS.contains(&verb)) && !key.starts_with("format-volume")
 }
 
-/// True if that name stands for a function of the script there, whose body is judged by itself. A program that the table
-/// knows is taken for the program: which of the two it is depends on what ran before.
+/// True if the name is that of a function of the script, whose body is assessed on its own. A name of a known program
+/// counts as the program, since it depends on earlier commands which of the two is called.
 fn is_function(script: &Script, index: usize, name: &str) -> bool {
     let shell = |c: &Invocation| c.via.iter().filter(|v| !keeps_functions(v)).cloned().collect::<Vec<_>>();
     let here = shell(&script.commands[index]);
@@ -265,50 +267,50 @@ fn is_function(script: &Script, index: usize, name: &str) -> bool {
     script.functions.iter().any(|f| f.name == name && known(f)) && !script.commands[..index].iter().any(unset)
 }
 
-/// The name under which the table may know a command's program.
+/// Returns the key of a command's program for the table.
 fn key_of(script: &Script, command: &Invocation) -> String {
     match command.words.first() {
-        // `a=rm; $a x`: a program word that the script itself spells out.
+        // `a=rm; $a x`: the program is the value of a variable of the script
         Some(first) if first.value.is_none() => {
-            paths::resolved(script, first).concat().rsplit('/').next().unwrap_or_default().to_lowercase()
+            paths::resolve_paths(script, first).concat().rsplit('/').next().unwrap_or_default().to_lowercase()
         }
         _ => command.key().unwrap_or_default(),
     }
 }
 
-fn of_values(doing: &mut Doing<'_>, program: &Program, read: &Reading<'_>) {
+fn add_values(collector: &mut Collector<'_>, program: &Program, read: &Reading<'_>) {
     for value in &read.values {
         if let Some(kind) = program.value_of(&value.of, read).filter(|k| *k != Kind::None) {
-            for path in paths::resolved_part(doing.script, value.word, value.part) {
-                doing.push(kind, Some(path), false, false, value.word);
+            for path in paths::resolve_part(collector.script, value.word, value.part) {
+                collector.push(kind, Some(path), false, false, value.word);
             }
         }
     }
 }
 
-/// What the program in an argument of `awk` or `sed` does.
-fn of_language(doing: &mut Doing<'_>, language: Language, program: &Program, read: &Reading<'_>) {
+/// Adds the effects of an `awk` or `sed` program in an argument.
+fn add_language(collector: &mut Collector<'_>, language: Language, program: &Program, read: &Reading<'_>) {
     for (word, text) in scripts(program, read) {
         let rest = substitution::without(text);
         let computed = word.value.is_none() && text.starts_with(['$', '`']);
         if computed && !rest.contains([' ', ';', '!']) && !matches!(rest.as_str(), "p" | "d" | "q") {
-            // `sed "$script"`: nobody knows what it does; `sed "$n!d"` and the like are plain enough
-            doing.plain(Kind::Run, word);
+            // `sed "$script"` may do anything; `sed "$n!d"` and the like are harmless
+            collector.plain(Kind::Run, word);
         }
-        for act in language.acts(text) {
-            match act {
-                Act::Write(path) => doing.push(Kind::Overwrite, path, false, false, word),
-                // a command that is there in full is judged by itself
-                Act::Run(None) => doing.plain(Kind::Run, word),
-                Act::Run(Some(_)) => {}
+        for side_effect in language.side_effects(text) {
+            match side_effect {
+                SideEffect::Write(path) => collector.push(Kind::Overwrite, path, false, false, word),
+                // a command that is written out in full is assessed on its own
+                SideEffect::Run(None) => collector.plain(Kind::Run, word),
+                SideEffect::Run(Some(_)) => {}
             }
         }
     }
 }
 
-/// What the operands say, and what is `handed` over beside them.
-fn of_operands(doing: &mut Doing<'_>, program: &Program, read: &Reading<'_>, handed: &[Handed]) {
-    let (script, command, index) = (doing.script, doing.command, doing.index);
+/// Adds the effects on the operands, and on those `handed` over by another command.
+fn add_operands(collector: &mut Collector<'_>, program: &Program, read: &Reading<'_>, handed: &[Handed]) {
+    let (script, command, index) = (collector.script, collector.command, collector.index);
     let Some(first) = command.words.first() else { return };
     let recursive = program.recursive.iter().any(|o| read.has(o));
     let scripted = read.has_any(&program.script)
@@ -318,12 +320,12 @@ fn of_operands(doing: &mut Doing<'_>, program: &Program, read: &Reading<'_>, han
     for operand in read.operands.iter().filter(|o| o.part.is_some() || o.word.value.as_deref() != Some("")) {
         let word = operand.word;
         let within = command.via.iter().any(|v| ["find", "fd", "fdfind", "xargs", "gfind", "parallel"].contains(&&**v));
-        let filled = if word.text.contains("{}") && within { handed } else { &[] };
-        if filled.is_empty() || word.text != "{}" {
-            let paths = paths::resolved_part(script, word, operand.part).into_iter();
+        let from_outer = if word.text.contains("{}") && within { handed } else { &[] };
+        if from_outer.is_empty() || word.text != "{}" {
+            let paths = paths::resolve_part(script, word, operand.part).into_iter();
             operands.extend(paths.map(|p| (p, word, None)));
         }
-        operands.extend(filled.iter().map(|h| (h.path.clone(), word, Some(h))));
+        operands.extend(from_outer.iter().map(|h| (h.path.clone(), word, Some(h))));
     }
     let appended = handed::appends(script, index);
     if appended {
@@ -334,29 +336,29 @@ fn of_operands(doing: &mut Doing<'_>, program: &Program, read: &Reading<'_>, han
     if takes && kind != Kind::Read && kind != Kind::None {
         let mut piped = handed::piped(script, index);
         if piped.is_empty() {
-            // a list, a variable: what it is nobody can say here
-            piped.push((handed::UNNAMED.to_owned(), false, false));
+            // a list or a variable: its content is unknown
+            piped.push((handed::UNKNOWN.to_owned(), false, false));
         }
         for (path, narrowed, deep) in piped {
-            doing.push(kind, Some(path), recursive || deep, narrowed, first);
+            collector.push(kind, Some(path), recursive || deep, narrowed, first);
         }
     }
     let count = operands.len();
     for (at, (path, word, by)) in operands.into_iter().enumerate() {
-        let of_first = program.first(read).filter(|_| at == 0 && !scripted);
-        let of_last = program.last(read).filter(|_| at + 1 == count && (count > 1 || appended));
+        let of_first = if at == 0 && !scripted { program.first(read) } else { None };
+        let of_last = if at + 1 == count && (count > 1 || appended) { program.last(read) } else { None };
         let kind = of_first.or(of_last).unwrap_or_else(|| program.operand(read));
-        // what `find` hands over stands for all below it, which matters where it is written over or deleted
+        // paths handed over by `find` include everything below them, which matters if they are overwritten or deleted
         let deep = match kind {
             Kind::Overwrite => recursive || by.is_some(),
             Kind::Delete => recursive || by.is_some_and(|h| h.walked),
             _ => recursive,
         };
         let narrowed = by.is_some_and(|h| h.narrowed);
-        let is_file = || command.key().is_some_and(|key| TAKE_DASH_FOR_A_FILE.contains(&key.as_str()));
-        let path = if path == "-" && is_file() { A_FILE.to_owned() } else { path };
+        let is_file = || command.key().is_some_and(|key| DASH_IS_A_FILE.contains(&key.as_str()));
+        let path = if path == "-" && is_file() { DASH_FILE.to_owned() } else { path };
         if kind != Kind::None {
-            doing.push(kind, Some(path), deep, narrowed, word);
+            collector.push(kind, Some(path), deep, narrowed, word);
         }
     }
 }

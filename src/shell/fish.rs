@@ -1,4 +1,4 @@
-//! Walks the fish grammar's tree.
+//! Walks the syntax tree of a fish script.
 
 use super::builder::{Builder, Cx, Source};
 use super::script::{Assignment, Construct, Function, How, Redirect, Word};
@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use tree_sitter::Node;
 
-/// Parses and walks a text.
+/// Parses a text and adds its commands to the builder.
 pub(super) fn walk(builder: &mut Builder, source: &Source<'_>, cx: &Cx) {
     let (masked, constructs) = mask(source.text);
     let Some(parsed) = tree::parse(&masked, tree::Grammar::Fish) else {
@@ -24,8 +24,8 @@ pub(super) fn walk(builder: &mut Builder, source: &Source<'_>, cx: &Cx) {
     walker.visit(parsed.root_node(), cx);
 }
 
-/// Blanks out, byte for byte, what fish reads and the grammar does not: chains of `&&`, brackets, carets. Notes the
-/// constructs that only other shells have. A line end is added, without which the grammar misses a terminator.
+/// Replaces, byte for byte, valid fish that the grammar does not know: `&&` and `||`, brackets, carets. Returns the
+/// constructs of other shells too. A line end is appended, as the grammar needs a terminator.
 fn mask(text: &str) -> (String, Vec<(Construct, Range<usize>)>) {
     let mut bytes = text.as_bytes().to_vec();
     let mut found = Vec::new();
@@ -74,7 +74,7 @@ struct Walker<'b, 's, 't> {
 }
 
 impl Walker<'_, '_, '_> {
-    /// The range of a node in the text, without the line end that was added.
+    /// Returns the range of a node in the text, without the appended line end.
     fn range(&self, node: Node<'_>) -> Range<usize> {
         let range = node.byte_range();
         range.start.min(self.source.text.len())..range.end.min(self.source.text.len())
@@ -86,13 +86,13 @@ impl Walker<'_, '_, '_> {
 
     fn visit(&mut self, node: Node<'_>, cx: &Cx) {
         let range = self.range(node);
-        if self.builder.given_up(self.source, range.clone(), cx) {
+        if self.builder.exceeds_limits(self.source, range.clone(), cx) {
             return;
         }
         match node.kind() {
             "command" => self.command(node, cx),
             "pipe" => self.pipe(node, cx),
-            "redirect_statement" => self.redirected(node, cx),
+            "redirect_statement" => self.redirected_block(node, cx),
             "command_substitution" => {
                 self.builder.construct(Construct::CommandSubstitution, self.source, range);
                 self.children(node, &cx.substituted(How::Substitution));
@@ -112,15 +112,16 @@ impl Walker<'_, '_, '_> {
             "comment" => {}
             kind => {
                 if kind == "ERROR" || node.is_missing() {
-                    self.broken(node, cx);
+                    self.error_node(node, cx);
                 }
                 self.children(node, cx);
             }
         }
     }
 
-    /// `FOO=1 cmd`, `a 2>| b`, `! a` alone: good fish that the grammar wraps into an error although it read it all.
-    fn broken(&mut self, node: Node<'_>, cx: &Cx) {
+    /// Handles an error node. The grammar reports `FOO=1 cmd`, `a 2>| b` and a lone `! a` as errors although it read
+    /// all of them.
+    fn error_node(&mut self, node: Node<'_>, cx: &Cx) {
         let children = tree::all(node);
         let understood = |c: &Node<'_>| matches!(c.kind(), "command" | "pipe" | "negated_statement");
         if children.iter().all(understood) && !children.is_empty() {
@@ -148,7 +149,7 @@ impl Walker<'_, '_, '_> {
         }
     }
 
-    /// `a | b | c` leans to the left; its stages are collected in a loop.
+    /// Visits the stages of `a | b | c`. The tree leans to the left, so they are collected in a loop.
     fn pipe(&mut self, node: Node<'_>, cx: &Cx) {
         let mut stages = Vec::new();
         let mut at = Some(node);
@@ -185,12 +186,12 @@ impl Walker<'_, '_, '_> {
             return;
         }
         let index = self.builder.script.commands.len();
-        self.set(&words, index);
+        self.record_set(&words, index);
         let placed = self.builder.invoke(self.source, words, Vec::new(), cx);
         self.placed.insert(node.id(), index);
         for (node, place) in nodes.into_iter().zip(placed) {
             if let Some(place) = place {
-                self.visit(node, &cx.owned(place));
+                self.visit(node, &cx.for_owner(place));
             }
         }
         for node in redirects {
@@ -201,8 +202,8 @@ impl Walker<'_, '_, '_> {
         }
     }
 
-    /// `set x (cmd)`: an assignment.
-    fn set(&mut self, words: &[Word], index: usize) {
+    /// Records `set x (cmd)` as an assignment.
+    fn record_set(&mut self, words: &[Word], index: usize) {
         if words[0].text != "set" {
             return;
         }
@@ -217,7 +218,7 @@ impl Walker<'_, '_, '_> {
         }
     }
 
-    fn redirected(&mut self, node: Node<'_>, cx: &Cx) {
+    fn redirected_block(&mut self, node: Node<'_>, cx: &Cx) {
         for child in tree::named(node) {
             if matches!(child.kind(), "file_redirect" | "stream_redirect") {
                 let redirect = self.redirect(child, cx);
@@ -231,7 +232,7 @@ impl Walker<'_, '_, '_> {
     fn redirect(&mut self, node: Node<'_>, cx: &Cx) -> Redirect {
         let range = self.range(node);
         let Some(target) = node.child_by_field_name("destination") else {
-            // `2>&1`, in one token.
+            // `2>&1`, in one token
             let raw = self.source.text.get(range.clone()).unwrap_or_default();
             let split = raw.rfind('&').map_or(raw.len(), |i| i + 1);
             let target = self.source.word(range.start + split..range.end);

@@ -1,7 +1,8 @@
-//! The shell as text: parse, quote, name the programs, foresee the effects, judge the risk, apply platform rules.
+//! The shell as text: parses and quotes command lines, predicts their effects, assesses their risk and applies
+//! platform rules.
 //!
-//! Nothing here runs a program, reads a file or knows a model. Rules are data (`platform-rules/`), built in; the code only
-//! interprets them.
+//! Nothing here runs a program, reads a file or uses a model. Rules are data (`platform-rules/`) that is compiled in
+//! and interpreted.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
 pub mod asked;
@@ -34,36 +35,36 @@ pub use word::quote;
 
 use std::ops::Range;
 
-/// How much a [`Finding`] weighs.
+/// The severity of a [`Finding`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// Worth saying; the command does its job.
+    /// Worth mentioning; the command does its job.
     Hint,
     /// Probably not what was asked for.
     Warning,
-    /// The command fails or does something else than asked.
+    /// The command fails or does something else than requested.
     Error,
 }
 
-/// One thing that a check has against a command.
+/// One problem that a check found in a command.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Finding {
     /// Stable id of the check or rule, in kebab case (`unknown-flag`, `bsd-sed-inplace`).
     pub id: String,
-    /// How much it weighs.
+    /// Its severity.
     pub severity: Severity,
-    /// The piece of the command it is about.
+    /// The part of the command it is about.
     pub token: String,
-    /// Where that piece stands in the command, in bytes.
+    /// The range of that part in the command, in bytes.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub span: Option<Range<usize>>,
-    /// Why it is wrong, in one sentence for a person (and for the model in iteration 2).
+    /// The reason, in one sentence for the user (and for the model in iteration 2).
     pub why: String,
-    /// Evidence: manual lines, an error text. Few and short.
+    /// Evidence, a few short texts: manual lines, an error message.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub evidence: Vec<String>,
-    /// The whole command with this one thing mended, where that can be done mechanically.
+    /// The whole command with this problem fixed, where that can be done mechanically.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub fix: Option<String>,
 }

@@ -1,12 +1,12 @@
-//! Blanks out, byte for byte, what is good bash or zsh but unknown to the grammar. Words are read from the text itself, so
-//! that only the shape of the tree hangs on it: what runs a command is never taken away.
+//! Replaces, byte for byte, valid bash or zsh that the grammar does not know. Words are read from the original text,
+//! so the mask affects only the shape of the tree. Nothing that runs a command is masked.
 
 use super::Dialect;
 
-/// The text as the grammar is shown it. `extended`: the script turns `extglob` on.
+/// Returns the text to give to the grammar. `extended`: the script turns `extglob` on.
 pub(super) fn mask(text: &str, dialect: Dialect, extended: bool) -> String {
     let mut bytes = text.as_bytes().to_vec();
-    // true inside `(( ... ))`
+    // true inside of `(( ... ))`
     let mut arithmetic = false;
     for i in 1..bytes.len() {
         let (before, here) = (bytes[i - 1], bytes[i]);
@@ -16,17 +16,17 @@ pub(super) fn mask(text: &str, dialect: Dialect, extended: bool) -> String {
             _ => {}
         }
         match (before, here) {
-            // Read and write on one descriptor.
+            // opens one descriptor for reading and writing
             (b'<', b'>') if i < 2 || bytes[i - 2] != b'<' => bytes[i - 1..=i].copy_from_slice(b"> "),
-            // `${x~~}` changes letters as `${x^^}` does.
+            // `${x~~}` changes case as `${x^^}` does
             (b'~', b'}') => mark_case(&mut bytes, i),
-            // `{1..}` has no end, and is a word.
+            // `{1..}` has no end, so it is a plain word
             (b'.', b'}') => blank_open_range(&mut bytes, i),
-            // `$((10#$x))`: a number with its base.
+            // `$((10#$x))`: a number with its base
             (b'0'..=b'9', b'#') if arithmetic => bytes[i] = b'+',
             (b'>', b'!') if dialect == Dialect::Zsh => bytes[i] = b'|',
             (b'=', b'(') if dialect == Dialect::Zsh && i >= 2 && bytes[i - 2] == b' ' => bytes[i - 1] = b'<',
-            // Glob qualifiers, `*(.om[1])`, and expansion flags, `${(f)x}`.
+            // glob qualifiers, `*(.om[1])`, and expansion flags, `${(f)x}`
             (b'*' | b'?' | b']' | b'{', b'(') if dialect == Dialect::Zsh => blank_parentheses(&mut bytes, i),
             (_, b'(') if dialect == Dialect::Zsh && (before.is_ascii_alphanumeric() || b"._-".contains(&before)) => {
                 let word = bytes[..i].iter().rposition(|b| b.is_ascii_whitespace()).map_or(0, |p| p + 1);
@@ -39,16 +39,16 @@ pub(super) fn mask(text: &str, dialect: Dialect, extended: bool) -> String {
         }
     }
     let extended = extended && dialect == Dialect::Bash;
-    let mut scan = Scan { bytes, dialect, extended, at: 0, begins: true, depth: 0, test: None, before: [0..0, 0..0] };
+    let mut scan = Scan { bytes, dialect, extended, at: 0, begins: true, depth: 0, test: None, previous: [0..0, 0..0] };
     scan.run();
     String::from_utf8(scan.bytes).unwrap_or_else(|_| text.to_owned())
 }
 
-/// A bracket that opens and the one that closes it, with nothing in between that would run a command.
+/// Masks a bracket and its content up to the closing bracket, unless something in it would run a command.
 fn blank_parentheses(bytes: &mut [u8], open: usize) {
     let close = bytes[open..].iter().take(80).position(|b| matches!(b, b')' | b'\n' | b'\'' | b'`'));
-    let plain = |inner: &[u8]| inner.is_ascii() && !inner.windows(2).any(|pair| pair == b"$(");
-    // `*(e:rm x:)`, `*(oe{rm x})`, `*(+name)` and `${(e)x}` run what they name; `*.(jpe|png)` does not
+    let is_plain = |inner: &[u8]| inner.is_ascii() && !inner.windows(2).any(|pair| pair == b"$(");
+    // `*(e:rm x:)`, `*(oe{rm x})`, `*(+name)` and `${(e)x}` run a command; `*.(jpe|png)` does not
     let runs = |inner: &[u8]| {
         let evaluates = |pair: &[u8]| match (pair[0], pair[1]) {
             (b'e', b')') => open > 0 && bytes[open - 1] == b'{',
@@ -58,20 +58,20 @@ fn blank_parentheses(bytes: &mut [u8], open: usize) {
         };
         inner.windows(2).any(evaluates)
     };
-    let plain = |inner: &[u8]| plain(inner) && !runs(inner);
-    if let Some(close) = close.filter(|c| bytes[open + c] == b')' && plain(&bytes[open..=open + c])) {
+    let is_plain = |inner: &[u8]| is_plain(inner) && !runs(inner);
+    if let Some(close) = close.filter(|c| bytes[open + c] == b')' && is_plain(&bytes[open..=open + c])) {
         bytes[open..=open + close].fill(b'_');
     }
 }
 
-/// The end of a pattern in brackets that opens there, if it is one that could be no command with words of its own.
+/// Returns the end of a bracketed pattern that cannot be a command with arguments.
 fn pattern_end(bytes: &[u8], open: usize) -> Option<usize> {
     let plain = |b: &u8| b.is_ascii_alphanumeric() || b"*?.[]|_-+,@".contains(b);
     let end = open + 1 + bytes.get(open + 1..)?.iter().position(|b| !plain(b))?;
     (bytes[end] == b')').then_some(end + 1)
 }
 
-/// The `~~` or `~` before the brace at `end` as `^^`, if they stand behind a name.
+/// Replaces `~~` or `~` before the brace at `end` by `^^` if a name precedes it.
 fn mark_case(bytes: &mut [u8], end: usize) {
     let name_end = bytes[..end].iter().rposition(|b| *b != b'~').map_or(0, |p| p + 1);
     let name = bytes[..name_end].iter().rposition(|b| !(b.is_ascii_alphanumeric() || *b == b'_'));
@@ -80,7 +80,7 @@ fn mark_case(bytes: &mut [u8], end: usize) {
     }
 }
 
-/// `{1..}`, whose closing brace is at `end`.
+/// Masks `{1..}`, whose closing brace is at `end`.
 fn blank_open_range(bytes: &mut [u8], end: usize) {
     let Some(open) = bytes[..end].iter().rposition(|b| *b == b'{') else { return };
     let inner = &bytes[open + 1..end];
@@ -91,14 +91,14 @@ fn blank_open_range(bytes: &mut [u8], end: usize) {
     }
 }
 
-/// Which test is open, at what depth of parentheses, and which of its words are to be blanked once it is closed.
+/// An open test: its depth of parentheses, and the words to mask once it is closed.
 struct Test {
     double: bool,
     depth: usize,
     blank: Vec<std::ops::Range<usize>>,
 }
 
-/// Walks over the words of a script.
+/// Scans the words of a script.
 struct Scan {
     bytes: Vec<u8>,
     dialect: Dialect,
@@ -109,7 +109,7 @@ struct Scan {
     depth: usize,
     test: Option<Test>,
     /// The two words before this one.
-    before: [std::ops::Range<usize>; 2],
+    previous: [std::ops::Range<usize>; 2],
 }
 
 impl Scan {
@@ -119,7 +119,7 @@ impl Scan {
                 b' ' | b'\t' | b'\r' => self.at += 1,
                 b'\n' | b';' | b'|' | b'&' | b'(' | b')' | b'`' => self.separator(b),
                 b'<' | b'>' => {
-                    // In `[ ]` that is a redirection, which the grammar takes for a comparison: left as it is.
+                    // in `[ ]` this is a redirection, which the grammar takes for a comparison: not masked
                     if self.test.as_ref().is_some_and(|t| !t.double && t.depth == self.depth) {
                         self.test = None;
                     }
@@ -152,7 +152,7 @@ impl Scan {
         self.at += 1;
     }
 
-    /// Where the word ends that begins at `start`, escaped signs of the language in it blanked. A `pattern` goes on
+    /// Returns the end of the word that begins at `start`, and masks escaped operators in it. A `pattern` extends
     /// over parentheses and bars.
     fn word_end(&mut self, start: usize, pattern: bool) -> usize {
         let (mut at, mut quote, mut depth) = (start, None, 0usize);
@@ -167,7 +167,7 @@ impl Scan {
                 }
                 (b'\'' | b'"', None) => {
                     quote = Some(b);
-                    // `'\'` is whole, `$'\''` is too.
+                    // `'\'` is complete, `$'\''` is too
                     escapes = b == b'"' || at > start && self.bytes[at - 1] == b'$';
                 }
                 (_, Some(open)) if b == open => (quote, escapes) = (None, true),
@@ -192,7 +192,7 @@ impl Scan {
         let begins = std::mem::take(&mut self.begins);
         let text = self.bytes[word.clone()].to_vec();
         let next = self.next_word(word.end);
-        // `ls !(a)`: only as an argument, for `!(ls)` runs a command where the shell has no such patterns.
+        // `ls !(a)`: only as an argument, as `!(ls)` runs a command in shells without such patterns
         if self.extended
             && !begins
             && text.last().is_some_and(|b| b"!@+?*".contains(b))
@@ -246,17 +246,17 @@ impl Scan {
                 self.bytes[word.start..body.unwrap_or(next)].fill(b' ');
                 self.begins = true;
             }
-            // `for x in; do` goes over nothing.
+            // `for x in; do` loops over nothing
             (b"in", None) if matches!(self.bytes.get(next), Some(b';' | b'\n')) && self.names_a_loop() => {
                 self.bytes[word.clone()].fill(b' ');
             }
             // `A=1 [ -d / ]`
             _ => self.begins = begins && text.contains(&b'='),
         }
-        self.before = [self.before[1].clone(), word];
+        self.previous = [self.previous[1].clone(), word];
     }
 
-    /// True if a loop, a choice or a test begins there.
+    /// True if a loop, a conditional or a test begins at `at`.
     fn is_compound(&self, at: usize) -> bool {
         let text = self.bytes.get(at..).unwrap_or_default();
         let word = text.split(|b| !b.is_ascii_lowercase() && *b != b'[').next().unwrap_or_default();
@@ -264,11 +264,11 @@ impl Scan {
     }
 
     fn names_a_loop(&self) -> bool {
-        self.bytes.get(self.before[0].clone()).is_some_and(|word| matches!(word, b"for" | b"select"))
+        self.bytes.get(self.previous[0].clone()).is_some_and(|word| matches!(word, b"for" | b"select"))
     }
 
-    /// What stands behind `=~`: a regular expression has blanks in quotes and signs that the grammar does not expect. One
-    /// that runs a command is left to it.
+    /// Masks the regular expression after `=~`: it may have quoted blanks and characters that the grammar does not
+    /// expect. One that runs a command is left as it is.
     fn pattern(&mut self, start: usize) {
         let end = self.word_end(start, true);
         let runs = |pair: &[u8]| matches!(pair, b"$(" | b"<(" | b">(") || pair.contains(&b'`');
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn good_bash_that_the_grammar_does_not_know() {
+    fn valid_bash_unknown_to_the_grammar_is_parsed() {
         let cases: &[(&str, &[&str])] = &[
             ("[ -d / ]", &["[ -d / ]"]),
             ("[ ! -d / ] && ls", &["[ ! -d / ]", "ls"]),
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_shell_stays_wrong_and_what_runs_is_seen() {
+    fn invalid_text_stays_invalid_and_commands_are_found() {
         for text in ["[ -f x", "[[ -f x", "ls !(a)", "for f in; ls"] {
             assert!(!parse(text, Dialect::Bash).errors.is_empty(), "{text}");
         }
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn a_glob_that_runs_something_is_not_taken_for_one_that_looks() {
+    fn globs_that_run_commands_are_not_read_only() {
         let looks = |text: &str| crate::is_read_only(&parse(text, Dialect::Zsh));
         for text in ["ls *(e:rm x:)", "ls *(oe{rm x})", "ls *(+wipe)", "echo ${(e)line}"] {
             assert!(!looks(text), "{text}");

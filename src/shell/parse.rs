@@ -1,4 +1,4 @@
-//! A command line as a tree: which programs, with which words, wrapped in what.
+//! Parses a command line into a tree of programs, their words, and the wrappers around them.
 
 use super::builder::{Builder, Cx, MAX_DEPTH, Place, Source};
 pub use super::script::{
@@ -6,7 +6,7 @@ pub use super::script::{
 };
 use super::{Dialect, fish, posix, powershell};
 
-/// Parses a command line. Never fails: what is no shell shows in [`Script::errors`].
+/// Parses a command line. Never fails: invalid parts are reported in [`Script::errors`].
 ///
 /// ```
 /// use caro_shell::{Dialect, extract_commands, parse};
@@ -20,7 +20,7 @@ pub fn parse(text: &str, dialect: Dialect) -> Script {
     builder.walk(&Source { text, dialect, place: Place::At(0) }, &Cx::default());
     builder.standard_input();
     let mut script = builder.script;
-    // a grammar that gives up on such a text does not say why
+    // a grammar that gives up on deep nesting does not say why
     script.too_deep |= !script.errors.is_empty() && open_brackets(text) > MAX_DEPTH;
     script
 }
@@ -33,9 +33,9 @@ fn walk(builder: &mut Builder, source: &Source<'_>, cx: &Cx) {
     }
 }
 
-/// How many brackets are open at once where most are, quoted ones left out.
+/// Returns the greatest number of brackets that are open at once, not counting quoted ones.
 fn open_brackets(text: &str) -> usize {
-    let (mut open, mut most, mut quote, mut escaped) = (0usize, 0, None, false);
+    let (mut open, mut deepest, mut quote, mut escaped) = (0usize, 0, None, false);
     for c in text.chars() {
         match (c, quote) {
             _ if escaped => escaped = false,
@@ -46,13 +46,13 @@ fn open_brackets(text: &str) -> usize {
             (')' | '}', None) => open = open.saturating_sub(1),
             _ => {}
         }
-        most = most.max(open);
+        deepest = deepest.max(open);
     }
-    most
+    deepest
 }
 
-/// The names of all programs in the script, each once, in order of appearance; no operators, no keywords of the
-/// language. Builtins are among them ([`super::is_builtin`] tells them apart), functions of the script are not.
+/// Returns the names of all programs in the script, each once, in order of appearance. Operators, keywords and
+/// functions of the script are left out; builtins are included (see [`super::is_builtin`]).
 pub fn extract_commands(script: &Script) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for command in &script.commands {
@@ -69,7 +69,7 @@ pub fn extract_commands(script: &Script) -> Vec<String> {
 mod tests {
     use super::*;
 
-    /// Every command as `via>via>words`, for whole-script asserts.
+    /// Every command as `via>via>words`, for asserts on whole scripts.
     fn flat(text: &str, dialect: Dialect) -> Vec<String> {
         let script = parse(text, dialect);
         let line = |c: &Invocation| {
@@ -205,14 +205,14 @@ mod tests {
     }
 
     #[test]
-    fn stages_that_the_grammar_nests_stand_side_by_side() {
+    fn nested_stages_are_flattened() {
         type Row = (String, Option<(usize, usize)>, Vec<usize>);
         let of = |text: &str| -> Vec<Row> {
             let script = parse(text, Dialect::Bash);
             assert!(script.errors.is_empty(), "{text}");
-            let told =
+            let summary =
                 |c: &Invocation| (c.name().unwrap().to_owned(), c.pipe.map(|p| (p.index, p.length)), c.feeds.clone());
-            script.commands.iter().map(told).collect()
+            script.commands.iter().map(summary).collect()
         };
         let row = |name: &str, pipe, feeds: &[usize]| (name.to_owned(), pipe, feeds.to_vec());
         let three = [row("a", Some((0, 3)), &[1]), row("b", Some((1, 3)), &[2]), row("c", Some((2, 3)), &[])];
@@ -276,7 +276,7 @@ mod tests {
     fn an_error_names_its_piece_and_an_operator_that_nothing_follows() {
         let of = |text: &str| {
             let script = parse(text, Dialect::Bash);
-            let (piece, nothing_follows) = script.torn(&script.errors[0]);
+            let (piece, nothing_follows) = script.error_text(&script.errors[0]);
             (piece.to_owned(), nothing_follows)
         };
         for (text, operator) in [("ls |", "|"), ("ls | ", "|"), ("ls &&", "&&"), ("a | b ||", "||")] {
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nests_too_deep_is_told_apart_from_what_is_torn() {
+    fn too_deep_nesting_differs_from_a_syntax_error() {
         let nested = |open: &str, close: &str, n: usize| open.repeat(n) + "ls" + &close.repeat(n);
         for (open, close) in [("(", ")"), ("$(", ")"), ("{ ", "; }"), ("(", ""), ("echo $(", ")")] {
             assert!(parse(&nested(open, close, 3_000), Dialect::Bash).too_deep, "{open}");
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn huge_and_deep_inputs_end() {
+    fn huge_and_deep_inputs_terminate() {
         let texts = [
             "a && ".repeat(18_000) + "b",
             "a | ".repeat(10_000) + "b",

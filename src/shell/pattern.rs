@@ -1,4 +1,4 @@
-//! Regular expressions in data files, compiled on first use: a run needs few of them.
+//! Regular expressions of data files, compiled on first use, as a run needs few of them.
 
 use regex::Regex;
 use std::sync::OnceLock;
@@ -18,12 +18,12 @@ impl From<String> for Pattern {
 }
 
 impl Pattern {
-    /// True if the text matches. A pattern that is no regular expression matches nothing; tests hold that there is none.
+    /// True if the text matches. An invalid pattern matches nothing; tests make sure that there is none.
     pub fn is_match(&self, text: &str) -> bool {
         self.regex().is_some_and(|r| r.is_match(text))
     }
 
-    /// The text with `new` in the place of the match, the groups as `$1` or `${1}` in it; `None` without a match.
+    /// Replaces the match by `new`, in which `$1` and `${1}` are groups; `None` without a match.
     pub fn replaced(&self, text: &str, new: &str) -> Option<String> {
         self.regex().filter(|r| r.is_match(text)).map(|r| r.replace(text, new).into_owned())
     }
@@ -32,20 +32,20 @@ impl Pattern {
         self.regex.get_or_init(|| Regex::new(&self.text).ok()).as_ref()
     }
 
-    /// True if it is a regular expression.
+    /// True if it is a valid regular expression.
     #[cfg(test)]
     pub fn is_sound(&self) -> bool {
         Regex::new(&self.text).is_ok()
     }
 }
 
-/// A pattern that must fit the whole text.
+/// A pattern that must match the whole text.
 #[derive(Debug, Clone, serde::Deserialize)]
 #[serde(from = "String")]
 pub struct Whole(Pattern);
 
-/// Names of targets and scripts of a project that build, check or show it, alone or narrowed (`test:unit`). None deploys,
-/// publishes, cleans, migrates or fills a database: what those change is not made anew by the next build.
+/// Names of targets and scripts of a project that build, check or show it, alone or with a suffix (`test:unit`).
+/// Targets that deploy, publish, clean, migrate or fill a database are excluded: the next build does not undo them.
 const TARGETS: &str = "(?:(?:all|build|compile|bundle|pack|transpile|test|tests|check|checks|verify|lint|linter|vet|fmt|format|prettier|eslint|\
 typecheck|type-check|types|tsc|typescript|dev|develop|start|serve|server|preview|watch|run|debug|docs?|doc|api-docs|storybook|coverage|cov|unit|\
 integration|e2e|smoke|spec|specs|bench|benchmark|help|assemble|classes|analyze|stylelint|mypy|ruff|pytest|jest|vitest|cypress|playwright|\
@@ -54,7 +54,7 @@ development|local|prod|production|staging|watch|coverage|only|js|ts|css|scss|typ
 libs|cjs|esm|docs?|report|headless|open|run|race|short|fast|quick|verbose|debug|release|linux|darwin|macos|mac|windows|win|arm64|amd64|x64|image|\
 docker|storybook|main|renderer|go|rust|python|py|node|fmt|format|code|src))*)";
 
-/// A word, and no option, that says that something is deployed, published, deleted or filled anew.
+/// A word, but no option, that speaks of deploying, publishing, deleting or refilling something.
 const HARMFUL: &str = "(?:[^-].*)?(?i:deploy|publish|release|destroy|drop|delete|purge|wipe|reset|migrat|seed|clean|uninstall|prune|nuke|flush|\
 truncat|rollback|revert|remove|push|upload|provision|teardown).*";
 
@@ -66,12 +66,12 @@ impl From<String> for Whole {
 }
 
 impl Whole {
-    /// True if it fits the text from end to end.
+    /// True if it matches the text from end to end.
     pub fn fits(&self, text: &str) -> bool {
         self.0.is_match(text)
     }
 
-    /// True if it is a regular expression.
+    /// True if it is a valid regular expression.
     #[cfg(test)]
     pub fn is_sound(&self) -> bool {
         self.0.is_sound()

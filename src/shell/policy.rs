@@ -1,8 +1,8 @@
-//! Policies: what a person or a project says of commands beside the built-in verdict. A rule names a program, its
-//! subcommand, options, an effect, a path; what it names must all hold of one command of the script. Every rule has
-//! examples, and one whose examples do not hold is told and not used.
+//! Policies: rules of a user or a project about commands, in addition to the built-in risk assessment. A rule names a
+//! program, its subcommand, options, an effect or a path; all of them must apply to the same command of a script.
+//! Every rule has examples, and a rule that fails its examples is reported and not used.
 //!
-//! A project's policy may `confirm` and `deny`, never `allow`; and `allow` takes away a caution, never a danger.
+//! The policy of a project may `confirm` and `deny`, but not `allow`; `allow` removes a caution, never a danger.
 
 use super::Dialect;
 use super::effects::{Effect, Kind, Place, effects, operands_of, place_of};
@@ -12,30 +12,30 @@ use super::safety::{Level, Reason, Risk};
 use std::sync::OnceLock;
 use toml::Spanned;
 
-/// The effect of a reason that a policy gives for refusing a command.
+/// The effect of a reason by which a policy denies a command.
 pub const DENIED: &str = "denied";
 
-/// The effect of a reason that a policy gives for asking.
+/// The effect of a reason by which a policy asks for confirmation.
 const CONFIRMED: &str = "confirm";
 
 /// The owner of a policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Owner {
-    /// The person's own: it may allow.
+    /// The user's own policy, which may allow.
     User,
-    /// That of a project, which comes with whatever was cloned: it may only tighten.
+    /// The policy of a project, which may come with cloned files: it may only tighten.
     Project,
 }
 
-/// The word of a rule.
+/// The verdict of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Ruling {
+enum Verdict {
     Allow,
     Confirm,
     Deny,
 }
 
-/// One text, or several of which one must hold.
+/// Nothing, one text, or several of which one must apply.
 #[derive(Debug, Clone, Default, serde::Deserialize)]
 #[serde(untagged)]
 enum Words {
@@ -54,13 +54,13 @@ impl Words {
         }
     }
 
-    /// True if nothing is named, or one of what is named passes.
+    /// True if nothing is named, or if one of the texts passes.
     fn pass(&self, test: impl FnMut(&String) -> bool) -> bool {
         self.all().is_empty() || self.all().iter().any(test)
     }
 }
 
-/// A rule, as a file has it.
+/// A rule, as written in a file.
 #[derive(Debug, Clone, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Rule {
@@ -69,13 +69,13 @@ struct Rule {
     /// The first operands: `push`, `s3 rm`.
     #[serde(default)]
     subcommand: Words,
-    /// Options of which one must be there.
+    /// Options of which one must be present.
     #[serde(default)]
     flags: Words,
-    /// Effects of which it must have one: `delete`, `overwrite`, `network`, `privilege` ...
+    /// Effects of which the command must have one: `delete`, `overwrite`, `network`, `privilege` ...
     #[serde(default)]
     effect: Words,
-    /// Paths of which it must touch one: a folder with all below it, or a pattern with `*`.
+    /// Paths of which the command must touch one: a folder with everything below it, or a pattern with `*`.
     #[serde(default)]
     path: Words,
     #[serde(default)]
@@ -97,50 +97,50 @@ struct File {
     deny: Vec<Spanned<Rule>>,
 }
 
-/// The rules of one file that hold on their own examples.
+/// The rules of one file that hold for their own examples.
 #[derive(Debug)]
 pub struct Policy {
-    /// The file, as it is told.
+    /// The file name for messages.
     name: String,
-    rules: Vec<(Ruling, usize, Rule)>,
+    rules: Vec<(Verdict, usize, Rule)>,
 }
 
 impl Policy {
-    /// Reads a policy, and what is to be told of its rules that are not used, each with its line.
+    /// Parses a policy. Also returns a message for each rule that is not used, with its line.
     ///
     /// # Errors
-    /// If it is no TOML or has a word that no rule has: line and reason. Then none of it can be used.
+    /// If it is no valid TOML or has an unknown key: a message with the line. None of the file is used then.
     pub fn read(text: &str, name: &str, owner: Owner, dialect: Dialect) -> Result<(Self, Vec<String>), String> {
         let file: File = toml::from_str(text).map_err(|error| {
             let line = error.span().map_or(1, |span| line_of(text, span.start));
             format!("{name}:{line}: {}", error.message())
         })?;
         let File { allow, confirm, deny } = file;
-        let all = [(Ruling::Deny, deny), (Ruling::Confirm, confirm), (Ruling::Allow, allow)];
-        let (mut rules, mut faults) = (Vec::new(), Vec::new());
-        for (ruling, rule) in
-            all.into_iter().flat_map(|(ruling, rules)| rules.into_iter().map(move |rule| (ruling, rule)))
+        let all = [(Verdict::Deny, deny), (Verdict::Confirm, confirm), (Verdict::Allow, allow)];
+        let (mut rules, mut problems) = (Vec::new(), Vec::new());
+        for (verdict, rule) in
+            all.into_iter().flat_map(|(verdict, rules)| rules.into_iter().map(move |rule| (verdict, rule)))
         {
             let line = line_of(text, rule.span().start);
             let rule = rule.into_inner();
-            match rule.fault(ruling, owner, dialect) {
-                Some(fault) => faults.push(format!("{name}:{line}: {fault}; the rule is not used")),
-                None => rules.push((ruling, line, rule)),
+            match rule.problem(verdict, owner, dialect) {
+                Some(problem) => problems.push(format!("{name}:{line}: {problem}; the rule is not used")),
+                None => rules.push((verdict, line, rule)),
             }
         }
-        Ok((Self { name: name.to_owned(), rules }, faults))
+        Ok((Self { name: name.to_owned(), rules }, problems))
     }
 
-    /// The verdict under this policy.
-    fn applied(&self, script: &Script, mut risk: Risk, all: &[Effect]) -> Risk {
-        for (ruling, line, rule) in &self.rules {
+    /// Adds the reasons of this policy to a risk, or removes those it allows.
+    fn apply(&self, script: &Script, mut risk: Risk, all: &[Effect]) -> Risk {
+        for (verdict, line, rule) in &self.rules {
             for (index, command) in script.commands.iter().enumerate() {
-                if !rule.holds(script, index, all, &risk) {
+                if !rule.applies(script, index, all, &risk) {
                     continue;
                 }
                 let Some(first) = command.words.first() else { continue };
                 let because = if rule.why.is_empty() { String::new() } else { format!(": {}", rule.why) };
-                let say = |level, effect: &str, verb: &str| Reason {
+                let reason = |level, effect: &str, verb: &str| Reason {
                     level,
                     effect: effect.to_owned(),
                     token: first.raw.clone(),
@@ -148,10 +148,10 @@ impl Policy {
                     why: format!("the rule at {}:{line} {verb} it{because}", self.name),
                     scope: None,
                 };
-                match ruling {
-                    Ruling::Deny => risk.reasons.push(say(Level::Danger, DENIED, "denies")),
-                    Ruling::Confirm => risk.reasons.push(say(Level::Caution, CONFIRMED, "asks about")),
-                    Ruling::Allow => risk
+                match verdict {
+                    Verdict::Deny => risk.reasons.push(reason(Level::Danger, DENIED, "denies")),
+                    Verdict::Confirm => risk.reasons.push(reason(Level::Caution, CONFIRMED, "asks about")),
+                    Verdict::Allow => risk
                         .reasons
                         .retain(|r| r.level != Level::Caution || r.effect == CONFIRMED || !within(command, r)),
                 }
@@ -165,7 +165,7 @@ impl Policy {
     }
 }
 
-/// True if the reason is about a word of that command.
+/// True if the reason is about a word of the command.
 fn within(command: &Invocation, reason: &Reason) -> bool {
     let own = command.span();
     reason.span.as_ref().is_some_and(|span| own.start <= span.start && span.end <= own.end)
@@ -176,9 +176,9 @@ fn line_of(text: &str, at: usize) -> usize {
 }
 
 impl Rule {
-    /// The reason why it cannot be used, if there is one.
-    fn fault(&self, ruling: Ruling, owner: Owner, dialect: Dialect) -> Option<String> {
-        if owner == Owner::Project && ruling == Ruling::Allow {
+    /// Returns the reason why the rule cannot be used, if there is one.
+    fn problem(&self, verdict: Verdict, owner: Owner, dialect: Dialect) -> Option<String> {
+        if owner == Owner::Project && verdict == Verdict::Allow {
             return Some("a project may `confirm` and `deny`, not `allow`".to_owned());
         }
         let named = [&self.program, &self.subcommand, &self.flags, &self.effect, &self.path];
@@ -191,8 +191,8 @@ impl Rule {
         let fits = |text: &&String| {
             let script = parse(text, dialect);
             let all = effects(&script);
-            let risk = super::safety::judged(&script);
-            (0..script.commands.len()).any(|index| self.holds(&script, index, &all, &risk))
+            let risk = super::safety::builtin_risk(&script);
+            (0..script.commands.len()).any(|index| self.applies(&script, index, &all, &risk))
         };
         if let Some(missed) = self.matches.iter().find(|text| !fits(text)) {
             return Some(format!("it does not match its own example `{missed}`"));
@@ -200,8 +200,8 @@ impl Rule {
         self.not_matches.iter().find(fits).map(|hit| format!("it matches `{hit}`, which it says that it does not"))
     }
 
-    /// True if all that it names holds of that command.
-    fn holds(&self, script: &Script, index: usize, all: &[Effect], risk: &Risk) -> bool {
+    /// True if everything that the rule names applies to the command.
+    fn applies(&self, script: &Script, index: usize, all: &[Effect], risk: &Risk) -> bool {
         let command = &script.commands[index];
         let name = command.key().unwrap_or_default();
         let operands = || {
@@ -227,7 +227,7 @@ impl Rule {
     }
 }
 
-/// The name by which a policy knows an effect.
+/// Returns the name of an effect in policies.
 fn kind_name(kind: Kind) -> &'static str {
     match kind {
         Kind::None => "none",
@@ -250,7 +250,7 @@ fn kind_name(kind: Kind) -> &'static str {
     }
 }
 
-/// True if the path is that one, lies below it, or fits it as a pattern: `*` stands for anything.
+/// True if the path is the pattern, lies below it, or matches it; `*` stands for any text.
 fn fits(pattern: &str, path: &str) -> bool {
     let trim = |text: &str| text.trim_start_matches("./").trim_end_matches('/').to_owned();
     let (pattern, path) = (trim(pattern), trim(path));
@@ -270,31 +270,31 @@ fn fits(pattern: &str, path: &str) -> bool {
     parts.last().is_some_and(|last| last.is_empty()) || rest.is_empty() || path.ends_with(parts[parts.len() - 1])
 }
 
-static IN_FORCE: OnceLock<Vec<Policy>> = OnceLock::new();
+static POLICIES: OnceLock<Vec<Policy>> = OnceLock::new();
 
-/// Puts policies in force for this process, the person's own first; later calls change nothing.
+/// Sets the policies of this process, the user's own first. Later calls have no effect.
 pub fn enforce(policies: Vec<Policy>) {
-    let _ = IN_FORCE.set(policies);
+    let _ = POLICIES.set(policies);
 }
 
-/// A verdict under the policies that are in force.
-pub(super) fn applied(script: &Script, risk: Risk) -> Risk {
-    let policies = IN_FORCE.get().map(Vec::as_slice).unwrap_or_default();
-    under(policies, script, risk)
+/// Applies the policies of this process to a risk.
+pub(super) fn apply(script: &Script, risk: Risk) -> Risk {
+    let policies = POLICIES.get().map(Vec::as_slice).unwrap_or_default();
+    apply_all(policies, script, risk)
 }
 
-fn under(policies: &[Policy], script: &Script, risk: Risk) -> Risk {
+fn apply_all(policies: &[Policy], script: &Script, risk: Risk) -> Risk {
     if policies.iter().all(|policy| policy.rules.is_empty()) {
         return risk;
     }
     let all = effects(script);
-    policies.iter().fold(risk, |risk, policy| policy.applied(script, risk, &all))
+    policies.iter().fold(risk, |risk, policy| policy.apply(script, risk, &all))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::safety::judged;
+    use crate::safety::builtin_risk;
 
     fn policy(text: &str, owner: Owner) -> (Policy, Vec<String>) {
         Policy::read(text, "policy.toml", owner, Dialect::Bash).unwrap()
@@ -302,7 +302,7 @@ mod tests {
 
     fn verdict(policies: &[Policy], text: &str) -> Risk {
         let script = parse(text, Dialect::Bash);
-        under(policies, &script, judged(&script))
+        apply_all(policies, &script, builtin_risk(&script))
     }
 
     const USER: &str = r#"
@@ -335,7 +335,7 @@ not_matches = ["cat /srv/data/a"]
 "#;
 
     #[test]
-    fn a_rule_denies_asks_or_allows_and_names_its_line() {
+    fn a_rule_denies_asks_or_allows_with_its_line() {
         let (own, faults) = policy(USER, Owner::User);
         assert!(faults.is_empty(), "{faults:?}");
         let own = [own];
@@ -356,7 +356,7 @@ not_matches = ["cat /srv/data/a"]
     }
 
     #[test]
-    fn allowing_never_lifts_a_danger() {
+    fn allowing_never_removes_a_danger() {
         let (own, _) = policy(USER, Owner::User);
         for text in ["rm -rf /", "sudo rm -rf ~", "rm notes.txt; rm -rf /etc"] {
             assert_eq!(verdict(std::slice::from_ref(&own), text).level, Level::Danger, "{text}");
@@ -365,7 +365,7 @@ not_matches = ["cat /srv/data/a"]
     }
 
     #[test]
-    fn a_project_tightens_and_never_loosens() {
+    fn a_project_may_only_tighten() {
         let text =
             "[[allow]]\nprogram = 'rm'\nmatches = ['rm x']\n\n[[confirm]]\nprogram = 'git'\nmatches = ['git status']\n";
         let (project, faults) = policy(text, Owner::Project);
@@ -377,7 +377,7 @@ not_matches = ["cat /srv/data/a"]
     }
 
     #[test]
-    fn a_rule_whose_examples_do_not_hold_is_told_with_its_line_and_not_used() {
+    fn a_rule_that_fails_its_examples_is_reported_and_not_used() {
         let text = "# mine\n[[deny]]\nprogram = 'rm'\nmatches = ['ls']\n\n[[deny]]\nprogram = 'ls'\n\n[[deny]]\nmatches = ['ls']\n\n[[deny]]\nprogram = 'ls'\nmatches = ['ls']\nnot_matches = ['ls -l']\n";
         let (own, faults) = policy(text, Owner::User);
         let lines: Vec<&str> = faults.iter().filter_map(|f| f.split(": ").next()).collect();
@@ -386,7 +386,7 @@ not_matches = ["cat /srv/data/a"]
     }
 
     #[test]
-    fn what_is_no_policy_is_told_with_its_line() {
+    fn an_invalid_policy_is_reported_with_its_line() {
         for (text, told) in [
             ("[[deny]]\nprogramm = 'rm'\n", "policy.toml:2: "),
             ("[[deny]\n", "policy.toml:1: "),
@@ -399,7 +399,7 @@ not_matches = ["cat /srv/data/a"]
     }
 
     #[test]
-    fn paths_are_folders_and_patterns() {
+    fn paths_match_folders_and_patterns() {
         for (pattern, path, wanted) in [
             ("/etc", "/etc/hosts", true),
             ("/etc", "/etc", true),

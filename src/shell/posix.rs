@@ -1,4 +1,4 @@
-//! Walks the bash grammar's tree: bash, zsh and POSIX sh.
+//! Walks the syntax tree of a bash, zsh or POSIX sh script.
 
 use super::builder::{Builder, Cx, Place, Source, assignment_of};
 use super::mask::mask;
@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use tree_sitter::Node;
 
-/// Parses and walks a text.
+/// Parses a text and adds its commands to the builder.
 pub(super) fn walk(builder: &mut Builder, source: &Source<'_>, cx: &Cx) {
     let extended = builder.script.text.contains("extglob");
     let masked = mask(source.text, source.dialect, extended);
@@ -19,22 +19,23 @@ pub(super) fn walk(builder: &mut Builder, source: &Source<'_>, cx: &Cx) {
     for missing in tree::missing(&parsed) {
         builder.error(source.map(missing));
     }
-    let mut walker = Walker { builder, source, placed: HashMap::new(), spilled: HashMap::new() };
+    let mut walker = Walker { builder, source, visited: HashMap::new(), trailing_words: HashMap::new() };
     walker.visit(parsed.root_node(), cx);
 }
 
-/// Variables that bash and zsh set by themselves and POSIX sh does not know.
+/// Variables that bash and zsh set themselves, unlike POSIX sh.
 const OWN_VARIABLES: &[&str] =
     &["RANDOM", "SECONDS", "EPOCHSECONDS", "FUNCNAME", "BASH_SOURCE", "PIPESTATUS", "HOSTNAME"];
 
-/// True for an expansion that changes what it expands beyond what POSIX has: `${x/a/b}`, `${x:0:3}`, `${x^^}`, `${!x}`.
+/// True for an expansion that transforms its value in a way that POSIX lacks: `${x/a/b}`, `${x:0:3}`, `${x^^}`,
+/// `${!x}`.
 fn transforms(expansion: &str) -> bool {
     let inner = expansion.trim_start_matches("${");
     if inner.len() > 2 && inner.starts_with('!') {
         return true;
     }
     let named = inner.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_');
-    // `${#x}` and `${@:1}`: what has no name is one sign.
+    // `${#x}` and `${@:1}`: a special parameter is one character
     let rest = if named.len() < inner.len() { named } else { inner.get(1..).unwrap_or_default() };
     let rest = rest.strip_prefix('[').and_then(|r| r.split_once(']')).map_or(rest, |(_, rest)| rest);
     match rest.strip_prefix(':') {
@@ -46,10 +47,10 @@ fn transforms(expansion: &str) -> bool {
 struct Walker<'b, 's, 't> {
     builder: &'b mut Builder,
     source: &'s Source<'t>,
-    /// Which command a `command` node became.
-    placed: HashMap<usize, usize>,
-    /// Words of a `command` node that stand behind a redirection: `-rf /` of `rm 2>/dev/null -rf /`.
-    spilled: HashMap<usize, Vec<Range<usize>>>,
+    /// The index of the command of each visited `command` node, by node id.
+    visited: HashMap<usize, usize>,
+    /// Words of a `command` node that follow a redirection: `-rf /` of `rm 2>/dev/null -rf /`.
+    trailing_words: HashMap<usize, Vec<Range<usize>>>,
 }
 
 impl Walker<'_, '_, '_> {
@@ -66,7 +67,7 @@ impl Walker<'_, '_, '_> {
     }
 
     fn visit(&mut self, node: Node<'_>, cx: &Cx) {
-        if self.builder.given_up(self.source, node.byte_range(), cx) {
+        if self.builder.exceeds_limits(self.source, node.byte_range(), cx) {
             return;
         }
         match node.kind() {
@@ -77,7 +78,7 @@ impl Walker<'_, '_, '_> {
                 self.pipes(node, &stages, cx);
             }
             "list" => self.list(node, cx),
-            "redirected_statement" => self.redirected(node, cx),
+            "redirected_statement" => self.redirected_statement(node, cx),
             "variable_assignment" => self.assignment(node, cx),
             "function_definition" => self.function(node, cx),
             "command_substitution" => self.substitution(node, cx),
@@ -89,17 +90,17 @@ impl Walker<'_, '_, '_> {
                 let redirect = self.redirect(node, cx);
                 self.builder.script.redirects.push(redirect);
             }
-            "ERROR" => self.broken(node, cx),
+            "ERROR" => self.error_node(node, cx),
             "comment" | "heredoc_end" | "heredoc_start" => {}
-            // a pattern or a default that the grammar leaves whole: `${x#$(cmd)}`
+            // a pattern or a default that the grammar does not parse: `${x#$(cmd)}`
             "regex" | "word" | "extglob_pattern" if node.child_count() == 0 => {
-                self.hidden(node.byte_range(), node.kind() == "word", cx);
+                self.visit_unparsed(node.byte_range(), node.kind() == "word", cx);
             }
             kind => {
                 if node.is_missing() {
                     self.builder.error(self.source.map(node.byte_range()));
                 }
-                self.note(kind, node);
+                self.record_constructs(kind, node);
                 let start = self.builder.script.commands.len();
                 self.children(node, cx);
                 if self.is_endless(kind, node) {
@@ -110,8 +111,8 @@ impl Walker<'_, '_, '_> {
         }
     }
 
-    /// Notes constructs that are of interest to dialect rules.
-    fn note(&mut self, kind: &str, node: Node<'_>) {
+    /// Records constructs that dialect rules refer to.
+    fn record_constructs(&mut self, kind: &str, node: Node<'_>) {
         let text = self.text(node);
         let more = match kind {
             "for_statement" if text.starts_with("select") => Some(Construct::Select),
@@ -138,7 +139,7 @@ impl Walker<'_, '_, '_> {
         }
     }
 
-    /// True for a loop whose own test never ends it.
+    /// True for a loop whose own condition never ends it.
     fn is_endless(&self, kind: &str, node: Node<'_>) -> bool {
         let condition = node.child_by_field_name("condition").map(|c| self.text(c).trim_end_matches([';', ' ', '\n']));
         match kind {
@@ -183,7 +184,7 @@ impl Walker<'_, '_, '_> {
     }
 
     fn pipes<'n>(&mut self, node: Node<'n>, stages: &[Node<'n>], cx: &Cx) {
-        let (stages, after) = level(stages);
+        let (stages, after) = flatten(stages);
         if tree::all(node).iter().any(|c| c.kind() == "|&") {
             self.construct(Construct::PipeBoth, node);
         }
@@ -191,7 +192,7 @@ impl Walker<'_, '_, '_> {
         let mut ranges: Vec<Range<usize>> = Vec::new();
         for (index, (stage, redirects)) in stages.iter().enumerate() {
             let start = self.builder.script.commands.len();
-            self.spill(redirects, *stage);
+            self.collect_trailing_words(redirects, *stage);
             self.visit(*stage, &Builder::stage(cx, pipeline, index, stages.len()));
             self.redirects(redirects, Some(*stage), cx);
             ranges.push(start..self.builder.script.commands.len());
@@ -213,7 +214,7 @@ impl Walker<'_, '_, '_> {
             match child.kind() {
                 "variable_assignment" => {
                     self.construct(Construct::PrefixAssignment, child);
-                    assignments.push(self.assigned(child, cx));
+                    assignments.push(self.prefix_assignment(child, cx));
                 }
                 "file_redirect" | "herestring_redirect" => redirects.push(child),
                 "comment" => {}
@@ -225,7 +226,8 @@ impl Walker<'_, '_, '_> {
                 _ if child.is_missing() || child.byte_range().is_empty() => {
                     self.builder.error(self.source.map(child.byte_range()));
                 }
-                // The grammar ends a command name at some signs where the shell does not: glue what touches.
+                // the grammar ends a command name at some characters where the shell does not: adjacent nodes are
+                // joined
                 _ => nodes.push(child),
             }
         }
@@ -234,17 +236,17 @@ impl Walker<'_, '_, '_> {
             self.builder.error(self.source.map(node.byte_range()));
             return;
         }
-        let words = self.glued(&nodes);
-        let behind = self.spilled.remove(&node.id()).unwrap_or_default();
+        let words = self.join_adjacent(&nodes);
+        let behind = self.trailing_words.remove(&node.id()).unwrap_or_default();
         let list = words.iter().map(|(word, _)| word.clone());
         let list = list.chain(behind.into_iter().map(|range| self.source.word(range))).collect();
         let index = self.builder.script.commands.len();
         let placed = self.builder.invoke(self.source, list, assignments, cx);
-        self.placed.insert(node.id(), index);
+        self.visited.insert(node.id(), index);
         for ((_, parts), place) in words.iter().zip(placed) {
             let Some(place) = place else { continue };
             for part in parts {
-                self.visit(*part, &cx.owned(place));
+                self.visit(*part, &cx.for_owner(place));
             }
         }
         for redirect in redirects {
@@ -255,13 +257,14 @@ impl Walker<'_, '_, '_> {
         }
     }
 
-    /// Nodes as words; nodes that touch each other in the text, or are only apart by a line that goes on, are one word.
-    fn glued<'n>(&self, nodes: &[Node<'n>]) -> Vec<(Word, Vec<Node<'n>>)> {
+    /// Turns nodes into words. Nodes that are adjacent in the text, or separated by a line continuation only, are one
+    /// word.
+    fn join_adjacent<'n>(&self, nodes: &[Node<'n>]) -> Vec<(Word, Vec<Node<'n>>)> {
         let mut groups: Vec<(Range<usize>, Vec<Node<'n>>)> = Vec::new();
         for node in nodes {
             let range = node.byte_range();
             match groups.last_mut() {
-                Some((span, parts)) if self.touch(span.end, range.start) => {
+                Some((span, parts)) if self.is_adjacent(span.end, range.start) => {
                     span.end = range.end;
                     parts.push(*node);
                 }
@@ -271,12 +274,12 @@ impl Walker<'_, '_, '_> {
         groups.into_iter().map(|(span, parts)| (self.source.word(span), parts)).collect()
     }
 
-    /// True if nothing but a line that goes on stands between two places.
-    fn touch(&self, end: usize, start: usize) -> bool {
+    /// True if there is at most a line continuation between two positions.
+    fn is_adjacent(&self, end: usize, start: usize) -> bool {
         self.source.text.get(end..start).is_some_and(|between| between.replace("\\\n", "").is_empty())
     }
 
-    /// `export A=b`, `unset x`, `[ -f x ]`: commands to us, keywords to the grammar. `[[` is none.
+    /// Adds `export A=b`, `unset x`, `[ -f x ]` as commands, which the grammar reads as keywords. `[[` is no command.
     fn keyword_command(&mut self, node: Node<'_>, cx: &Cx) {
         let range = node.byte_range();
         let text = self.text(node);
@@ -298,24 +301,24 @@ impl Walker<'_, '_, '_> {
         let exported: Vec<Assignment> =
             words.iter().skip(1).filter_map(|w| assignment_of(w, before, dialect)).collect();
         self.builder.script.assignments.extend(exported);
-        self.placed.insert(node.id(), before);
+        self.visited.insert(node.id(), before);
         self.builder.invoke(self.source, words, Vec::new(), cx);
         let mut inner = owner(cx, before);
         inner.depth += 1;
         for child in tree::named(node) {
             match child.kind() {
-                // Already noted as this command's; its value may still hold substitutions.
+                // already recorded as this command's; its value may still contain substitutions
                 "variable_assignment" => self.children(child, &inner),
                 _ => self.visit(child, &inner),
             }
         }
     }
 
-    fn redirected<'n>(&mut self, node: Node<'n>, cx: &Cx) {
+    fn redirected_statement<'n>(&mut self, node: Node<'n>, cx: &Cx) {
         let children = tree::all(node);
         let is_redirect = |n: &Node<'_>| n.kind().ends_with("_redirect");
         let body = children.iter().copied().find(|c| c.is_named() && !is_redirect(c));
-        // `cat <<EOF | sh`: the grammar hangs the rest of the pipeline on the here-document.
+        // `cat <<EOF | sh`: the grammar attaches the rest of the pipeline to the here-document
         let rest = children
             .iter()
             .filter(|c| c.kind() == "heredoc_redirect")
@@ -327,15 +330,16 @@ impl Walker<'_, '_, '_> {
             self.pipes(rest, &stages, cx);
         } else if let Some(body) = body {
             let redirects: Vec<Node<'_>> = children.iter().copied().filter(is_redirect).collect();
-            self.spill(&redirects, body);
+            self.collect_trailing_words(&redirects, body);
             self.visit(body, &cx.deeper());
         }
         let redirects: Vec<Node<'_>> = children.into_iter().filter(is_redirect).collect();
         self.redirects(&redirects, body, cx);
     }
 
-    /// Notes the words behind redirections for the command that they belong to: the grammar hangs them on the redirection.
-    fn spill(&mut self, redirects: &[Node<'_>], body: Node<'_>) {
+    /// Records the words after redirections for the command that they belong to; the grammar attaches them to the
+    /// redirection.
+    fn collect_trailing_words(&mut self, redirects: &[Node<'_>], body: Node<'_>) {
         let mut at = body;
         while at.kind() != "command" {
             if !matches!(at.kind(), "pipeline" | "list" | "negated_command" | "redirected_statement") {
@@ -349,15 +353,15 @@ impl Walker<'_, '_, '_> {
         let literal = |n: &Node<'_>| n.kind() != "file_descriptor" && !n.kind().ends_with("_redirect");
         let own = redirects.iter().filter(|r| r.kind() == "file_redirect");
         let behind = own.flat_map(|r| tree::named(*r).into_iter().filter(literal).skip(1));
-        // `>& f 0>&1`: what touches the next redirection is the number of a descriptor
+        // `>& f 0>&1`: a word adjacent to the next redirection is the number of a descriptor
         let follows = |end: usize| self.source.text[end..].starts_with(['<', '>']);
         let ranges: Vec<Range<usize>> = behind.map(|n| n.byte_range()).filter(|range| !follows(range.end)).collect();
         if !ranges.is_empty() {
-            self.spilled.entry(at.id()).or_default().extend(ranges);
+            self.trailing_words.entry(at.id()).or_default().extend(ranges);
         }
     }
 
-    /// Puts redirections that stand after `body`, which was visited, to its last command.
+    /// Attaches redirections after `body`, which has been visited, to its last command.
     fn redirects(&mut self, redirects: &[Node<'_>], body: Option<Node<'_>>, cx: &Cx) {
         let target = body.and_then(|b| self.target(b));
         for redirect in redirects {
@@ -370,11 +374,11 @@ impl Walker<'_, '_, '_> {
         }
     }
 
-    /// The command that a redirection after `node` belongs to: its last simple command.
+    /// Returns the command that a redirection after `node` belongs to: its last simple command.
     fn target(&self, node: Node<'_>) -> Option<usize> {
         let mut at = node;
         loop {
-            if let Some(index) = self.placed.get(&at.id()) {
+            if let Some(index) = self.visited.get(&at.id()) {
                 return Some(*index);
             }
             if !matches!(at.kind(), "pipeline" | "list" | "negated_command" | "redirected_statement") {
@@ -407,7 +411,7 @@ impl Walker<'_, '_, '_> {
         if word.text == "/dev/null" {
             self.construct(Construct::DevNull, node);
         }
-        // what is behind the target is a word of the command, and may hold a substitution
+        // a word after the target belongs to the command, and may contain a substitution
         for part in children.iter().filter(is_target) {
             self.visit(*part, &cx.deeper());
         }
@@ -423,8 +427,8 @@ impl Walker<'_, '_, '_> {
                     if !delimiter.quoted && word.text.contains(['$', '`']) {
                         word.value = None;
                         word.expands = true;
-                        // the grammar sees some of them only
-                        self.hidden(child.byte_range(), false, cx);
+                        // the grammar finds only some of the substitutions
+                        self.visit_unparsed(child.byte_range(), false, cx);
                     }
                     body = Some(word);
                 }
@@ -443,7 +447,7 @@ impl Walker<'_, '_, '_> {
         Redirect { operator, target: delimiter, body }
     }
 
-    fn assigned(&mut self, node: Node<'_>, cx: &Cx) -> Assignment {
+    fn prefix_assignment(&mut self, node: Node<'_>, cx: &Cx) -> Assignment {
         let before = self.builder.script.commands.len();
         let name = node.child_by_field_name("name").map_or_else(String::new, |n| self.text(n).to_owned());
         let value = node.child_by_field_name("value");
@@ -457,7 +461,7 @@ impl Walker<'_, '_, '_> {
         if tree::all(node).iter().any(|c| c.kind() == "+=") {
             self.construct(Construct::AppendAssignment, node);
         }
-        let assignment = self.assigned(node, cx);
+        let assignment = self.prefix_assignment(node, cx);
         self.builder.script.assignments.push(assignment);
     }
 
@@ -476,7 +480,7 @@ impl Walker<'_, '_, '_> {
         self.construct(if backticks { Construct::Backticks } else { Construct::CommandSubstitution }, node);
         let inner = self.text(node).strip_prefix('`').and_then(|t| t.strip_suffix('`')).unwrap_or_default();
         if backticks && inner.contains("\\`") {
-            let text = substitution::unescaped(inner);
+            let text = substitution::unescape(inner);
             let place = Place::Within(self.source.map(node.byte_range()));
             let source = Source { text: &text, dialect: self.source.dialect, place };
             return self.builder.walk(&source, &cx.substituted(How::Substitution));
@@ -484,10 +488,10 @@ impl Walker<'_, '_, '_> {
         self.children(node, &cx.substituted(How::Substitution));
     }
 
-    /// Walks the substitutions in a text that the grammar does not look into.
-    fn hidden(&mut self, range: Range<usize>, files: bool, cx: &Cx) {
+    /// Walks the substitutions in a text that the grammar does not parse.
+    fn visit_unparsed(&mut self, range: Range<usize>, files: bool, cx: &Cx) {
         let text = self.source.text.get(range.clone()).unwrap_or_default();
-        for part in substitution::inside(text, files) {
+        for part in substitution::find_all(text, files) {
             let how = match text[..part.start].ends_with("<(") || text[..part.start].ends_with(">(") {
                 true => How::Process,
                 false => How::Substitution,
@@ -499,12 +503,12 @@ impl Walker<'_, '_, '_> {
                 self.source,
                 span.clone(),
             );
-            self.inner(span, &cx.substituted(how));
+            self.visit_range(span, &cx.substituted(how));
         }
     }
 
-    /// Walks a part of the text by itself.
-    fn inner(&mut self, range: Range<usize>, cx: &Cx) {
+    /// Walks a part of the text on its own.
+    fn visit_range(&mut self, range: Range<usize>, cx: &Cx) {
         let place = match &self.source.place {
             Place::At(offset) => Place::At(offset + range.start),
             Place::Within(whole) => Place::Within(whole.clone()),
@@ -513,46 +517,46 @@ impl Walker<'_, '_, '_> {
         self.builder.walk(&Source { text, dialect: self.source.dialect, place }, cx);
     }
 
-    /// A part the grammar could not make sense of: what looks like commands in it still counts.
-    fn broken(&mut self, node: Node<'_>, cx: &Cx) {
+    /// Handles an error node: whatever looks like a command in it still counts.
+    fn error_node(&mut self, node: Node<'_>, cx: &Cx) {
         self.builder.error(self.source.map(node.byte_range()));
         let before = self.builder.script.commands.len();
-        let mut run: Vec<Node<'_>> = Vec::new();
+        let mut words: Vec<Node<'_>> = Vec::new();
         for child in tree::all(node) {
             if is_word(child.kind()) {
-                run.push(child);
+                words.push(child);
                 continue;
             }
-            self.run(&std::mem::take(&mut run), cx);
+            self.add_command(&std::mem::take(&mut words), cx);
             if child.is_named() {
                 self.visit(child, &cx.deeper());
             }
         }
-        self.run(&run, cx);
+        self.add_command(&words, cx);
         let text = self.text(node);
-        for part in substitution::parts(text) {
+        for part in substitution::simple_commands(text) {
             let part = node.start_byte() + part.start..node.start_byte() + part.end;
             let start = self.source.map(part.clone()).start;
             let placed = matches!(self.source.place, Place::At(_));
             let seen = |c: &Invocation| placed && c.words.first().is_some_and(|w| w.span.start == start);
             let missed = !self.builder.script.commands[before..].iter().any(seen);
             if missed && is_command(self.source.text.get(part.clone()).unwrap_or_default(), self.source.dialect) {
-                self.inner(part, &cx.deeper());
+                self.visit_range(part, &cx.deeper());
             }
         }
     }
 
-    fn run(&mut self, nodes: &[Node<'_>], cx: &Cx) {
+    fn add_command(&mut self, nodes: &[Node<'_>], cx: &Cx) {
         if nodes.len() < 2 {
             return;
         }
-        let words = self.glued(nodes);
+        let words = self.join_adjacent(nodes);
         let list = words.into_iter().map(|(word, _)| word).collect();
         self.builder.invoke(self.source, list, Vec::new(), cx);
     }
 }
 
-/// The parts of `a && b || c`: the left spine may be as long as the text, so it is walked in a loop.
+/// Returns the parts of `a && b || c`. The left spine may be as long as the text, so it is walked in a loop.
 fn parts(list: Node<'_>) -> Vec<Node<'_>> {
     let mut parts = Vec::new();
     let mut at = Some(list);
@@ -565,12 +569,12 @@ fn parts(list: Node<'_>) -> Vec<Node<'_>> {
     parts
 }
 
-/// A stage of a pipeline with the redirections that stand after it.
+/// A stage of a pipeline with the redirections after it.
 type Level<'n> = (Node<'n>, Vec<Node<'n>>);
 
-/// The stages of a pipeline side by side, and what follows the pipeline. The grammar nests them: it reads
-/// `a | b | c && d` as `a | (b | c && d)`, and the first two of `a | b 2>&1 | c` as one stage that is redirected.
-fn level<'n>(stages: &[Node<'n>]) -> (Vec<Level<'n>>, Vec<Node<'n>>) {
+/// Flattens the stages of a pipeline; also returns what follows the pipeline. The grammar nests them: it reads `a | b
+/// | c && d` as `a | (b | c && d)`, and the first two of `a | b 2>&1 | c` as one stage with a redirection.
+fn flatten<'n>(stages: &[Node<'n>]) -> (Vec<Level<'n>>, Vec<Node<'n>>) {
     let (mut flat, mut after) = (Vec::new(), Vec::new());
     let mut todo: Vec<Level<'n>> = stages.iter().rev().map(|stage| (*stage, Vec::new())).collect();
     while let Some((stage, redirects)) = todo.pop() {
@@ -606,8 +610,8 @@ fn owner(cx: &Cx, command: usize) -> Cx {
     Cx { owner: Some((command, None)), ..cx.deeper() }
 }
 
-/// True for a text that begins with a program of the table, assignments aside: of other text that is no shell, such as
-/// half a program of awk, nothing is to be made.
+/// True for a text that begins with a known program, apart from assignments. Any other text is not shell, for example
+/// a part of an awk program.
 fn is_command(text: &str, dialect: Dialect) -> bool {
     let first = text.split_whitespace().find(|word| !word.contains('=')).unwrap_or_default();
     effects::is_known(first.trim_start_matches('\\').rsplit('/').next().unwrap_or_default(), dialect)

@@ -1,4 +1,4 @@
-//! Walks the PowerShell grammar's tree.
+//! Walks the syntax tree of a PowerShell script.
 
 use super::builder::{Builder, Cx, Source};
 use super::script::{Assignment, Construct, Function, How, Inside, Redirect, Word};
@@ -6,12 +6,12 @@ use super::tree;
 use std::ops::Range;
 use tree_sitter::Node;
 
-/// The target of a redirection; `$null` is what `/dev/null` is elsewhere.
-fn thrown_away(target: Word) -> Word {
+/// Replaces `$null` as the target of a redirection by `/dev/null`.
+fn null_device(target: Word) -> Word {
     if target.raw.eq_ignore_ascii_case("$null") { Word::literal("/dev/null", target.span) } else { target }
 }
 
-/// Parses and walks a text.
+/// Parses a text and adds its commands to the builder.
 pub(super) fn walk(builder: &mut Builder, source: &Source<'_>, cx: &Cx) {
     let masked = mask(source.text);
     let Some(parsed) = tree::parse(&masked, tree::Grammar::PowerShell) else {
@@ -24,9 +24,10 @@ pub(super) fn walk(builder: &mut Builder, source: &Source<'_>, cx: &Cx) {
     Walker { builder, source }.visit(parsed.root_node(), cx);
 }
 
-/// Blanks out, byte for byte, good PowerShell that the grammar does not know: `1MB`, `?` for `Where-Object`,
-/// `--option=value` of Unix tools, a method on a bracket that touches a command (`iex(...).Content`) or is called in its
-/// argument (`iex (...).Load('x')`), a path that begins with a variable (`$HOME\src`), `default` on the line of a `switch`.
+/// Replaces, byte for byte, valid PowerShell that the grammar does not know: `1MB`, `?` for `Where-Object`,
+/// `--option=value` of Unix tools, a method of a bracket that follows a command without a blank (`iex(...).Content`)
+/// or is called in its argument (`iex (...).Load('x')`), a path that begins with a variable (`$HOME\src`), `default`
+/// after another case of a `switch` on the same line.
 fn mask(text: &str) -> String {
     let mut bytes = text.as_bytes().to_vec();
     let mut quote = None;
@@ -60,7 +61,7 @@ fn mask(text: &str) -> String {
             }
             (b'(', None) if before.is_ascii_alphabetic() => {
                 let word = bytes[..i].iter().rposition(|b| !b.is_ascii_alphabetic()).map_or(0, |p| p + 1);
-                // `iex(...)` as `ie (...)`: a blank lets the grammar see the method call as an argument.
+                // `iex(...)` becomes `ie (...)`: with the blank, the grammar reads the method call as an argument
                 if bytes[word..i].eq_ignore_ascii_case(b"iex") {
                     bytes[i - 1] = b' ';
                 }
@@ -71,19 +72,19 @@ fn mask(text: &str) -> String {
     String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
 }
 
-/// True if `default` of a `switch` stands there, behind the block of another case.
+/// True if `default` of a `switch` begins at `at`, after the block of another case.
 fn begins_default(text: &[u8], at: usize) -> bool {
     let word = text[at..].get(..8).is_some_and(|word| word.eq_ignore_ascii_case(b"default "));
     word && text[..at].trim_ascii_end().ends_with(b"}")
 }
 
-/// `$HOME\src`, `$env:USERPROFILE\Documents`.
+/// True for `$HOME\src`, `$env:USERPROFILE\Documents`.
 fn begins_a_path(text: &[u8]) -> bool {
     let name = text[1..].iter().position(|b| !(b.is_ascii_alphanumeric() || matches!(b, b'_' | b':')));
     name.is_some_and(|end| end > 0 && text[1 + end] == b'\\')
 }
 
-/// True if what stands before is a command, whose argument comes next.
+/// True if the text before is a command or an argument, so that an argument follows.
 fn is_argument(before: &[u8]) -> bool {
     before
         .trim_ascii_end()
@@ -91,7 +92,8 @@ fn is_argument(before: &[u8]) -> bool {
         .is_some_and(|b| b.is_ascii_alphanumeric() || matches!(b, b'"' | b'\'' | b'*' | b'\\'))
 }
 
-/// A call of a method, from its dot on, that only takes text and stands in the argument of `iex`: one long name.
+/// Masks the call of a method with plain arguments inside of an argument of `iex`, from the dot on, so that it reads
+/// as one name.
 fn blank_call(bytes: &mut [u8], dot: usize) {
     let statement =
         bytes[..dot].iter().rposition(|b| matches!(b, b';' | b'|' | b'{' | b'\n' | b'=')).map_or(0, |p| p + 1);
@@ -115,13 +117,13 @@ struct Walker<'b, 's, 't> {
 
 impl Walker<'_, '_, '_> {
     fn visit(&mut self, node: Node<'_>, cx: &Cx) {
-        // Expressions are a dozen single-child nodes deep; those levels are not worth a stack frame each.
+        // expressions are a dozen single-child nodes deep: skip these levels to save stack
         let mut node = node;
         while node.kind().ends_with("_expression") && node.child_count() == 1 && node.named_child_count() == 1 {
             let Some(child) = node.named_child(0) else { break };
             node = child;
         }
-        if self.builder.given_up(self.source, node.byte_range(), cx) {
+        if self.builder.exceeds_limits(self.source, node.byte_range(), cx) {
             return;
         }
         match node.kind() {
@@ -149,7 +151,7 @@ impl Walker<'_, '_, '_> {
             }
             "ERROR" => {
                 self.builder.error(self.source.map(node.byte_range()));
-                self.broken(node, cx);
+                self.error_node(node, cx);
                 self.children(node, cx);
             }
             "comment" => {}
@@ -162,8 +164,8 @@ impl Walker<'_, '_, '_> {
         }
     }
 
-    /// A command name that the grammar left in an error: it counts, with the words it can be given.
-    fn broken(&mut self, node: Node<'_>, cx: &Cx) {
+    /// Handles an error node: a command name in it counts as a command, with its arguments.
+    fn error_node(&mut self, node: Node<'_>, cx: &Cx) {
         let words: Vec<Word> = tree::named(node)
             .into_iter()
             .filter(|c| matches!(c.kind(), "command_name" | "command_parameter" | "generic_token"))
@@ -220,7 +222,7 @@ impl Walker<'_, '_, '_> {
         let mut from_redirects = Vec::new();
         for child in nodes {
             let range = child.byte_range();
-            // `2>$null` comes as a plain token.
+            // the grammar reads `2>$null` as a plain token
             let word = self.source.word(range.clone());
             if child.kind() == "generic_token" && !word.quoted && word.raw.contains('>') {
                 from_redirects.extend(self.token_redirect(&word));
@@ -228,7 +230,8 @@ impl Walker<'_, '_, '_> {
             }
             let count = spans.len();
             match spans.last_mut() {
-                // `-Path:x` touches, with the colon between; so do the pieces of `a.b=1`. The name stays apart.
+                // `-Path:x` is one word, with the colon between its nodes; so is `a.b=1`. The program name stays
+                // separate.
                 Some(last) if count > 1 && self.touches(last.end, range.start) => last.end = range.end,
                 _ => spans.push(range),
             }
@@ -239,14 +242,14 @@ impl Walker<'_, '_, '_> {
             self.builder.error(self.source.map(node.byte_range()));
             return;
         }
-        // The mask took the last letter of `iex(`.
+        // the mask replaced the last letter of `iex(`
         if words[0].raw.eq_ignore_ascii_case("ie")
             && self.source.text.get(parts[0].1.end_byte()..).is_some_and(|t| t.starts_with(['x', 'X']))
         {
             let range = parts[0].1.byte_range();
             words[0] = self.source.word(range.start..range.end + 1);
         }
-        // `1..3` begins a pipeline with numbers, and is no program.
+        // `1..3` begins a pipeline with numbers and is no program
         let number = |end: &str| !end.is_empty() && end.bytes().all(|b| b.is_ascii_digit());
         if words.len() == 1 && words[0].raw.split_once("..").is_some_and(|(from, to)| number(from) && number(to)) {
             return;
@@ -266,12 +269,12 @@ impl Walker<'_, '_, '_> {
         }
     }
 
-    /// True if nothing, or only a colon, stands between two places of the text.
+    /// True if nothing or only a colon is between two positions of the text.
     fn touches(&self, end: usize, start: usize) -> bool {
         end == start || self.source.text.get(end..start) == Some(":")
     }
 
-    /// An argument: a script block is run by the command, brackets are a substitution.
+    /// Visits an argument: a script block is run by the command, brackets are a substitution.
     fn argument(&mut self, node: Node<'_>, place: (usize, usize), name: &str, cx: &Cx) {
         let mut at = node;
         while at.kind().ends_with("_expression")
@@ -285,7 +288,7 @@ impl Walker<'_, '_, '_> {
             at = child;
         }
         if at.kind() != "script_block_expression" {
-            return self.visit(at, &cx.owned(place));
+            return self.visit(at, &cx.for_owner(place));
         }
         let mut inner = cx.deeper();
         inner.via.push(name.to_owned());
@@ -304,7 +307,7 @@ impl Walker<'_, '_, '_> {
             }
             None => (word.raw[..at].to_owned(), target),
         };
-        Some(Redirect { operator, target: thrown_away(target), body: None })
+        Some(Redirect { operator, target: null_device(target), body: None })
     }
 
     fn redirect(&mut self, node: Node<'_>, cx: &Cx) -> Redirect {
@@ -324,7 +327,7 @@ impl Walker<'_, '_, '_> {
             self.builder.construct(Construct::DevNull, self.source, range);
         }
         self.children(target, &cx.deeper());
-        Redirect { operator, target: thrown_away(word), body: None }
+        Redirect { operator, target: null_device(word), body: None }
     }
 
     fn assignment(&mut self, node: Node<'_>, cx: &Cx) {
@@ -348,7 +351,7 @@ mod tests {
     use crate::{Dialect, Level, assess, parse};
 
     #[test]
-    fn good_powershell_that_the_grammar_does_not_know() {
+    fn valid_powershell_unknown_to_the_grammar_is_parsed() {
         for (text, level) in [
             (r"cd $HOME\src", Level::Safe),
             (r"Get-ChildItem $env:USERPROFILE\Documents", Level::Safe),

@@ -1,5 +1,5 @@
-//! Platform rules: which way of saying it does not work, or does harm, on which system and in which shell. The rules
-//! are data in `platform-rules/`; this module reads and interprets them and holds not one of them.
+//! Platform rules: usages that fail or do harm on some system or in some shell. The rules are data in
+//! `platform-rules/`; this module reads and interprets them.
 
 mod condition;
 mod load;
@@ -12,11 +12,11 @@ use std::sync::OnceLock;
 
 pub use condition::option;
 
-/// What a rule says when it matches, from mild to strict.
+/// The verdict of a matching rule, from mild to strict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// Worth saying: a finding of [`Severity::Hint`].
+    /// Worth mentioning: a finding of [`Severity::Hint`].
     Hint,
     /// Probably not what was meant: [`Severity::Warning`].
     Warn,
@@ -24,40 +24,40 @@ pub enum Verdict {
     Error,
     /// The command works and may do harm: a reason of [`super::safety::Level::Caution`].
     Confirm,
-    /// The command works and destroys: a reason of [`super::safety::Level::Danger`].
+    /// The command works and destroys something: a reason of [`super::safety::Level::Danger`].
     Deny,
 }
 
-/// One rule, as a file of `platform-rules/` has it.
+/// A rule, as written in a file of `platform-rules/`.
 #[derive(Debug, Clone, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
-    /// Stable id in kebab case, the only one of its name.
+    /// Unique, stable id in kebab case.
     pub id: String,
-    /// The programs it is about, by the parsed program word; empty for a rule about a construct, `*` for any program.
+    /// The programs it is about, as parsed; empty for a rule about a construct, `*` for any program.
     #[serde(default)]
     pub tool: Vec<String>,
-    /// When it matches; every condition given must hold.
+    /// The conditions under which it matches; all given ones must hold.
     #[serde(default)]
     pub when: condition::Condition,
-    /// What it says then.
+    /// Its verdict.
     pub verdict: Verdict,
     /// One sentence, short and imperative, with the right alternative.
     pub why: String,
-    /// Where that is documented.
+    /// The documentation that it is based on.
     pub source: String,
     /// For `confirm` and `deny`: the kind of harm (`delete`, `device` ...).
     #[serde(default)]
     pub effect: String,
-    /// For `confirm` and `deny`: how far it reaches, in a few words (`every row of the table`).
+    /// For `confirm` and `deny`: the extent of the harm, in a few words (`every row of the table`).
     #[serde(default)]
     pub scope: String,
-    /// A mechanical repair from the closed set of [`rewrite`](self).
+    /// A mechanical fix, one of the forms of [`rewrite`](self).
     #[serde(default)]
     pub rewrite: Option<rewrite::Rewrite>,
-    /// Commands it must match; run by the tests.
+    /// Commands that it must match; checked by the tests.
     pub matches: Vec<String>,
-    /// Commands it must not match; run by the tests.
+    /// Commands that it must not match; checked by the tests.
     pub not_matches: Vec<String>,
 }
 
@@ -69,7 +69,7 @@ pub(super) struct File {
     rule: Vec<Rule>,
 }
 
-/// The rules of one file, by program.
+/// The rules of one file, indexed by program.
 #[derive(Debug, Default)]
 struct Set {
     rules: Vec<Rule>,
@@ -91,7 +91,7 @@ impl Set {
         set
     }
 
-    /// Every rule that matches, with the place that made it match.
+    /// Returns every match, with the word or construct that caused it.
     fn matching<'s>(&'s self, script: &'s Script) -> Vec<Match<'s>> {
         let mut found = Vec::new();
         for index in &self.constructs {
@@ -108,7 +108,7 @@ impl Set {
             let cmdlet = super::effects::canonical(&key, script.dialect);
             let aliased = (cmdlet != key).then(|| self.by_tool.get(&cmdlet)).flatten();
             let named = self.by_tool.get(&key).into_iter().chain(aliased).chain(self.by_tool.get("*")).flatten();
-            // `curl.exe` is the program itself, not what a shell makes of the name.
+            // `curl.exe` names the program itself, not an alias of the shell
             let exact = command.name().is_some_and(|n| n.to_ascii_lowercase().ends_with(".exe"));
             for rule in named.map(|i| &self.rules[*i]).filter(|r| !exact || r.verdict >= Verdict::Confirm) {
                 if let Some(word) = rule.when.holds(script, index, command) {
@@ -121,7 +121,7 @@ impl Set {
     }
 }
 
-/// A rule that matched, and where.
+/// A match of a rule.
 pub(crate) struct Match<'s> {
     pub rule: &'s Rule,
     pub command: Option<usize>,
@@ -129,7 +129,7 @@ pub(crate) struct Match<'s> {
     pub span: std::ops::Range<usize>,
 }
 
-/// Everything the rules have against the script on that target, in the order of the text.
+/// Returns the findings of the rules against the script on a target, in the order of the text.
 pub fn check(script: &Script, target: Target) -> Vec<Finding> {
     let mut findings: Vec<Finding> = Vec::new();
     for found in matching(script, Some(target)) {
@@ -157,7 +157,7 @@ pub fn check(script: &Script, target: Target) -> Vec<Finding> {
     findings
 }
 
-/// Every rule that matches; without a target only those that hold everywhere.
+/// Returns every match; without a target only those of rules that apply everywhere.
 pub(crate) fn matching(script: &Script, target: Option<Target>) -> Vec<Match<'_>> {
     let mut names = load::EVERYWHERE.to_vec();
     if let Some(target) = target {
@@ -169,18 +169,18 @@ pub(crate) fn matching(script: &Script, target: Option<Target>) -> Vec<Match<'_>
         .iter()
         .filter_map(|name| Some((name, builtin(name)?)))
         .flat_map(|(name, set)| set.matching(script).into_iter().map(move |found| (name, found)))
-        // what runs in a container or on another machine runs on another system
+        // a command in a container or on another machine runs on another system
         .filter(|(name, found)| target.is_none_or(|target| **name != target.name()) || !elsewhere(found))
         .map(|(_, found)| found)
         .collect()
 }
 
-/// True if that is a rule of this system's own: its `why` says what is written here instead of another system's habit.
+/// True if the rule is one of the target's own file: its `why` names the usage of this system.
 pub fn is_own(id: &str, target: Target) -> bool {
     builtin(target.name()).is_some_and(|set| set.rules.iter().any(|rule| rule.id == id))
 }
 
-/// The rules of all files, each with the name of its file: for tests and documentation.
+/// Returns the rules of all files with the names of the files, for tests and documentation.
 pub fn catalogue() -> Vec<(&'static str, &'static Rule)> {
     load::NAMES
         .iter()
@@ -189,12 +189,12 @@ pub fn catalogue() -> Vec<(&'static str, &'static Rule)> {
         .collect()
 }
 
-/// True if that rule of that file matches the script, its own target or dialect given.
+/// True if the rule matches the script, regardless of its target and dialect.
 pub fn rule_matches(rule: &Rule, script: &Script) -> bool {
     Set::new(vec![rule.clone()]).matching(script).iter().any(|m| m.rule.id == rule.id)
 }
 
-/// What the rule's rewrite makes of the script, if it has one and it applies.
+/// Applies the rule's rewrite to the script; `None` if it has none or it does not apply.
 pub fn rewritten(rule: &Rule, script: &Script) -> Option<String> {
     let set = Set::new(vec![rule.clone()]);
     let found = set.matching(script).into_iter().next()?;
@@ -209,7 +209,7 @@ fn file_of(dialect: Dialect) -> &'static str {
     }
 }
 
-/// A file's rules, indexed on first use: a run needs three of the files.
+/// Returns the rules of one file, indexed on first use: a run needs only a few of the files.
 fn builtin(name: &str) -> Option<&'static Set> {
     static SETS: [OnceLock<Set>; load::NAMES.len()] = [const { OnceLock::new() }; load::NAMES.len()];
     let at = load::NAMES.iter().position(|n| *n == name)?;

@@ -1,8 +1,8 @@
-//! The verdict on a command: may it be run without a second thought?
+//! Assesses the risk of a command: whether it may run without confirmation.
 //!
-//! Three judges, none of which looks at raw text: the effects of every command on paths, the flow of what comes from
-//! the network or out of a decoder into something that runs it, and the `confirm` and `deny` rules of
-//! `platform-rules/all.toml`.
+//! Reasons come from three sources, none of which looks at raw text: the effects of every command on paths, the flow
+//! of data from the network or a decoder into something that runs it, and the `confirm` and `deny` rules of
+//! `platform-rules/`.
 
 mod behind;
 mod code;
@@ -20,55 +20,57 @@ mod secrets;
 mod startup;
 
 use super::Dialect;
-use super::effects::{Effect, Kind, Place, Variable, effects, is_help, opened, place_of, resolved, variable};
+use super::effects::{
+    Effect, Kind, Place, Variable, effects, expand_braces, is_help, place_of, resolve_paths, variable,
+};
 use super::parse::{Assignment, How, Script};
 use super::rules::{Verdict, matching};
 use super::substitution;
 pub use folder::{Found, Surroundings};
-pub(super) use given::given;
+pub(super) use given::stdin_texts;
 use std::collections::HashSet;
 use std::ops::Range;
 
-/// How dangerous a command is.
+/// The level of a risk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
-    /// Loses nothing: it reads and prints, makes something new, or does what a project's own files say.
+    /// Loses nothing: it reads and prints, creates something new, or runs what the project's own files say.
     Safe,
-    /// May lose something, reaches another machine with data, gains rights, or runs what nobody can foresee.
+    /// May lose something, sends data to another machine, gains rights, or runs something unpredictable.
     Caution,
-    /// Destroys, opens up or hands over something.
+    /// Destroys, exposes or gives away something.
     Danger,
 }
 
-/// The verdict, with its reasons.
+/// The assessed risk, with its reasons.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Risk {
-    /// The strictest of the reasons' levels.
+    /// The highest level of the reasons.
     pub level: Level,
-    /// Why, strictest first.
+    /// The reasons, highest level first.
     pub reasons: Vec<Reason>,
 }
 
-/// One reason of a verdict.
+/// A reason for a risk.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Reason {
-    /// How dangerous this is.
+    /// The level.
     pub level: Level,
     /// `delete`, `overwrite`, `permission`, `device`, `privilege`, `network-to-shell` ...
     pub effect: String,
-    /// The piece of the command that does it.
+    /// The part of the command that causes it.
     pub token: String,
-    /// Where that piece stands, in bytes.
+    /// The range of that part, in bytes.
     pub span: Option<Range<usize>>,
-    /// One sentence for a person.
+    /// One sentence for the user.
     pub why: String,
-    /// The reach of it, where that can be told: `everything on this disk`, `all rows of users`.
+    /// The extent of the harm, if known: `everything on this disk`, `all rows of users`.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub scope: Option<String>,
 }
 
-/// Judges a parsed command.
+/// Assesses a parsed command.
 ///
 /// ```
 /// use caro_shell::{Dialect, parse, safety::{Level, assess}};
@@ -76,28 +78,29 @@ pub struct Reason {
 /// assert_eq!(assess(&parse("sudo sh -c 'rm -rf /'", Dialect::Bash)).level, Level::Danger);
 /// ```
 pub fn assess(script: &Script) -> Risk {
-    super::policy::applied(script, judged(script))
+    super::policy::apply(script, builtin_risk(script))
 }
 
-/// The same of a command for this machine, with what is on its disk in view: a file that is not there cannot be written over.
+/// Like [`assess`], for a command that runs on this machine, with access to its disk: a file that does not exist
+/// cannot be overwritten.
 pub fn assess_in(script: &Script, around: &Surroundings<'_>) -> Risk {
-    super::policy::applied(script, judged_in(script, Some(around)))
+    super::policy::apply(script, builtin_risk_in(script, Some(around)))
 }
 
-/// The verdict without any policy.
-pub(super) fn judged(script: &Script) -> Risk {
-    judged_in(script, None)
+/// Assesses a command without policies.
+pub(super) fn builtin_risk(script: &Script) -> Risk {
+    builtin_risk_in(script, None)
 }
 
-fn judged_in(script: &Script, around: Option<&Surroundings<'_>>) -> Risk {
+fn builtin_risk_in(script: &Script, around: Option<&Surroundings<'_>>) -> Risk {
     let all = effects(script);
     let of_one = |effect: &Effect| {
-        let reason = of_effect(script, &all, effect)?;
+        let reason = reason_of(script, &all, effect)?;
         if reason.level <= Level::Caution && keeps::loses_nothing(script, &all, effect) {
             return None;
         }
         match around {
-            Some(around) => folder::seen(script, &all, effect, reason, around),
+            Some(around) => folder::reassess(script, &all, effect, reason, around),
             None => Some(reason),
         }
     };
@@ -112,7 +115,7 @@ fn judged_in(script: &Script, around: Option<&Surroundings<'_>>) -> Risk {
     reasons.extend(processes::reasons(script));
     reasons.extend(startup::reasons(script, &all));
     reasons.extend(disguise::reasons(script));
-    reasons.extend(of_structure(script));
+    reasons.extend(structure_reasons(script));
     for found in matching(script, None) {
         let help = |at: usize| is_help(&script.commands[at], script.dialect_of(&script.commands[at]));
         if found.rule.verdict >= Verdict::Confirm && found.command.is_some_and(help) {
@@ -124,18 +127,18 @@ fn judged_in(script: &Script, around: Option<&Surroundings<'_>>) -> Risk {
             Verdict::Hint | Verdict::Warn | Verdict::Error => continue,
         };
         let effect = if found.rule.effect.is_empty() { "system" } else { &found.rule.effect };
-        let made = reason(level, effect, &found.token, found.span, found.rule.why.clone());
-        reasons.push(made.reaching(&found.rule.scope));
+        let reason_with_scope = reason(level, effect, &found.token, found.span, found.rule.why.clone());
+        reasons.push(reason_with_scope.with_scope(&found.rule.scope));
     }
     reasons.sort_by_key(|r| (std::cmp::Reverse(r.level), r.span.as_ref().map_or(0, |s| s.start)));
-    let mut seen = HashSet::new();
-    reasons.retain(|r| seen.insert((r.effect.clone(), r.span.clone())));
+    let mut reported = HashSet::new();
+    reasons.retain(|r| reported.insert((r.effect.clone(), r.span.clone())));
     let level = reasons.iter().map(|r| r.level).max().unwrap_or(Level::Safe);
     Risk { level, reasons }
 }
 
-/// True if the script does nothing but read, print and compute, as far as every program in it is known. Unknown
-/// programs, syntax errors, other machines, the network and other users' rights make it false.
+/// True if the script only reads, prints and computes, and every program in it is known. False for unknown programs,
+/// syntax errors, other machines, the network and rights of other users.
 pub fn is_read_only(script: &Script) -> bool {
     let reads = |e: &Effect| match e.kind {
         Kind::None | Kind::Read => true,
@@ -145,16 +148,16 @@ pub fn is_read_only(script: &Script) -> bool {
     script.errors.is_empty()
         && script.functions.is_empty()
         && script.commands.iter().all(|c| !c.remote && c.name().is_some())
-        && !assigned(script).any(|a| is_code(a, script.dialect))
+        && !assignments(script).any(|a| is_code(a, script.dialect))
         && effects(script).iter().all(reads)
         && is_safe(script)
 }
 
-/// True if neither the verdict nor a policy has anything against it: a policy may ask about reading, and that it allows something
-/// makes nothing of it reading.
+/// True if neither the built-in assessment nor a policy has a reason. Both must agree: a policy may ask for
+/// confirmation of reading, and allowing something does not make it read-only.
 fn is_safe(script: &Script) -> bool {
-    let risk = judged(script);
-    risk.level == Level::Safe && super::policy::applied(script, risk).level == Level::Safe
+    let risk = builtin_risk(script);
+    risk.level == Level::Safe && super::policy::apply(script, risk).level == Level::Safe
 }
 
 fn reason(level: Level, effect: &str, token: &str, span: Range<usize>, why: impl Into<String>) -> Reason {
@@ -162,20 +165,21 @@ fn reason(level: Level, effect: &str, token: &str, span: Range<usize>, why: impl
 }
 
 impl Risk {
-    /// The reason of a policy that forbids the command, if one does: it is not run, whoever agrees.
+    /// Returns the reason of a policy that denies the command, if one does. It is not run then, even if the user
+    /// agrees.
     pub fn refused(&self) -> Option<&Reason> {
         self.reasons.iter().find(|r| r.effect == super::policy::DENIED)
     }
 }
 
 impl Reason {
-    /// The same with how far it reaches.
-    fn reaching(self, scope: impl Into<String>) -> Self {
+    /// Adds the extent of the harm.
+    fn with_scope(self, scope: impl Into<String>) -> Self {
         Self { scope: Some(scope.into()).filter(|scope| !scope.is_empty()), ..self }
     }
 }
 
-/// True if a program may run other code because of that assignment.
+/// True if the assignment may make a program run other code.
 fn is_code(assignment: &Assignment, dialect: Dialect) -> bool {
     match variable(&assignment.name) {
         Some(Variable::Runs) => !is_read_only(&super::parse(&assignment.value.text, dialect)),
@@ -185,22 +189,22 @@ fn is_code(assignment: &Assignment, dialect: Dialect) -> bool {
     }
 }
 
-/// True for the value of a variable that may be a path: `1` and `2` are descriptors.
+/// True for the value of a variable that may be a path; `1` and `2` are descriptors.
 fn is_path(value: &str) -> bool {
     value.starts_with(['/', '~', '$', '`'])
 }
 
-/// Every assignment: those before a command, and those that stand alone or are exported.
-fn assigned(script: &Script) -> impl Iterator<Item = &Assignment> {
+/// Returns all assignments: those before a command, those that stand alone, and exported ones.
+fn assignments(script: &Script) -> impl Iterator<Item = &Assignment> {
     script.commands.iter().flat_map(|c| &c.assignments).chain(&script.assignments)
 }
 
-/// What one effect of all of them means.
-fn of_effect(script: &Script, all: &[Effect], effect: &Effect) -> Option<Reason> {
+/// Returns the reason for a risk that an effect causes, if any.
+fn reason_of(script: &Script, all: &[Effect], effect: &Effect) -> Option<Reason> {
     let place = effect.path.as_deref().map_or(Place::Ordinary, place_of);
     let path = effect.path.as_deref().unwrap_or_default();
     let say = |level, name: &str, why: String| {
-        let mut made = reason(level, name, &effect.token, effect.span.clone(), why).reaching(path);
+        let mut made = reason(level, name, &effect.token, effect.span.clone(), why).with_scope(path);
         if effect.remote {
             made.why.push_str(" (on another machine or in a container)");
         }
@@ -208,7 +212,7 @@ fn of_effect(script: &Script, all: &[Effect], effect: &Effect) -> Option<Reason>
     };
     use Level::{Caution, Danger};
     match effect.kind {
-        Kind::Fetch => say(Caution, "network", handed_over(script, all, effect.command?)?),
+        Kind::Fetch => say(Caution, "network", reveals(script, all, effect.command?)?),
         Kind::None | Kind::Read => None,
         Kind::Create if place == Place::Device => {
             say(Danger, "device", format!("it puts something in the place of the device {path}"))
@@ -222,10 +226,10 @@ fn of_effect(script: &Script, all: &[Effect], effect: &Effect) -> Option<Reason>
         Kind::Create => None,
         Kind::Delete => {
             let hidden = |at: usize| script.commands[at].inside.is_some_and(|i| i.how == How::Substitution);
-            // nobody looks for it among the words of another command
+            // nobody expects a deletion among the arguments of another command
             let level = match effect.recursive && effect.command.is_some_and(hidden) && place != Place::Temporary {
                 true => Danger,
-                false => deletion(effect, place),
+                false => deletion_level(effect, place),
             };
             let what = match place {
                 _ if effect.narrowed => format!("what it finds below {path}"),
@@ -244,14 +248,14 @@ fn of_effect(script: &Script, all: &[Effect], effect: &Effect) -> Option<Reason>
                 Place::System | Place::Variable if !effect.narrowed => format!("{path}{how}"),
                 _ => format!("{what}{how}"),
             };
-            made.map(|reason| reason.reaching(scope))
+            made.map(|reason| reason.with_scope(scope))
         }
         Kind::Overwrite | Kind::Append => {
             let word = if effect.kind == Kind::Append { "adds to" } else { "overwrites" };
             match place {
                 Place::Sink => None,
                 Place::Device => say(Danger, "device", format!("it writes over the raw device {path}")),
-                // another disk is there to be written to
+                // writing to another disk is normal use
                 Place::System if is_mounted(path) => say(Caution, "overwrite", format!("it {word} {path}")),
                 _ if path.is_empty() => say(Caution, "overwrite", format!("it {word} files that may be there")),
                 Place::System | Place::Root if is_folder_target(effect) && (effect.narrowed || !effect.recursive) => {
@@ -272,7 +276,7 @@ fn of_effect(script: &Script, all: &[Effect], effect: &Effect) -> Option<Reason>
             }
             Place::Here => say(Caution, "move", "it moves everything in this folder".to_owned()),
             Place::Device => say(Danger, "device", format!("it moves the device {path}")),
-            _ if into_sink(script, effect) => {
+            _ if moves_to_null(script, effect) => {
                 say(Danger, "delete", format!("it moves {path} where nothing comes back from"))
             }
             _ => say(Caution, "move", format!("it moves or renames {path}")),
@@ -304,18 +308,18 @@ fn of_effect(script: &Script, all: &[Effect], effect: &Effect) -> Option<Reason>
         }
         Kind::Record | Kind::Start | Kind::Build | Kind::Compute => None,
         Kind::Run => say(Caution, "code", format!("`{}` runs code that is not in the command itself", effect.token)),
-        // A program word that is no plain text is judged by `of_structure`.
+        // `structure_reasons` assesses a program word that is no plain text
         Kind::Unknown if effect.command.is_some_and(|i| script.commands[i].name().is_none()) => None,
         Kind::Unknown => say(Caution, "unknown", format!("what `{}` does cannot be foreseen", effect.token)),
     }
 }
 
-/// Why a download tells another machine something of this one: the address, or a header, is made from what lies here.
-fn handed_over(script: &Script, all: &[Effect], index: usize) -> Option<String> {
-    const TELLING: [&str; 7] = ["secret", "token", "passw", "key", "credential", "auth", "cookie"];
+/// Returns the reason why a download reveals something of this machine: its address or a header contains local data.
+fn reveals(script: &Script, all: &[Effect], index: usize) -> Option<String> {
+    const SECRET_NAMES: [&str; 7] = ["secret", "token", "passw", "key", "credential", "auth", "cookie"];
     let command = &script.commands[index];
     let name = &command.words.first()?.raw;
-    // what it says to this machine stays here
+    // data sent to this machine stays here
     let host = |word: &super::parse::Word| word.text.split_once("://").map(|(_, rest)| rest.to_owned());
     let mut hosts = command.args().iter().filter_map(host).peekable();
     let own = |host: String| {
@@ -330,14 +334,14 @@ fn handed_over(script: &Script, all: &[Effect], index: usize) -> Option<String> 
     }
     let named = |word: &super::parse::Word| {
         let lower = word.text.to_lowercase();
-        word.expands && lower.split('$').skip(1).any(|variable| TELLING.iter().any(|word| variable.contains(word)))
+        word.expands && lower.split('$').skip(1).any(|variable| SECRET_NAMES.iter().any(|word| variable.contains(word)))
     };
-    // `@me` and `@types/node` are names to other programs
+    // to other programs, `@me` and `@types/node` are names
     let posts = ["curl", "wget", "http", "https", "xh", "xhs", "httpie", "invoke-webrequest", "invoke-restmethod"];
     let posting = command.key().is_some_and(|key| posts.contains(&key.as_str()));
     let from_file = |word: &super::parse::Word| posting && word.text.len() > 1 && word.text.starts_with('@');
-    let said = command.args().iter().find(|word| named(word) || from_file(word));
-    if let Some(word) = said {
+    let revealing = command.args().iter().find(|word| named(word) || from_file(word));
+    if let Some(word) = revealing {
         return Some(format!("`{name}` hands {} to another machine", word.raw));
     }
     let inner = script.commands.iter().enumerate().find(|(at, inner)| {
@@ -348,17 +352,18 @@ fn handed_over(script: &Script, all: &[Effect], index: usize) -> Option<String> 
     Some(format!("`{name}` hands what `{}` reads to another machine", inner.1.words.first()?.raw))
 }
 
-/// How bad it is to delete there.
-fn deletion(effect: &Effect, place: Place) -> Level {
+/// Returns the level of a deletion.
+fn deletion_level(effect: &Effect, place: Place) -> Level {
     let glob = effect.path.as_deref().is_some_and(|p| p.contains('*'));
-    let swept = ["/tmp", "/var/tmp", "/var/log", "/var/cache", "/private/tmp"];
+    let refilled = ["/tmp", "/var/tmp", "/var/log", "/var/cache", "/private/tmp"];
     match place {
         Place::System
-            if effect.narrowed && effect.path.as_deref().is_some_and(|p| swept.contains(&p.trim_end_matches('/'))) =>
+            if effect.narrowed
+                && effect.path.as_deref().is_some_and(|p| refilled.contains(&p.trim_end_matches('/'))) =>
         {
             Level::Caution
         }
-        // what fits a name or an age, and not all of it
+        // a selection by name or age, not everything
         Place::Home | Place::Personal if effect.narrowed => Level::Caution,
         Place::Root | Place::System | Place::Home | Place::Device => Level::Danger,
         Place::Personal if effect.recursive || effect.path.as_deref().is_some_and(is_key) => Level::Danger,
@@ -375,12 +380,12 @@ fn deletion(effect: &Effect, place: Place) -> Level {
     }
 }
 
-/// True for what lets one in somewhere, or others in here.
+/// True for a file that gives access to something, or others access to this machine.
 fn is_key(path: &str) -> bool {
     path.ends_with("/authorized_keys") || secrets::is_secret(path)
 }
 
-/// True for the folder in which a version control system keeps a project, and what it cannot do without in there.
+/// True for the folder in which a version control system stores a project, and its essential subfolders.
 fn is_history(path: &str) -> bool {
     let path = path.trim_end_matches('/');
     [".git", ".hg", ".svn", ".jj", ".git/objects", ".git/refs"]
@@ -388,7 +393,7 @@ fn is_history(path: &str) -> bool {
         .any(|own| path == *own || path.ends_with(&format!("/{own}")))
 }
 
-/// True for a folder at the top of the disk, or right below one of the system's for data, and for all that is in it.
+/// True for a folder at the top of the disk or directly below a system folder for data, and for everything in it.
 fn is_top(path: &str) -> bool {
     let parts: Vec<&str> = path.trim_end_matches(['/', '*']).split('/').filter(|p| !p.is_empty()).collect();
     let data = matches!(
@@ -398,20 +403,20 @@ fn is_top(path: &str) -> bool {
     path.starts_with('/') && (parts.len() == 1 || data)
 }
 
-/// True for a `PATH` that begins with a folder in which everybody may write.
+/// True for a `PATH` that begins with a folder in which anyone may create files.
 fn is_open_to_all(value: &str) -> bool {
     let first = value.split(':').next().unwrap_or_default();
     matches!(first, "/tmp" | "/var/tmp") || place_of(first) == Place::Temporary
 }
 
-/// True for a `PATH` in which a folder is not named from the root on: it is another wherever one stands.
+/// True for a `PATH` with a relative folder, which depends on the current directory.
 fn is_relative(value: &str) -> bool {
-    // what is computed is no colon's matter
+    // a colon inside of an expansion separates nothing
     let named = substitution::without(&value.replace("${", "/${").replace("$(", "/$("));
     named.split(':').any(|folder| !folder.starts_with(['/', '~', '$', '`']))
 }
 
-/// `cp x /usr/bin/`: something new in a folder of the system's is no loss in itself.
+/// True for `cp x /usr/bin/`: adding a file to a system folder loses nothing.
 fn is_folder_target(effect: &Effect) -> bool {
     effect.path.as_deref().is_some_and(|p| {
         p.ends_with('/')
@@ -431,33 +436,33 @@ fn is_folder_target(effect: &Effect) -> bool {
     })
 }
 
-/// True for a disk that is put below a folder for them, and for what lies on it.
+/// True for a disk mounted in the usual folders, and for what is on it.
 fn is_mounted(path: &str) -> bool {
     ["/mnt/", "/media/"].iter().any(|folder| path.strip_prefix(folder).is_some_and(|rest| !rest.is_empty()))
 }
 
-/// `mv x /dev/null`.
-fn into_sink(script: &Script, effect: &Effect) -> bool {
+/// True for `mv x /dev/null`.
+fn moves_to_null(script: &Script, effect: &Effect) -> bool {
     let Some(command) = effect.command.map(|i| &script.commands[i]) else { return false };
     command.words.last().is_some_and(|w| place_of(&w.text) == Place::Sink)
 }
 
-/// What a word of braces does that is a command line: `{rm,-rf,/}`.
-fn of_braces(script: &Script, word: &str, args: &[super::parse::Word], span: &Range<usize>) -> Vec<Reason> {
-    let opened = if word.starts_with('{') { opened(word) } else { Vec::new() };
-    if opened.len() < 2 || opened.iter().any(|word| word.contains('{')) {
+/// Assesses a word whose braces expand to a command line: `{rm,-rf,/}`.
+fn brace_reasons(script: &Script, word: &str, args: &[super::parse::Word], span: &Range<usize>) -> Vec<Reason> {
+    let words = if word.starts_with('{') { expand_braces(word) } else { Vec::new() };
+    if words.len() < 2 || words.iter().any(|word| word.contains('{')) {
         return Vec::new();
     }
     let rest = args.iter().map(|w| w.raw.as_str());
-    let line: Vec<&str> = opened.iter().map(String::as_str).chain(rest).collect();
+    let line: Vec<&str> = words.iter().map(String::as_str).chain(rest).collect();
     let inner = assess(&super::parse(&line.join(" "), script.dialect));
     inner.reasons.into_iter().map(|r| Reason { span: Some(span.clone()), ..r }).collect()
 }
 
-/// The dangers of a command line whose words the script itself has put into variables: `x='rm -rf /'; eval $x`, also behind an
-/// `IFS` of its own.
-fn spelled_out(script: &Script, command: &super::parse::Invocation) -> Vec<Reason> {
-    let words: Vec<String> = command.words.iter().flat_map(|w| resolved(script, w)).collect();
+/// Returns the dangers of a command line that the script has put into variables: `x='rm -rf /'; eval $x`, also with
+/// another `IFS`.
+fn expanded_reasons(script: &Script, command: &super::parse::Invocation) -> Vec<Reason> {
+    let words: Vec<String> = command.words.iter().flat_map(|w| resolve_paths(script, w)).collect();
     let separators =
         script.assignments.iter().rfind(|a| a.name == "IFS").and_then(|a| a.value.value.clone()).unwrap_or_default();
     let mut line = words.join(" ");
@@ -473,13 +478,14 @@ fn spelled_out(script: &Script, command: &super::parse::Invocation) -> Vec<Reaso
         return Vec::new();
     }
     let inner = super::parse(&line, script.dialect);
-    // what is spelled out holds no variable, so this ends
-    let inner = judged(&inner).reasons.into_iter().filter(|r| r.level == Level::Danger);
+    // the expanded text has no variables, so the recursion ends
+    let inner = builtin_risk(&inner).reasons.into_iter().filter(|r| r.level == Level::Danger);
     inner.map(|r| Reason { span: Some(first.span.clone()), ..r }).collect()
 }
 
-/// What the shape of the script says: fork bombs, programs named by a variable, text that is no shell.
-fn of_structure(script: &Script) -> Vec<Reason> {
+/// Returns the reasons that follow from the structure of the script: fork bombs, programs named by a variable,
+/// invalid text.
+fn structure_reasons(script: &Script) -> Vec<Reason> {
     let mut found = Vec::new();
     for function in &script.functions {
         let calls = script.commands[function.commands.clone()]
@@ -495,15 +501,15 @@ fn of_structure(script: &Script) -> Vec<Reason> {
     }
     for command in &script.commands {
         let Some(first) = command.words.first().filter(|w| w.value.is_none()) else { continue };
-        found.extend(of_braces(script, &first.text, command.args(), &first.span));
-        found.extend(spelled_out(script, command));
+        found.extend(brace_reasons(script, &first.text, command.args(), &first.span));
+        found.extend(expanded_reasons(script, command));
         let why = format!("which program runs depends on `{}`", first.raw);
         let vital = |w: &super::parse::Word| {
             let recursive = command.has_option(Some('r'), "recursive") || command.has_option(Some('R'), "");
             matches!(place_of(&w.text), Place::Root | Place::Home | Place::Device)
                 || recursive && place_of(&w.text) == Place::System
         };
-        // `/b?n/r?`: written so that nobody reads its name
+        // `/b?n/r?`: disguises the name of the program
         let cut = first
             .text
             .split("${")
@@ -520,12 +526,12 @@ fn of_structure(script: &Script) -> Vec<Reason> {
         };
         found.push(reason(level, "code", &first.raw, first.span.clone(), why));
     }
-    for assignment in assigned(script) {
+    for assignment in assignments(script) {
         let (name, value) = (assignment.name.as_str(), &assignment.value);
         let kind = variable(name);
         if matches!(name, "PS0" | "PS1" | "PS2" | "PS3" | "PS4" | "PROMPT") {
             // a prompt is expanded each time it is shown
-            for part in substitution::inside(&value.text, false) {
+            for part in substitution::find_all(&value.text, false) {
                 let inner = assess(&super::parse(&value.text[part], script.dialect));
                 found.extend(inner.reasons.into_iter().map(|r| Reason { span: Some(value.span.clone()), ..r }));
             }
@@ -547,9 +553,9 @@ fn of_structure(script: &Script) -> Vec<Reason> {
         } else if kind == Some(Variable::Runs) && !value.text.is_empty() {
             // `|lesspipe %s`: LESSOPEN may begin with a bar
             let inner = assess(&super::parse(value.text.trim_start_matches('|'), script.dialect));
-            // what is only exported runs some day, and `EDITOR=vim` is no harm
+            // an exported command runs later, and `EDITOR=vim` is harmless
             let exported = script.assignments.contains(assignment);
-            // what is run at each prompt is not seen when it deletes
+            // a deletion at each prompt goes unnoticed
             let each_time = |r: Reason| match (name, r.effect.as_str()) {
                 ("PROMPT_COMMAND", "delete") => Reason { level: Level::Danger, ..r },
                 _ => r,
@@ -586,10 +592,10 @@ fn of_structure(script: &Script) -> Vec<Reason> {
         }
     }
     if let Some(span) = script.errors.first() {
-        // where a command begins with one, the grammar takes it for a block
+        // at the beginning of a command the grammar takes braces for a block
         let words = script.text.split_whitespace();
-        found.extend(words.flat_map(|word| of_braces(script, word, &[], span)));
-        let token: String = script.torn(span).0.chars().take(40).collect();
+        found.extend(words.flat_map(|word| brace_reasons(script, word, &[], span)));
+        let token: String = script.error_text(span).0.chars().take(40).collect();
         found.push(reason(
             Level::Caution,
             "unknown",

@@ -1,4 +1,4 @@
-//! What a parsed command line is made of. Pure data: made by [`super::parse`], read by every check.
+//! The data model of a parsed command line. Created by [`super::parse`], read by all checks.
 
 use super::{Dialect, word};
 use serde::Serialize;
@@ -16,19 +16,19 @@ pub struct Script {
     pub commands: Vec<Invocation>,
     /// Redirections that belong to no single command: `> file` alone, `{ a; b; } > file`.
     pub redirects: Vec<Redirect>,
-    /// Assignments that stand alone (`a=1; ...`, `set a 1`, `$a = 1`) or are made by `export` and its kin.
+    /// Assignments that stand alone (`a=1; ...`, `set a 1`, `$a = 1`) or by `export` and similar commands.
     pub assignments: Vec<Assignment>,
     /// Functions defined.
     pub functions: Vec<Function>,
-    /// Loops that their own test never ends.
+    /// Loops whose own condition never ends them.
     pub loops: Vec<Loop>,
     /// Parts of the text that run in the background (`cmd &`).
     pub background: Vec<Range<usize>>,
-    /// Constructs of the language that not every dialect has, with their place.
+    /// Constructs that not every dialect has, with their ranges.
     pub constructs: Vec<(Construct, Range<usize>)>,
     /// Syntax errors, as byte ranges of `text`.
     pub errors: Vec<Range<usize>>,
-    /// True if it nests deeper than is looked at: then it may be right all the same.
+    /// True if it nests deeper than is parsed. It may still be valid.
     pub too_deep: bool,
 }
 
@@ -40,13 +40,13 @@ pub struct Invocation {
     pub words: Vec<Word>,
     /// Assignments before the program word (`FOO=1 cmd`), those of `env` included.
     pub assignments: Vec<Assignment>,
-    /// Programs it is wrapped in, outermost first (`sudo`, `xargs`, `find`).
+    /// Programs that wrap it, outermost first (`sudo`, `xargs`, `find`).
     pub via: Vec<String>,
-    /// What it stands in, if it does not stand by itself.
+    /// The invocation around it, if any.
     pub inside: Option<Inside>,
     /// Redirections of this command.
     pub redirects: Vec<Redirect>,
-    /// Its place in the innermost pipeline around it.
+    /// Its position in the innermost pipeline around it.
     pub pipe: Option<Stage>,
     /// True if its standard input is a pipe.
     pub stdin_pipe: bool,
@@ -58,37 +58,37 @@ pub struct Invocation {
     pub remote: bool,
 }
 
-/// What an invocation stands in.
+/// The position of an invocation inside another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Inside {
-    /// Index of the command around it.
+    /// Index of the outer command.
     pub command: usize,
-    /// Index of that command's word that holds it, where one does.
+    /// Index of the word of the outer command that contains it, if one does.
     pub word: Option<usize>,
-    /// How it stands there.
+    /// Its relation to the outer command.
     pub how: How,
 }
 
-/// How an invocation stands in another.
+/// The relation of an invocation to the one around it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum How {
-    /// The other runs it: `sudo`, `xargs`, `sh -c`.
+    /// The outer command runs it: `sudo`, `xargs`, `sh -c`.
     Wrapped,
-    /// Its output becomes text of the other: `$(...)`.
+    /// Its output becomes text of the outer command: `$(...)`.
     Substitution,
-    /// Its output is a file to the other, or the other writes to it: `<(...)`, `>(...)`.
+    /// Its output is a file for the outer command, or the outer command writes to it: `<(...)`, `>(...)`.
     Process,
 }
 
-/// A place in a pipeline.
+/// A position in a pipeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Stage {
     /// Number of the pipeline in its script.
     pub pipeline: usize,
-    /// Place in it, from 0.
+    /// Position in it, from 0.
     pub index: usize,
-    /// How many stages it has.
+    /// The number of its stages.
     pub length: usize,
 }
 
@@ -97,12 +97,12 @@ pub struct Stage {
 pub struct Word {
     /// As written, quotes and all.
     pub raw: String,
-    /// With quotes and escapes resolved, if nothing in it needs the shell to expand; `None` for `$x`, `$(...)`, globs, `~`.
+    /// With quotes and escapes resolved, if the shell expands nothing in it; `None` for `$x`, `$(...)`, globs, `~`.
     pub value: Option<String>,
-    /// With quotes and escapes resolved, and whatever needs expanding left as written: `"$HOME"/a*` is `$HOME/a*`.
+    /// With quotes and escapes resolved, but expansions left as written: `"$HOME"/a*` is `$HOME/a*`.
     pub text: String,
-    /// Where it stands in [`Script::text`], in bytes. A word of `sh -c '...'` points into that argument, or at the
-    /// whole of it where escapes moved its parts.
+    /// Its range in [`Script::text`], in bytes. A word of `sh -c '...'` points into that argument, or at all of it
+    /// where escapes moved its parts.
     pub span: Range<usize>,
     /// True if it has an unquoted `*`, `?` or `[...]`.
     pub glob: bool,
@@ -124,17 +124,17 @@ pub struct Redirect {
 }
 
 impl Redirect {
-    /// True for those that write to the file named (`>`, `>>`, `2>`, `&>`), not for `2>&1`.
+    /// True if it writes to the named file (`>`, `>>`, `2>`, `&>`), unlike `2>&1`.
     pub fn writes(&self) -> bool {
         self.operator.contains('>') && !self.duplicates()
     }
 
-    /// True for those that write at the end of the file, not over it.
+    /// True if it appends to the file.
     pub fn appends(&self) -> bool {
         self.operator.contains(">>")
     }
 
-    /// True for those that join or close descriptors (`2>&1`, `>&-`).
+    /// True if it duplicates or closes a descriptor (`2>&1`, `>&-`).
     pub fn duplicates(&self) -> bool {
         self.operator.ends_with('&') && self.target.text.chars().all(|c| c.is_ascii_digit() || c == '-')
             || self.operator.ends_with("&-")
@@ -146,9 +146,9 @@ impl Redirect {
 pub struct Assignment {
     /// The variable.
     pub name: String,
-    /// What it is given.
+    /// The assigned value.
     pub value: Word,
-    /// How many commands of the script stand before it.
+    /// The number of commands of the script before it.
     pub before: usize,
     /// The commands inside its value, as a range of [`Script::commands`].
     pub commands: Range<usize>,
@@ -159,22 +159,22 @@ pub struct Assignment {
 pub struct Function {
     /// Its name.
     pub name: String,
-    /// Where it stands.
+    /// Its range in the text.
     pub span: Range<usize>,
     /// The commands of its body, as a range of [`Script::commands`].
     pub commands: Range<usize>,
 }
 
-/// A loop that its own test never ends: `while true; do ...; done`, `for ((;;))`.
+/// A loop whose own condition never ends it: `while true; do ...; done`, `for ((;;))`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Loop {
-    /// The range of the text in which it stands.
+    /// Its range in the text.
     pub span: Range<usize>,
     /// The commands in it, as a range of [`Script::commands`].
     pub commands: Range<usize>,
 }
 
-/// A construct of a shell language. Which dialect lacks it is for the rules to say.
+/// A construct of a shell language. The platform rules say which dialects lack it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Construct {
@@ -212,7 +212,7 @@ pub enum Construct {
     AppendAssignment,
     /// `A=1 cmd`.
     PrefixAssignment,
-    /// `for ... do ... done`, `if ... fi` and their kin of the Bourne shell.
+    /// `for ... do ... done`, `if ... fi` and other blocks of the Bourne shell.
     BourneBlock,
     /// `select x in ...; do ... done`.
     Select,
@@ -224,7 +224,7 @@ pub enum Construct {
     ExitStatus,
     /// `${x^^}`, `${x/a/b}`, `${x:1:2}`, `${!x}`.
     ParameterTransform,
-    /// `$RANDOM` and its kin, which the larger shells set by themselves.
+    /// `$RANDOM` and other variables that only the larger shells set.
     OwnVariable,
     /// An unquoted glob among a command's words.
     UnquotedGlob,
@@ -234,68 +234,68 @@ pub enum Construct {
     MethodCall,
 }
 
-/// What another command has to follow.
-const LINKS: [&str; 4] = ["&&", "||", "|&", "|"];
+/// Operators that must be followed by a command.
+const CONNECTORS: [&str; 4] = ["&&", "||", "|&", "|"];
 
 impl Script {
-    /// The piece of the text that an error is about, and true if it is an operator that nothing follows.
-    pub fn torn(&self, error: &Range<usize>) -> (&str, bool) {
+    /// Returns the text that a syntax error is about, and true if that is an operator without a command after it.
+    pub fn error_text(&self, error: &Range<usize>) -> (&str, bool) {
         let whole = self.text.trim_end();
         let piece = self.text.get(error.clone()).unwrap_or_default().trim();
-        if let Some(link) = LINKS.into_iter().find(|link| whole.ends_with(*link)) {
-            let before = &whole[..whole.len() - link.len()];
-            // within an open quote it is a character like any other
+        if let Some(connector) = CONNECTORS.into_iter().find(|connector| whole.ends_with(*connector)) {
+            let before = &whole[..whole.len() - connector.len()];
+            // inside an open quote it is an ordinary character
             let is_closed = |quote: char| before.matches(quote).count().is_multiple_of(2);
             if is_closed('\'') && is_closed('"') && !before.ends_with('\\') && error.end >= before.len() {
-                return (link, true);
+                return (connector, true);
             }
         }
         if !piece.is_empty() {
             return (piece, false);
         }
-        // something is missing here: what stands before it is told
+        // something is missing here: report the text before it
         let before = self.text.get(..error.start).unwrap_or_default();
         (before.split_whitespace().next_back().unwrap_or(whole), false)
     }
 
-    /// The one command that reads what that command prints; `None` if nobody does, or several do.
+    /// Returns the single command that reads the output of a command; `None` if there are none or several.
     pub fn reader(&self, command: &Invocation) -> Option<&Invocation> {
         let [next] = command.feeds[..] else { return None };
         self.commands.get(next)
     }
 
-    /// The dialect in which that command is read: inside `bash -c '...'` it is bash, whatever the shell around it.
+    /// Returns the dialect that a command is written in: inside `bash -c '...'` it is bash.
     pub(super) fn dialect_of(&self, command: &Invocation) -> Dialect {
         command.via.iter().rev().find_map(|outer| Dialect::of_program(outer)).unwrap_or(self.dialect)
     }
 }
 
 impl Invocation {
-    /// The program's name without its directory, if it can be told from the text: `rm` for `/bin/rm`, `\rm`, `r"m"`.
+    /// The program's name without its directory, if it follows from the text: `rm` for `/bin/rm`, `\rm`, `r"m"`.
     pub fn name(&self) -> Option<&str> {
         let value = self.words.first()?.value.as_deref()?;
         let base = value.rsplit('/').next().unwrap_or(value);
         (!base.is_empty()).then_some(base)
     }
 
-    /// The program's name as tables have it: lower case, without `.exe` and Windows directories.
+    /// The program's name as used in tables: lower case, without `.exe` and Windows directories.
     pub fn key(&self) -> Option<String> {
         let name = self.name()?.rsplit('\\').next()?.to_ascii_lowercase();
         Some(name.strip_suffix(".exe").map_or(name.clone(), str::to_owned))
     }
 
-    /// The program that puts together what it runs, seen through those that only pass it on: `xargs` for the `rm` of
-    /// `xargs nice rm`.
+    /// The innermost wrapper that composes the command it runs, ignoring wrappers that only pass it on: `xargs` for
+    /// the `rm` of `xargs nice rm`.
     pub fn runner(&self) -> Option<&str> {
         self.via.iter().rev().map(String::as_str).find(|outer| !super::unwrap::passes_on(outer))
     }
 
-    /// The words after the program.
+    /// The words after the program word.
     pub fn args(&self) -> &[Word] {
         self.words.get(1..).unwrap_or(&[])
     }
 
-    /// From the program word to the end of its own last word.
+    /// The range from the program word to the end of its own last word.
     pub fn span(&self) -> Range<usize> {
         match (self.words.first(), self.words.last()) {
             (Some(first), Some(last)) => first.span.start..last.span.end.max(first.span.end),
@@ -303,14 +303,14 @@ impl Invocation {
         }
     }
 
-    /// True if a word after the program is that short option letter, alone or in a cluster (`-xzf`), or the long
-    /// option, whole, with a value, or abbreviated (`--recurs`). Give `""` for `long` where there is none.
-    /// Words after `--` do not count; quoted options do.
+    /// True if a word after the program is the short option, alone or in a cluster (`-xzf`), or the long option,
+    /// alone, with a value, or abbreviated (`--recurs`). Pass `""` for `long` if there is none. Words after `--` do
+    /// not count; quoted options do.
     pub fn has_option(&self, short: Option<char>, long: &str) -> bool {
         self.option(short, long).is_some()
     }
 
-    /// The word that [`Self::has_option`] found.
+    /// Returns the word that [`Self::has_option`] tests for.
     pub fn option(&self, short: Option<char>, long: &str) -> Option<&Word> {
         self.args().iter().take_while(|w| w.text != "--").find(|w| {
             if let Some(rest) = w.text.strip_prefix("--") {
@@ -324,7 +324,7 @@ impl Invocation {
         })
     }
 
-    /// The words after the program that are no options, as far as can be told without knowing the program.
+    /// The words after the program that do not look like options; the program's manual is not consulted.
     pub fn operands(&self) -> impl Iterator<Item = &Word> {
         let mut ended = false;
         self.args().iter().filter(move |w| {
@@ -336,7 +336,7 @@ impl Invocation {
         })
     }
 
-    /// True if the shell does it itself, by the dialect's table of builtins.
+    /// True if the shell runs it itself, by the dialect's table of builtins.
     pub fn is_builtin(&self, dialect: Dialect) -> bool {
         let Some(word) = self.words.first() else { return false };
         self.name().is_some_and(|name| word.text == name && super::builtin::is_builtin(name, dialect))
@@ -344,21 +344,21 @@ impl Invocation {
 }
 
 impl Word {
-    /// A word of the text at `start`, resolved by the dialect's rules.
+    /// Creates a word from text at offset `start`, resolved by the dialect's rules.
     pub fn new(raw: &str, start: usize, dialect: Dialect) -> Self {
-        let seen = word::resolve(raw, dialect);
+        let resolved = word::resolve(raw, dialect);
         Self {
             raw: raw.to_owned(),
-            value: seen.literal.then(|| seen.text.clone()),
-            text: seen.text,
+            value: resolved.literal.then(|| resolved.text.clone()),
+            text: resolved.text,
             span: start..start + raw.len(),
-            glob: seen.glob,
-            expands: seen.expands,
-            quoted: seen.quoted,
+            glob: resolved.glob,
+            expands: resolved.expands,
+            quoted: resolved.quoted,
         }
     }
 
-    /// A word that stands for itself.
+    /// Creates a word that needs no quoting.
     pub fn literal(value: &str, span: Range<usize>) -> Self {
         Self { raw: value.to_owned(), value: Some(value.to_owned()), text: value.to_owned(), span, ..Self::default() }
     }

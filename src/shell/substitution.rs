@@ -1,10 +1,11 @@
-//! Substitutions in text that the grammar leaves whole: patterns of `${x#...}`, here-documents, backticks in backticks.
+//! Finds substitutions in text that the grammar does not parse: patterns of `${x#...}`, here-documents, backticks in
+//! backticks.
 
 use std::ops::Range;
 
-/// The commands in the `$(...)` and backticks of a text, in order; with `files` those in `<(...)` and `>(...)` too. Single
-/// quotes do not count: in a here-document they hide nothing.
-pub(super) fn inside(text: &str, files: bool) -> Vec<Range<usize>> {
+/// Returns the ranges of the commands in `$(...)` and backticks, in order; with `files` also those in `<(...)` and
+/// `>(...)`. Single quotes are ignored: in a here-document they quote nothing.
+pub(super) fn find_all(text: &str, files: bool) -> Vec<Range<usize>> {
     let bytes = text.as_bytes();
     let mut found = Vec::new();
     let mut at = 0;
@@ -12,7 +13,7 @@ pub(super) fn inside(text: &str, files: bool) -> Vec<Range<usize>> {
         let next = bytes.get(at + 1).copied().unwrap_or_default();
         match bytes[at] {
             b'\\' => at += 1,
-            // in `$((1 + $(cmd)))` only what stands within is run
+            // in `$((1 + $(cmd)))` only the inner command runs
             b'$' if is_arithmetic(&bytes[at..]) => at += 2,
             b'$' | b'<' | b'>' if next == b'(' && (files || bytes[at] == b'$') => {
                 let end = closing(bytes, at + 2);
@@ -36,7 +37,7 @@ pub(super) fn inside(text: &str, files: bool) -> Vec<Range<usize>> {
     found
 }
 
-/// The text without its `$(...)`, backticks and `${...}`.
+/// Removes `$(...)`, backticks and `${...}` from a text.
 pub(super) fn without(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut left = String::new();
@@ -58,12 +59,12 @@ pub(super) fn without(text: &str) -> String {
     left + &text[from..]
 }
 
-/// True for `$((1 + 2))`, false for a subshell that stands first in a substitution: `$((a); b)`.
+/// True for `$((1 + 2))`; false for a subshell at the beginning of a substitution: `$((a); b)`.
 fn is_arithmetic(bytes: &[u8]) -> bool {
     bytes.starts_with(b"$((") && bytes.get(closing(bytes, 3) + 1) == Some(&b')')
 }
 
-/// Index of the bracket that closes what begins at `from`, or the end of the text.
+/// Returns the index of the bracket that closes the one before `from`, or the length of the text.
 fn closing(bytes: &[u8], from: usize) -> usize {
     let mut depth = 1usize;
     let mut quote = None;
@@ -86,8 +87,8 @@ fn closing(bytes: &[u8], from: usize) -> usize {
     bytes.len()
 }
 
-/// What the shell reads between backticks: there a backslash keeps only `$`, a backtick and itself from being read.
-pub(super) fn unescaped(text: &str) -> String {
+/// Unescapes the text between backticks: there a backslash escapes only `$`, a backtick and itself.
+pub(super) fn unescape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text.chars().peekable();
     while let Some(c) = rest.next() {
@@ -97,9 +98,9 @@ pub(super) fn unescaped(text: &str) -> String {
     out
 }
 
-/// Where the simple parts of a text begin and end that `&&`, `||`, `;` and line ends part, quotes aside; words that open or
-/// close a block are left out. For what the grammar cannot make sense of as a whole.
-pub(super) fn parts(text: &str) -> Vec<Range<usize>> {
+/// Returns the ranges of the simple commands of a text that `&&`, `||`, `;` and line ends separate outside of quotes,
+/// without the keywords of blocks. For text that the grammar cannot parse as a whole.
+pub(super) fn simple_commands(text: &str) -> Vec<Range<usize>> {
     const BLOCKS: [&str; 14] =
         ["then", "do", "else", "elif", "if", "while", "until", "{", "(", "!", "done", "fi", "esac", "}"];
     let mut cuts = Vec::new();
@@ -143,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn substitutions_are_found_where_the_grammar_sees_text() {
+    fn substitutions_are_found_in_plain_text() {
         let cases: [(&str, &[&str]); 9] = [
             (" a $(ls -l) `id`", &["ls -l", "id"]),
             (r"\$(ls) \`id\`", &[]),
@@ -156,16 +157,17 @@ mod tests {
             ("<(ls)", &[]),
         ];
         for (text, want) in cases {
-            let found: Vec<&str> = inside(text, false).into_iter().map(|range| &text[range]).collect();
+            let found: Vec<&str> = find_all(text, false).into_iter().map(|range| &text[range]).collect();
             assert_eq!(found, want, "{text}");
         }
-        assert_eq!(inside("<(ls)", true), vec![2..4]);
-        assert_eq!(unescaped(r"echo \`ls \$x\` \n"), r"echo `ls $x` \n");
+        assert_eq!(find_all("<(ls)", true), vec![2..4]);
+        assert_eq!(unescape(r"echo \`ls \$x\` \n"), r"echo `ls $x` \n");
     }
 
     #[test]
-    fn parts_are_cut_at_operators_only() {
-        let of = |text: &'static str| parts(text).into_iter().map(|range| text[range].trim()).collect::<Vec<_>>();
+    fn only_operators_separate_commands() {
+        let of =
+            |text: &'static str| simple_commands(text).into_iter().map(|range| text[range].trim()).collect::<Vec<_>>();
         assert_eq!(of("[[ -d ~ ]] && rm -rf ~"), ["[[ -d ~ ]]", "rm -rf ~"]);
         assert_eq!(of("if x; then a 'b; c' | d; fi"), ["x", "a 'b; c' | d"]);
         assert_eq!(of("no operator | here"), Vec::<&str>::new());

@@ -1,4 +1,4 @@
-//! What a command is written for: an operating system, the flavour of its tools, and a shell dialect.
+//! The system that a command is written for: an operating system, the kind of its tools, and a shell dialect.
 
 /// An operating system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
@@ -14,7 +14,7 @@ pub enum Os {
     Windows,
 }
 
-/// Whose implementation of the standard tools is installed.
+/// The implementation of the standard tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Userland {
@@ -28,17 +28,17 @@ pub enum Userland {
     PowerShell,
 }
 
-/// The machine a command is written for; not always this one (`--target`).
+/// The system that a command is written for; not always this machine (`--target`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub struct Target {
     /// The operating system.
     pub os: Os,
-    /// The flavour of its tools.
+    /// The kind of its tools.
     pub userland: Userland,
 }
 
 impl Target {
-    /// Every target caro writes for, by the name that `--target` takes and `platform-rules/` files carry.
+    /// Every target that caro writes commands for, under its name in `--target` and in `platform-rules/`.
     pub const ALL: [(&'static str, Self); 5] = [
         ("linux-gnu", Self { os: Os::Linux, userland: Userland::Gnu }),
         ("linux-busybox", Self { os: Os::Linux, userland: Userland::Busybox }),
@@ -52,7 +52,7 @@ impl Target {
         Self::ALL.iter().find(|(_, t)| *t == self).map_or("linux-gnu", |(name, _)| name)
     }
 
-    /// The target of that name.
+    /// Returns the target of that name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.iter().find(|(n, _)| *n == name).map(|(_, t)| *t)
     }
@@ -75,7 +75,7 @@ pub enum Dialect {
 }
 
 impl Dialect {
-    /// Every dialect, by the name that `--shell` takes.
+    /// Every dialect, under its name in `--shell`.
     pub const ALL: [(&'static str, Self); 5] = [
         ("bash", Self::Bash),
         ("zsh", Self::Zsh),
@@ -89,7 +89,7 @@ impl Dialect {
         Self::ALL.iter().find(|(_, d)| *d == self).map_or("sh", |(name, _)| name)
     }
 
-    /// The dialect of a shell program (`bash`, `/bin/dash`, `-zsh`, `pwsh.exe`), if it is one we know.
+    /// Returns the dialect of a shell program (`bash`, `/bin/dash`, `-zsh`, `pwsh.exe`); `None` for other programs.
     pub fn of_program(program: &str) -> Option<Self> {
         let base = program.rsplit(['/', '\\']).next().unwrap_or(program).trim_start_matches('-').to_ascii_lowercase();
         Some(match base.strip_suffix(".exe").unwrap_or(&base) {

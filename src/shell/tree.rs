@@ -1,11 +1,11 @@
-//! The grammars, and small helpers over their trees.
+//! Runs the tree-sitter grammars, and has small helpers for their trees.
 
 use std::cell::RefCell;
 use std::ops::{ControlFlow, Range};
 use std::time::{Duration, Instant};
 use tree_sitter::{Language, Node, ParseOptions, Parser, Tree};
 
-/// A grammar that is built in.
+/// A built-in grammar.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Grammar {
     Bash,
@@ -13,14 +13,14 @@ pub(super) enum Grammar {
     PowerShell,
 }
 
-/// The time one parse may take: an error-laden text can make a grammar try a great many readings.
+/// Time limit of one parse: with many errors in the text, a grammar may try a great many readings.
 const MAX_TIME: Duration = Duration::from_millis(1500);
 
 thread_local! {
     static PARSERS: RefCell<[Option<Parser>; 3]> = const { RefCell::new([None, None, None]) };
 }
 
-/// Parses a text; `None` if it takes too long.
+/// Parses a text; `None` if it takes longer than [`MAX_TIME`].
 pub(super) fn parse(text: &str, grammar: Grammar) -> Option<Tree> {
     PARSERS.with_borrow_mut(|parsers| {
         let slot = &mut parsers[grammar as usize];
@@ -49,7 +49,7 @@ pub(super) fn parse(text: &str, grammar: Grammar) -> Option<Tree> {
     })
 }
 
-/// Where the grammar had to suppose a token that is not there (an unclosed bracket, a missing `fi`).
+/// Returns the places where the grammar had to assume a missing token (an unclosed bracket, a missing `fi`).
 pub(super) fn missing(tree: &Tree) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut pending = vec![tree.root_node()];

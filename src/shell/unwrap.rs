@@ -1,4 +1,4 @@
-//! Programs that run other programs: which of their words are theirs, and which are a command of its own.
+//! Unwraps programs that run other programs: separates their own words from the command or script that they run.
 
 use super::effects::words::commands_in;
 use super::embedded::code;
@@ -6,48 +6,50 @@ use super::script::Word;
 use super::{Dialect, builtin};
 use std::ops::Range;
 
-/// What a wrapper's words hold.
+/// A command or script inside of a wrapper's words.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Held {
     /// A command, as words.
     Command(Range<usize>),
-    /// A script in one word, or in several that the program joins with blanks.
+    /// A script in one word, or in several that the program joins with blanks. The dialect is `None` if it is that of
+    /// the script around it.
     Script(Range<usize>, Option<Dialect>),
-    /// A shell script inside a program of another language, in the word of that index: `awk 'BEGIN { system("ls") }'`.
+    /// A shell script inside of code in another language, in the word of that index: `awk 'BEGIN { system("ls") }'`.
     Call(usize, String),
 }
 
-/// A wrapper's words, seen through.
+/// The content of a wrapper's words.
 #[derive(Debug, Default)]
 pub(super) struct Unwrapped {
-    /// What is held, in order.
+    /// The commands and scripts, in order.
     pub held: Vec<Held>,
-    /// Words of the form `NAME=value` that are assignments for what is held.
+    /// Indices of words of the form `NAME=value` that are assignments for the command.
     pub assignments: Vec<usize>,
-    /// True if what is held runs on another machine or in a container.
+    /// True if the command runs on another machine or in a container.
     pub remote: bool,
 }
 
-/// How a wrapper's operands are to be read once its own options are skipped.
+/// The way to read the operands of a wrapper after its own options.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Form {
-    /// The command follows, after so many operands of the wrapper's own.
+    /// The command follows after this number of operands of the wrapper's own.
     Rest(usize),
-    /// Like `Rest`, but joined and handed to `sh -c`.
+    /// Like `Rest`, but the words are joined and passed to `sh -c`.
     Joined(usize),
-    /// Joined if it is one word, a command if there are more (`watch`, `parallel`).
+    /// A script if it is one word, a command if there are more (`watch`, `parallel`).
     OneOrJoined,
     /// A shell: its `-c` takes a script.
     Shell,
-    /// An option with this letter takes a script (`su -c`, `script -c`, `flock -c`); operands before the command.
+    /// The option with this letter takes a script (`su -c`, `script -c`, `flock -c`); else a command follows after
+    /// this number of operands.
     Option(char, Option<usize>),
     /// `find`: commands between `-exec` and `;` or `+`.
     Find,
-    /// `ssh`: a host, then words joined for the remote shell.
+    /// `ssh`: a host, then words that are joined for the remote shell.
     Remote,
     /// `docker exec NAME cmd`: a verb of the list, then one operand, then the command.
     Container,
-    /// `git`: what `submodule foreach`, `bisect run` and `rebase --exec` run.
+    /// `git`: the commands of `submodule foreach`, `bisect run` and `rebase --exec`.
     Git,
     /// PowerShell's own `-Command`.
     PowerShell,
@@ -55,7 +57,7 @@ enum Form {
     Cmd,
     /// `alias name='script'`.
     Alias,
-    /// A program of another language in an argument: what it hands to a shell is found by the name of the call.
+    /// Code of another language in an argument; calls that pass a command to a shell are recognized by name.
     Code,
 }
 
@@ -134,7 +136,7 @@ const WRAPPERS: &[Wrapper] = &[
     wrapper(&["command"], Form::Rest(0), "", &[]),
     wrapper(&["exec"], Form::Rest(0), "a", &[]),
     wrapper(&["systemd-cat"], Form::Rest(0), "tp", &["identifier", "priority", "stderr-priority", "level-prefix"]),
-    // on macOS: `arch -x86_64 cmd`; elsewhere it takes no words
+    // on macOS: `arch -x86_64 cmd`; elsewhere it takes no arguments
     wrapper(&["arch"], Form::Rest(0), "de", &[]),
     wrapper(&["time"], Form::Rest(0), "fo", &["format", "output"]),
     wrapper(&["timeout", "gtimeout"], Form::Rest(1), "ks", &["kill-after", "signal"]),
@@ -274,8 +276,8 @@ const WRAPPERS: &[Wrapper] = &[
     wrapper(&["iex", "invoke-expression"], Form::Joined(0), "", &[]),
 ];
 
-/// What the programs of containers have before their verb.
-const BEFORE_VERB: Wrapper = wrapper(
+/// The options of container programs before their verb.
+const GLOBAL_OPTIONS: Wrapper = wrapper(
     &[],
     Form::Container,
     "HclfnpsL",
@@ -300,26 +302,26 @@ const BEFORE_VERB: Wrapper = wrapper(
     ],
 );
 
-/// True for wrappers in which the shell's own functions are still known: they are words of the shell's, no programs.
+/// True for wrappers that know the functions of the script, because they are keywords or builtins of the shell.
 pub(super) fn keeps_functions(name: &str) -> bool {
     const KEYWORDS: [&str; 12] =
         ["time", "coproc", "not", "and", "or", "{", "!", "noglob", "nocorrect", "repeat", "eval", "trap"];
     KEYWORDS.contains(&name)
 }
 
-/// True for wrappers that hand what is put behind their words on to what they run: `rm` of `xargs nice rm` gets it all.
-/// Not for those that put it there themselves.
+/// True for wrappers that pass appended arguments on to the command they run: `rm` of `xargs nice rm` gets all of
+/// them. False for those that append the arguments themselves.
 pub(super) fn passes_on(name: &str) -> bool {
     let passes = |form: Form| matches!(form, Form::Rest(_) | Form::Option(_, Some(_)) | Form::Remote | Form::Container);
     !matches!(name, "xargs" | "gxargs") && WRAPPERS.iter().any(|w| w.names.contains(&name) && passes(w.form))
 }
 
-/// True for programs that a script on standard input can be given to.
+/// True for programs that accept a script on standard input.
 pub(super) fn is_shell(name: &str) -> bool {
     WRAPPERS.iter().any(|w| w.names.contains(&name) && matches!(w.form, Form::Shell | Form::PowerShell))
 }
 
-/// Sees through the words of a wrapper; `None` if the program is none.
+/// Unwraps the words of a command; `None` if the program is no wrapper.
 pub(super) fn unwrap(words: &[Word], dialect: Dialect) -> Option<Unwrapped> {
     let name = name_of(words.first()?, dialect)?;
     let mut out = Unwrapped::default();
@@ -349,7 +351,10 @@ pub(super) fn unwrap(words: &[Word], dialect: Dialect) -> Option<Unwrapped> {
             // fish: `alias name 'script'`
             let named = words.iter().enumerate().skip(1).filter(|(_, w)| !w.text.starts_with('-'));
             let rest: Vec<(usize, &str)> = named.skip(1).map(|(i, w)| (i, w.text.as_str())).collect();
-            if let Some((first, _)) = rest.first().filter(|_| dialect == Dialect::Fish && out.held.is_empty()) {
+            if dialect == Dialect::Fish
+                && out.held.is_empty()
+                && let Some((first, _)) = rest.first()
+            {
                 let text = rest.iter().map(|(_, text)| *text).collect::<Vec<_>>().join(" ");
                 out.held.push(Held::Call(*first, text));
             }
@@ -363,7 +368,7 @@ pub(super) fn unwrap(words: &[Word], dialect: Dialect) -> Option<Unwrapped> {
     Some(out)
 }
 
-/// The program's name as the tables have it.
+/// Returns the program's name as used in the table.
 fn name_of(word: &Word, dialect: Dialect) -> Option<String> {
     let value = word.value.as_deref()?;
     let base = value.rsplit('/').next().unwrap_or(value);
@@ -377,7 +382,7 @@ fn name_of(word: &Word, dialect: Dialect) -> Option<String> {
     Some(base.strip_suffix(".exe").unwrap_or(base).to_owned())
 }
 
-/// Index of the first word that is no option of the wrapper's own.
+/// Returns the index of the first word that is not an option of the wrapper's own.
 fn skip_options(words: &[Word], wrapper: &Wrapper, from: usize) -> usize {
     let mut at = from;
     while let Some(word) = words.get(at) {
@@ -408,19 +413,19 @@ fn is_assignment(text: &str) -> bool {
 fn plain(words: &[Word], name: &str, wrapper: &Wrapper, out: &mut Unwrapped) {
     let end = words.len();
     let mut at = skip_options(words, wrapper, 1).min(end);
-    // `command -v x` only asks where x is.
-    let asks = |w: &Word| matches!(w.text.as_str(), "-v" | "-V" | "-q" | "-s" | "--query" | "--search");
-    if name == "command" && words[1..at].iter().any(asks) {
+    // `command -v x` only looks up x
+    let looks_up = |w: &Word| matches!(w.text.as_str(), "-v" | "-V" | "-q" | "-s" | "--query" | "--search");
+    if name == "command" && words[1..at].iter().any(looks_up) {
         return;
     }
     if name == "env" && split_string(&words[..at], end, out) {
         return;
     }
     if matches!(name, "sudo" | "doas") {
-        // `sudo -e`, `-l`, `-v`: nothing is run.
-        let quiet =
+        // `sudo -e`, `-l`, `-v`: no command is run
+        let runs_nothing =
             |w: &Word| matches!(w.text.as_str(), "-e" | "-l" | "-v" | "-K" | "--list" | "--validate" | "--edit");
-        if words[1..at.min(end)].iter().any(quiet) {
+        if words[1..at.min(end)].iter().any(runs_nothing) {
             return;
         }
     }
@@ -436,7 +441,7 @@ fn plain(words: &[Word], name: &str, wrapper: &Wrapper, out: &mut Unwrapped) {
     }
     match wrapper.form {
         Form::Rest(skip) => {
-            // `taskset -c 0 cmd` and `chrt -r 10 cmd` count their operand the same way; `-p` acts on a process.
+            // `taskset -c 0 cmd` and `chrt -r 10 cmd` have the same number of operands; `-p` acts on a process
             if matches!(name, "taskset" | "chrt" | "ionice" | "renice") && words[1..at.min(end)].iter().any(is_pid) {
                 return;
             }
@@ -448,7 +453,7 @@ fn plain(words: &[Word], name: &str, wrapper: &Wrapper, out: &mut Unwrapped) {
             let stop = stop.map_or(end, |i| at + i);
             let exec = words[1..at.min(end)].iter().any(|w| matches!(w.text.as_str(), "-x" | "--exec"));
             if stop == at {
-                // `parallel ::: 'cmd' 'cmd'`: each of them is a command
+                // `parallel ::: 'cmd' 'cmd'`: each of them is a script
                 let each = stop + 1..if words.get(stop).is_some_and(|w| w.text == ":::") { end } else { stop + 1 };
                 out.held.extend(each.map(|i| Held::Script(i..i + 1, Some(Dialect::Sh))));
             } else if stop > at + 1 || exec {
@@ -478,19 +483,19 @@ fn plain(words: &[Word], name: &str, wrapper: &Wrapper, out: &mut Unwrapped) {
     }
 }
 
-/// `-p`, alone or in a cluster.
+/// True for `-p`, alone or in a cluster.
 fn is_pid(word: &Word) -> bool {
     let cluster = word.text.strip_prefix('-').filter(|c| !c.starts_with('-'));
     word.text.starts_with("--pid") || cluster.is_some_and(|c| c.contains('p'))
 }
 
-/// `env -S 'cmd'`, `env -S'cmd'`, `env --split-string=cmd`: true if there is one.
+/// Reads `env -S 'cmd'`, `env -S'cmd'`, `env --split-string=cmd`. Returns true if there is one.
 fn split_string(options: &[Word], end: usize, out: &mut Unwrapped) -> bool {
     for (i, word) in options.iter().enumerate().skip(1) {
         let text = word.text.as_str();
         let short = text.strip_prefix('-').filter(|c| !c.starts_with('-')).and_then(|c| c.split_once('S'));
         let attached = match (text.split_once('='), short) {
-            // getopt takes every beginning of a long option for it
+            // getopt accepts every unambiguous prefix of a long option
             (Some((long, value)), _) if long.len() > 3 && "--split-string".starts_with(long) => value,
             (None, _) if text.len() > 3 && "--split-string".starts_with(text) => "",
             (_, Some((before, value))) if !before.contains(['u', 'C', 'a']) => value,
@@ -505,7 +510,7 @@ fn split_string(options: &[Word], end: usize, out: &mut Unwrapped) -> bool {
     false
 }
 
-/// `su -c '...'`, `flock FILE cmd`, `trap '...' SIGNAL`.
+/// Reads `su -c '...'`, `flock FILE cmd`, `trap '...' SIGNAL`.
 fn option_script(words: &[Word], name: &str, letter: char, rest: Option<usize>, at: usize, out: &mut Unwrapped) {
     if name == "trap" {
         if words.len() > 2 && !words[1].text.starts_with('-') {
@@ -513,31 +518,31 @@ fn option_script(words: &[Word], name: &str, letter: char, rest: Option<usize>, 
         }
         return;
     }
-    // what stands behind the letter: the script, as in `-c'script'`, or nothing if that is the next word
-    fn behind(word: &Word, letter: char) -> Option<&str> {
+    // the text after the letter: the script, as in `-c'script'`, or empty if that is the next word
+    fn attached_script(word: &Word, letter: char) -> Option<&str> {
         let cluster = word.text.strip_prefix('-').filter(|c| !c.starts_with('-'))?;
         let (before, script) = cluster.split_once(letter)?;
         let switches = before.chars().all(|c| matches!(c, 'l' | 'm' | 'p' | 'q' | 'e' | 'a' | 'f' | 'x' | 'n' | 's'));
         switches.then_some(script)
     }
-    let is_option = |w: &Word| w.text == "--command" || behind(w, letter) == Some("");
-    let attached = |(i, w): (usize, &Word)| behind(w, letter).map(|script| (i, script.to_owned()));
+    let is_option = |w: &Word| w.text == "--command" || attached_script(w, letter) == Some("");
+    let attached = |(i, w): (usize, &Word)| attached_script(w, letter).map(|script| (i, script.to_owned()));
     if let Some(i) = words.iter().position(is_option).filter(|i| *i > 0) {
         out.held.push(Held::Script(i + 1..(i + 2).min(words.len()), Some(Dialect::Sh)));
     } else if let Some((i, script)) = words.iter().enumerate().skip(1).find_map(attached) {
         out.held.push(Held::Call(i, script));
     } else if let Some(value) = words.iter().position(|w| w.text.starts_with("--command=")) {
-        // The option's name stands before the script in the same word; the shell reads it as an assignment-like word.
+        // the script follows the option's name in the same word, which the builder strips
         out.held.push(Held::Script(value..value + 1, Some(Dialect::Sh)));
     } else if let Some(skip) = rest {
         out.held.push(Held::Command((at + skip).min(words.len())..words.len()));
     }
 }
 
-/// `bash -lc 'script' name args`.
+/// Reads `bash -lc 'script' name args`.
 fn shell(words: &[Word], name: &str, out: &mut Unwrapped) {
     let mut at = 1;
-    let mut given = false;
+    let mut has_script = false;
     while let Some(word) = words.get(at) {
         let text = word.text.as_str();
         if text == "--command" {
@@ -547,7 +552,7 @@ fn shell(words: &[Word], name: &str, out: &mut Unwrapped) {
         at += 1;
         let Some(cluster) = text.strip_prefix(['-', '+']).filter(|c| !c.is_empty() && text != "--") else {
             let script = if text == "--" { at } else { at - 1 };
-            if given {
+            if has_script {
                 out.held.push(Held::Script(script..script + 1, Dialect::of_program(name)));
             }
             return;
@@ -556,13 +561,14 @@ fn shell(words: &[Word], name: &str, out: &mut Unwrapped) {
             at += usize::from(matches!(text, "--rcfile" | "--init-file"));
             continue;
         }
-        given |= text.starts_with('-') && cluster.contains('c');
-        // `-euo pipefail`: each of these letters takes a word
+        has_script |= text.starts_with('-') && cluster.contains('c');
+        // `-euo pipefail`: each `o` takes a word
         at += cluster.chars().filter(|c| matches!(c, 'o' | 'O')).count();
     }
 }
 
-/// What stands behind the `-x` or `-X` of `fd` in the same word, if that has one: `rm` of `-xrm`, nothing of `-Hx`.
+/// Returns the text after `-x` or `-X` of `fd` in the same word: `rm` for `-xrm`, empty for `-Hx`; `None` without the
+/// option.
 pub(super) fn fd_exec(word: &str) -> Option<&str> {
     const VALUED: &str = "etdEjcSo";
     if let Some(long) = word.strip_prefix("--exec") {
@@ -574,7 +580,7 @@ pub(super) fn fd_exec(word: &str) -> Option<&str> {
     cluster[at..].strip_prefix(['x', 'X'])
 }
 
-/// `find ... -exec cmd {} \;`, `fd ... -x cmd`.
+/// Reads `find ... -exec cmd {} \;`, `fd ... -x cmd`.
 fn find(words: &[Word], name: &str, out: &mut Unwrapped) {
     let fd = name.starts_with("fd");
     let mut at = 1;
@@ -599,24 +605,24 @@ fn find(words: &[Word], name: &str, out: &mut Unwrapped) {
     }
 }
 
-/// `python3 -c 'os.system("ls")'`: the commands that the code in an argument runs, where they are spelled out.
+/// Reads `python3 -c 'os.system("ls")'`: the commands that the code runs, as far as they are literals.
 fn code(words: &[Word], out: &mut Unwrapped) {
     for (index, word) in words.iter().enumerate().skip(1).filter(|(index, _)| is_code(words, *index)) {
-        let run = code::deeds(&word.text).into_iter().filter_map(|deed| match deed {
-            code::Deed::Run(command) => command,
+        let run = code::actions(&word.text).into_iter().filter_map(|action| match action {
+            code::Action::Run(command) => command,
             _ => None,
         });
         out.held.extend(run.map(|script| Held::Call(index, script)));
     }
 }
 
-/// True for programs that take code of a language other than a shell's in an argument.
+/// True for programs that take code of a language other than a shell's as an argument.
 pub(super) fn is_interpreter(name: &str) -> bool {
     let bare = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
     WRAPPERS.iter().any(|w| w.form == Form::Code && (w.names.contains(&name) || w.names.contains(&bare)))
 }
 
-/// True if that word is code: it stands behind `-c`, `-e`, `-ne`, `--eval` and their like, or in one word with them.
+/// True if the word is code: it follows `-c`, `-e`, `-ne`, `--eval` or the like, or is attached to it.
 pub(super) fn is_code(words: &[Word], at: usize) -> bool {
     let takes = |option: &str| match option.strip_prefix("--") {
         Some(long) => matches!(long, "eval" | "print" | "run" | "execute"),
@@ -639,7 +645,7 @@ pub(super) fn is_code(words: &[Word], at: usize) -> bool {
     word.text.starts_with("--eval=") || attached.is_some_and(|code| code.contains(['(', ' ', ';', '\'']))
 }
 
-/// `ssh -o ProxyCommand='cmd'`, `scp '-oProxyCommand cmd'`.
+/// Reads `ssh -o ProxyCommand='cmd'`, `scp '-oProxyCommand cmd'`.
 fn proxies(words: &[Word], out: &mut Unwrapped) {
     const OPTION: &str = "proxycommand";
     for (index, word) in words.iter().enumerate().skip(1) {
@@ -655,11 +661,11 @@ fn proxies(words: &[Word], out: &mut Unwrapped) {
     }
 }
 
-/// `docker exec -it NAME cmd`, `docker run IMAGE cmd`, `kubectl exec POD -- cmd`.
+/// Reads `docker exec -it NAME cmd`, `docker run IMAGE cmd`, `kubectl exec POD -- cmd`.
 fn container(words: &[Word], wrapper: &Wrapper, out: &mut Unwrapped) {
-    let mut verb = skip_options(words, &BEFORE_VERB, 1);
+    let mut verb = skip_options(words, &GLOBAL_OPTIONS, 1);
     while words.get(verb).is_some_and(|w| matches!(w.text.as_str(), "container" | "compose")) {
-        verb = skip_options(words, &BEFORE_VERB, verb + 1);
+        verb = skip_options(words, &GLOBAL_OPTIONS, verb + 1);
     }
     if words.get(verb).is_none_or(|w| !matches!(w.text.as_str(), "exec" | "run")) {
         return;
@@ -674,7 +680,7 @@ fn container(words: &[Word], wrapper: &Wrapper, out: &mut Unwrapped) {
     out.held.push(Held::Command(at.min(words.len())..words.len()));
 }
 
-/// `git submodule foreach 'cmd'`, `git bisect run cmd`, `git rebase -x 'cmd'`.
+/// Reads `git submodule foreach 'cmd'`, `git bisect run cmd`, `git rebase -x 'cmd'`.
 fn git(words: &[Word], out: &mut Unwrapped) {
     let at = |verb: &str, of: &str| words.windows(2).position(|pair| pair[0].text == verb && pair[1].text == of);
     if let Some(foreach) = at("submodule", "foreach") {
@@ -683,7 +689,7 @@ fn git(words: &[Word], out: &mut Unwrapped) {
     } else if let Some(run) = at("bisect", "run") {
         out.held.push(Held::Command(run + 2..words.len()));
     } else if let Some(config) = words.iter().position(|w| w.text == "config") {
-        // `git config alias.x '!cmd'` is run later
+        // `git config alias.x '!cmd'` runs later
         for (index, word) in words.iter().enumerate().skip(config) {
             out.held.extend(word.text.strip_prefix('!').map(|script| Held::Call(index, script.to_owned())));
         }
@@ -698,7 +704,7 @@ fn git(words: &[Word], out: &mut Unwrapped) {
     }
 }
 
-/// `powershell -NoProfile -Command ...`.
+/// Reads `powershell -NoProfile -Command ...`.
 fn powershell(words: &[Word], out: &mut Unwrapped) {
     let mut at = 1;
     while let Some(word) = words.get(at) {

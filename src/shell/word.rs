@@ -1,18 +1,18 @@
-//! Words: quotes and escapes resolved, and put on again. One reading and one writing for each dialect.
+//! Resolves and applies the quotes and escapes of words, for each dialect.
 
 use super::Dialect;
 
-/// What resolving a word showed.
+/// A resolved word.
 #[derive(Debug, Default)]
 pub(super) struct Resolved {
-    /// Quotes and escapes gone, expansions as written.
+    /// The text without quotes and escapes; expansions as written.
     pub text: String,
     pub glob: bool,
     pub expands: bool,
     pub quoted: bool,
-    /// It has `{a,b}` or `{1..5}`.
+    /// True if it has `{a,b}` or `{1..5}`.
     pub braces: bool,
-    /// Nothing is left for the shell to expand.
+    /// True if nothing is left for the shell to expand.
     pub literal: bool,
 }
 
@@ -25,7 +25,7 @@ pub(super) fn resolve(raw: &str, dialect: Dialect) -> Resolved {
         Dialect::PowerShell => reader.powershell(),
     }
     let mut out = reader.out;
-    // PowerShell hands wildcards to the cmdlet as they are; the other shells expand them.
+    // PowerShell passes wildcards on to the cmdlet; the other shells expand them
     out.literal = !out.expands && (!out.glob || dialect == Dialect::PowerShell);
     out
 }
@@ -49,7 +49,7 @@ impl Reader<'_> {
         Some(c)
     }
 
-    /// Copies what is to be expanded as written, from the `$`, backtick or bracket at hand to its end.
+    /// Copies an expansion as written, from the current `$`, backtick or bracket to its end.
     fn expansion(&mut self, end: Option<(char, char)>) {
         self.out.expands = true;
         let Some((open, close)) = end else { return };
@@ -69,7 +69,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A `$` and what follows it. True if it was an expansion.
+    /// Reads a `$` and what follows it. Returns true if it is an expansion.
     fn dollar(&mut self) -> bool {
         match self.peek(1) {
             Some('(') => {
@@ -95,7 +95,7 @@ impl Reader<'_> {
         true
     }
 
-    /// True if the brace at hand opens `{a,b}` or `{1..5}` in this very word.
+    /// True if the current brace opens `{a,b}` or `{1..5}` inside of this word.
     fn braces(&self) -> bool {
         let rest = self.raw.get(self.chars[self.at].0..).unwrap_or_default();
         let mut depth = 0usize;
@@ -209,7 +209,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The inside of `$'...'`, by the escapes that bash and zsh share.
+    /// Reads the inside of `$'...'`, with the escapes that bash and zsh share.
     fn ansi(&mut self) {
         self.out.quoted = true;
         while let Some(c) = self.next() {
@@ -239,7 +239,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Up to `most` digits as a character.
+    /// Reads up to `most` digits as the code of a character.
     fn code(&mut self, radix: u32, most: usize) {
         let mut code = 0u32;
         for _ in 0..most {
@@ -397,12 +397,12 @@ impl Reader<'_> {
     }
 }
 
-/// PowerShell takes typographic quotes for quotes.
+/// True for single quotes; PowerShell accepts typographic ones.
 fn is_single_quote(c: char) -> bool {
     matches!(c, '\'' | '\u{2018}' | '\u{2019}' | '\u{201a}' | '\u{201b}')
 }
 
-/// Writes `word` so that the shell reads exactly it, as one argument. Plain words stay as they are.
+/// Quotes `word` so that the shell reads it as exactly one argument. Plain words are returned unchanged.
 ///
 /// ```
 /// use caro_shell::{Dialect, quote};
@@ -412,7 +412,7 @@ fn is_single_quote(c: char) -> bool {
 /// ```
 pub fn quote(word: &str, dialect: Dialect) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_+:./-".contains(c) || c == '=' && word.starts_with('-');
-    // A number or a dash alone is an expression or a parameter to PowerShell, not a plain word.
+    // to PowerShell, a number or a lone dash is an expression or a parameter
     let bare = !word.is_empty()
         && word.chars().all(plain)
         && (dialect != Dialect::PowerShell || word.starts_with(|c: char| c.is_ascii_alphabetic() || c == '/'));

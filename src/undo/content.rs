@@ -1,4 +1,4 @@
-//! The content of files: cloned where the file system can, else copied with its holes.
+//! Copies the content of files: by cloning if the file system supports it, else with its holes.
 
 use rustix::fs::{Mode, OFlags};
 use std::fs::File;
@@ -6,13 +6,13 @@ use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// Bytes that are copied at once.
+/// Bytes compared at once.
 const CHUNK: usize = 256 << 10;
 
-/// Opens a file to be read, and nothing else: no link, no pipe that would be waited for.
+/// Opens a regular file for reading; refuses links and everything else, such as a pipe.
 ///
 /// # Errors
-/// The system's.
+/// Errors of the system.
 pub(super) fn open(path: &Path) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
@@ -22,19 +22,19 @@ pub(super) fn open(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Makes a file that must not be there yet.
+/// Creates a file, which must not exist yet.
 ///
 /// # Errors
-/// The system's.
+/// Errors of the system.
 pub(super) fn create(path: &Path) -> io::Result<File> {
     use std::os::unix::fs::OpenOptionsExt;
     File::options().write(true).read(true).create_new(true).mode(0o600).open(path)
 }
 
-/// Writes all of one file over the other, which is empty; true if both share their blocks.
+/// Copies a file to an empty one; returns true if they share their blocks.
 ///
 /// # Errors
-/// The system's.
+/// Errors of the system.
 pub(super) fn copy(from: &mut File, to: &mut File) -> io::Result<bool> {
     if clone(from, to) {
         return Ok(true);
@@ -42,7 +42,7 @@ pub(super) fn copy(from: &mut File, to: &mut File) -> io::Result<bool> {
     let length = from.metadata()?.len();
     let mut at = 0;
     while at < length {
-        let Some((begin, end)) = data(from, at, length)? else { break };
+        let Some((begin, end)) = next_data(from, at, length)? else { break };
         from.seek(SeekFrom::Start(begin))?;
         to.seek(SeekFrom::Start(begin))?;
         io::copy(&mut from.take(end - begin), to)?;
@@ -52,7 +52,7 @@ pub(super) fn copy(from: &mut File, to: &mut File) -> io::Result<bool> {
     Ok(false)
 }
 
-/// Has one file share the blocks of the other, where the file system can.
+/// Clones a file if the file system supports it; true if it did.
 pub(super) fn clone(from: &File, to: &File) -> bool {
     #[cfg(target_os = "linux")]
     return rustix::fs::ioctl_ficlone(to, from).is_ok();
@@ -63,8 +63,8 @@ pub(super) fn clone(from: &File, to: &File) -> bool {
     }
 }
 
-/// The next stretch of a file that is no hole, from `at` on.
-fn data(file: &File, at: u64, length: u64) -> io::Result<Option<(u64, u64)>> {
+/// Returns the next range of a file, from `at` on, that is no hole.
+fn next_data(file: &File, at: u64, length: u64) -> io::Result<Option<(u64, u64)>> {
     #[cfg(any(target_os = "linux", target_os = "macos", target_os = "freebsd"))]
     {
         use rustix::fs::{SeekFrom as Where, seek};
@@ -74,9 +74,9 @@ fn data(file: &File, at: u64, length: u64) -> io::Result<Option<(u64, u64)>> {
                 let end = seek(file, Where::Hole(begin)).unwrap_or(length);
                 return Ok((begin < length).then_some((begin, end.min(length))));
             }
-            // nothing but a hole is left
+            // only a hole is left
             Err(Errno::NXIO) => return Ok(None),
-            // a file system that knows of no holes
+            // a file system without support for holes
             Err(Errno::INVAL | Errno::NOTSUP) => {}
             Err(e) => return Err(e.into()),
         }
@@ -111,10 +111,10 @@ pub(super) fn same(one: &File, other: &File) -> io::Result<bool> {
     }
 }
 
-/// Brings a folder's entries to the disk.
+/// Syncs a folder's entries to the disk.
 ///
 /// # Errors
-/// The system's.
+/// Errors of the system.
 pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
@@ -126,7 +126,7 @@ mod tests {
     use std::os::unix::fs::MetadataExt;
 
     #[test]
-    fn holes_stay_holes_and_content_stays_content() {
+    fn a_copy_keeps_holes_and_content() {
         let dir = tempfile::tempdir().unwrap();
         let path = |name: &str| dir.path().join(name);
         let mut from = create(&path("from")).unwrap();

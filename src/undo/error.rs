@@ -1,65 +1,65 @@
-//! Why something cannot be kept or put back.
+//! The errors of saving and restoring files.
 
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-/// Why something cannot be kept or put back.
+/// The reason files cannot be saved or restored.
 #[derive(Debug, thiserror::Error)]
 pub enum UndoError {
-    /// There is no room for it.
+    /// The disk is full.
     #[error("no room on the disk to keep it: {0}")]
     Full(String),
-    /// The copies would take more than they may.
+    /// The copies would exceed the limit.
     #[error("it would take {needed} bytes, and {most} may be kept")]
     TooLarge {
-        /// Bytes that would be copied.
+        /// The bytes that would be saved.
         needed: u64,
-        /// Bytes that may be.
+        /// The limit in bytes.
         most: u64,
     },
-    /// There is more of it than is looked at.
-    #[error("it touches more than {} files", super::MOST)]
+    /// The command touches too many files.
+    #[error("it touches more than {} files", super::MAX_FILES)]
     TooMany,
-    /// Something could not be read.
+    /// A path cannot be read.
     #[error("{} cannot be read: {why}", path.display())]
     Unreadable {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// The system's word.
+        /// The error of the system.
         why: io::Error,
     },
-    /// The command would delete what undo keeps.
+    /// The command would delete the folder of undo.
     #[error("it would delete {}, where undo keeps things", .0.display())]
     Itself(PathBuf),
     /// The folder of undo cannot be used.
     #[error("{}: {why}", path.display())]
     Folder {
-        /// Which.
+        /// The folder.
         path: PathBuf,
-        /// The system's word.
+        /// The error of the system.
         why: io::Error,
     },
     /// There is no such entry.
     #[error("there is no entry {0}")]
     Unknown(u64),
-    /// There is nothing that could be undone.
+    /// There is nothing to undo.
     #[error("there is nothing to undo")]
     Nothing,
-    /// It was undone already.
+    /// The entry was undone already, by the second one.
     #[error("{0} is undone already, by {1}")]
     Already(u64, u64),
-    /// Another process is at it.
+    /// Another process uses the entry.
     #[error("{0} is still running, or being undone")]
     Busy(u64),
-    /// Files are not as the command left them.
+    /// These files have changed since the command.
     #[error("{} of its files changed since", .0.len())]
     Changed(Vec<PathBuf>),
     /// A record is damaged.
     #[error("the record in {} is damaged: {why}", path.display())]
     Damaged {
-        /// Which.
+        /// Its folder.
         path: PathBuf,
-        /// The fault in it.
+        /// The reason.
         why: String,
     },
 }
@@ -69,7 +69,7 @@ impl UndoError {
         Self::Unreadable { path: path.to_path_buf(), why }
     }
 
-    /// The system's error for our own folder.
+    /// Converts an error of writing to a folder of undo.
     pub(super) fn writing(path: &Path, why: io::Error) -> Self {
         match why.kind() {
             ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Self::Full(why.to_string()),
@@ -77,7 +77,7 @@ impl UndoError {
         }
     }
 
-    /// The next thing to do.
+    /// Returns the next step for the user.
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Full(_) => "free some room (`caro undo --clear` gives back what undo holds), or run it without undo",

@@ -1,5 +1,5 @@
-//! Which paths a command will touch: from the effects of its parse tree, with patterns resolved as the shell will resolve
-//! them, and from what a rehearsal of it changed. Where neither can tell, that is said.
+//! Derives the paths that a command will touch from the effects of its parse tree, with patterns resolved like the
+//! shell will, and from the changes of a rehearsal. Effects that neither can tell are reported as gaps.
 
 use super::glob;
 use super::plan::{Cover, Plan, Target, Touch};
@@ -9,37 +9,37 @@ use caro_shell::{Dialect, Effect, Script, Word, effects};
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-/// Programs that delete and rename files and write into none of those. (`shred` deletes, too, and writes over a file first.)
+/// Programs that delete and rename files and write to none. (`shred` deletes, too, but overwrites a file first.)
 const RENAME: &[&str] = &["find", "gfind", "gmv", "grm", "mv", "rm", "rmdir", "unlink"];
-/// Programs whose other operands are made, or replaced as a whole: none of them is written into either.
+/// Programs whose other operands are created or replaced as a whole, and not written to.
 const REPLACE: &[&str] = &["gmkdir", "gmv", "mkdir", "mv"];
-/// Programs that put each of their operands into the last one, if that is a folder, under its own name.
+/// Programs that put each operand under its own name into the last one, if that is a folder.
 const INTO: &[&str] = &["cp", "gcp", "gmv", "install", "ln", "mv"];
 
 /// The effects that follow from a command's text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Foreseen {
-    /// The paths that it names.
+    /// The paths that it touches.
     pub targets: Vec<Target>,
-    /// Folders of whose content a part is meant, and nothing says which: a rehearsal does.
+    /// Folders of which an unknown part is touched; a rehearsal tells which.
     pub narrowed: Vec<Target>,
-    /// Effects that its text does not tell and a rehearsal may.
+    /// Effects that do not follow from its text; a rehearsal may tell them.
     pub opaque: Vec<String>,
-    /// Effects that no copy of files can undo.
+    /// Effects that saved files cannot undo.
     pub outside: Vec<String>,
 }
 
-/// The changes of a rehearsal, as far as they matter here.
+/// The changes of a rehearsal.
 #[derive(Debug, Clone, Copy)]
 pub struct Shown<'a> {
     /// The paths that it changed.
     pub changes: &'a [Change],
-    /// True if it ran to a good end, and all that it changed is listed.
+    /// True if it succeeded and the list is complete.
     pub whole: bool,
 }
 
 impl Foreseen {
-    /// True if it changes no file, as far as its text tells.
+    /// True if it changes no files, according to its text.
     pub fn is_harmless(&self) -> bool {
         self.targets.is_empty() && self.narrowed.is_empty() && self.opaque.is_empty()
     }
@@ -49,7 +49,7 @@ impl Foreseen {
         !self.opaque.is_empty() || !self.narrowed.is_empty()
     }
 
-    /// The targets to be kept, with what a rehearsal showed, if there was one.
+    /// Returns the plan of what to save, including the changes of a rehearsal if there was one.
     pub fn plan(self, shown: Option<Shown<'_>>) -> Plan {
         let wanted = self.wants_rehearsal();
         let Self { mut targets, narrowed, opaque, mut outside } = self;
@@ -67,9 +67,9 @@ impl Foreseen {
     }
 }
 
-/// The targets of a change that a rehearsal made.
+/// Converts a change of a rehearsal to a target.
 fn target_of(change: &Change) -> Option<Target> {
-    let path = settled(&change.place())?;
+    let path = resolve(&change.place())?;
     Some(match (change.kind, change.now.as_ref().map(|now| now.kind)) {
         (ChangeKind::Created, _) => Target::new(path, Touch::Make),
         (ChangeKind::Deleted, _) => Target::new(path, Touch::Delete),
@@ -78,7 +78,7 @@ fn target_of(change: &Change) -> Option<Target> {
     })
 }
 
-/// The effects that follow from a command's text, were it run in that folder now.
+/// Returns the effects that follow from a command's text if it runs in that folder now.
 pub fn foresee(script: &Script, cwd: &Path) -> Foreseen {
     let mut found = Foreseen::default();
     if script.dialect == Dialect::PowerShell {
@@ -92,25 +92,25 @@ pub fn foresee(script: &Script, cwd: &Path) -> Foreseen {
     let moved = script.commands.iter().any(|c| moves(c.name()) || c.via.iter().any(|v| v == "env" || v == "sudo"));
     let all = effects(script);
     for effect in &all {
-        Seen { script, cwd, moved, all: &all, effect, found: &mut found }.take();
+        EffectReader { script, cwd, moved, all: &all, effect, found: &mut found }.read();
     }
     found.opaque.dedup();
     found.outside.dedup();
     found
 }
 
-/// One effect, as it is looked at.
-struct Seen<'a> {
+/// Converts one effect to targets and gaps.
+struct EffectReader<'a> {
     script: &'a Script,
     cwd: &'a Path,
-    /// True if the command changes the folder it is in.
+    /// True if the command changes its working directory.
     moved: bool,
     all: &'a [Effect],
     effect: &'a Effect,
     found: &'a mut Foreseen,
 }
 
-impl Seen<'_> {
+impl EffectReader<'_> {
     fn opaque(&mut self, why: &str) {
         let gap = format!("`{}`: {why}", self.effect.token);
         if !self.found.opaque.contains(&gap) {
@@ -125,7 +125,8 @@ impl Seen<'_> {
         }
     }
 
-    fn take(&mut self) {
+    /// Converts the effect.
+    fn read(&mut self) {
         if self.effect.remote {
             return self.outside("runs on another machine");
         }
@@ -147,6 +148,7 @@ impl Seen<'_> {
         }
     }
 
+    /// Converts an effect on files.
     fn file(&mut self) {
         let Some(text) = self.effect.path.clone() else {
             return self.opaque("which files it changes does not follow from the text");
@@ -164,15 +166,15 @@ impl Seen<'_> {
         }
     }
 
-    /// The paths that a word stands for; `None` where the text does not tell.
+    /// Returns the paths that a word stands for; `None` if the text does not tell.
     fn paths(&self, text: &str) -> Option<Vec<PathBuf>> {
         let word = self.word();
         let own = word.is_some_and(|word| word.text.ends_with(text));
-        // after a `cd` that may have failed, only what begins at the top is where it seems
+        // after a `cd`, which may fail, only absolute paths are certain
         if self.moved && !(own && text.starts_with('/')) {
             return None;
         }
-        // quoted, or with nothing in it that a shell would expand
+        // quoted, or without anything that a shell would expand
         let literal = word.and_then(|word| word.value.as_deref()).is_some_and(|value| value.ends_with(text));
         if literal {
             return Some(vec![self.cwd.join(text)]);
@@ -182,11 +184,11 @@ impl Seen<'_> {
         if text.contains(['$', '`']) || known.contains(['$', '`']) {
             return None;
         }
-        let text = at_home(text)?;
+        let text = expand_home(text)?;
         if !glob::is_pattern(&text) {
             return Some(vec![self.cwd.join(&text)]);
         }
-        // a pattern of another word, which a program was handed
+        // a pattern that a program gets as an argument and expands itself
         if !word.is_some_and(|word| word.glob) {
             return None;
         }
@@ -198,7 +200,7 @@ impl Seen<'_> {
         glob::paths(self.cwd, &text)
     }
 
-    /// The word that the effect comes from.
+    /// Returns the word that the effect comes from.
     fn word(&self) -> Option<&Word> {
         let commands = self.script.commands.iter();
         let words = commands.clone().flat_map(|c| c.words.iter());
@@ -207,23 +209,24 @@ impl Seen<'_> {
         all.find(|word| word.span == self.effect.span && self.effect.token.ends_with(&word.raw))
     }
 
-    /// The program that does it, by its name alone.
+    /// Returns the name of the program, without its folder.
     fn program(&self) -> &str {
         let name = self.effect.command.and_then(|at| self.script.commands[at].name()).unwrap_or_default();
         name.rsplit('/').next().unwrap_or(name)
     }
 
+    /// Adds the target of one path.
     fn path(&mut self, path: &Path) {
-        let Some(path) = settled(path) else {
+        let Some(path) = resolve(path) else {
             return self.opaque("which file that is cannot be told");
         };
         let by = |programs: &[&str]| {
             self.effect.command.is_some() && programs.contains(&self.program()) && !self.is_redirect()
         };
         let (renames, replaces) = (by(RENAME), by(REPLACE));
-        let there = fs::symlink_metadata(&path).ok();
+        let exists = fs::symlink_metadata(&path).is_ok();
         let is_folder = path.is_dir();
-        // what is written through a link that is only made here is written somewhere else
+        // writing through a link that the command creates first changes another file
         if self.program() == "ln" && self.script.commands.len() > 1 {
             self.opaque("what is written through that link does not follow from the text");
         }
@@ -231,8 +234,8 @@ impl Seen<'_> {
             Kind::Mode | Kind::Owner => Touch::Surface,
             Kind::Delete if renames => Touch::Delete,
             Kind::Move if renames => Touch::Move,
-            Kind::Create if replaces && there.is_none() => Touch::Make,
-            // `mkdir -p` of one that is there
+            Kind::Create if replaces && !exists => Touch::Make,
+            // `mkdir -p` of an existing folder
             Kind::Create if replaces && is_folder && self.program().ends_with("mkdir") => return,
             Kind::Create | Kind::Overwrite if is_folder => return self.inside_folder(&path, replaces),
             Kind::Overwrite if replaces => Touch::Delete,
@@ -246,12 +249,12 @@ impl Seen<'_> {
         own.into_iter().flatten().any(|redirect| redirect.target.span == self.effect.span)
     }
 
-    /// Targets inside a folder that is there: the operands under their own names, for a few programs.
+    /// Adds targets inside an existing folder: the operands under their own names, for a few programs.
     fn inside_folder(&mut self, folder: &Path, replaces: bool) {
         let options = self.effect.command.map(|at| self.script.commands[at].words.as_slice()).unwrap_or_default();
         let plain = !options.iter().any(|word| word.text.starts_with("--parents"));
         if !INTO.contains(&self.program()) || !plain {
-            // its own time and mode, at least
+            // at least its own time and mode change
             self.add(folder.to_path_buf(), Touch::Surface);
             return self.opaque("which files in that folder it writes does not follow from the text");
         }
@@ -262,8 +265,8 @@ impl Seen<'_> {
             .cloned()
             .collect();
         for source in sources {
-            let own = Seen { effect: &source, found: &mut Foreseen::default(), ..*self };
-            // `cp -r from/. to` is about what is in it
+            let own = EffectReader { effect: &source, found: &mut Foreseen::default(), ..*self };
+            // `cp -r from/. to` copies the content of the folder
             let text = source.path.as_deref().filter(|text| !text.trim_end_matches('/').ends_with('.'));
             let Some(paths) = text.and_then(|text| own.paths(text)) else {
                 return self.opaque("which files in that folder it writes does not follow from the text");
@@ -286,11 +289,11 @@ impl Seen<'_> {
             Touch::Delete => !is_plain,
             Touch::Make | Touch::Move | Touch::Write => true,
         };
-        // what is written to through a link is the file that it leads to
+        // writing through a link changes its target
         if matches!(touch, Touch::Write | Touch::Surface)
-            && let Some(end) = end_of(&path)
+            && let Some(target) = link_target(&path)
         {
-            self.push(Target { path: end, touch, deep });
+            self.push(Target { path: target, touch, deep });
         }
         self.push(Target { path, touch, deep });
     }
@@ -301,14 +304,14 @@ impl Seen<'_> {
     }
 }
 
-/// Where a link leads in the end, whether or not anything is there; `None` for what is no link.
-fn end_of(path: &Path) -> Option<PathBuf> {
+/// Returns the final target of a link, whether or not it exists; `None` if the path is no link.
+fn link_target(path: &Path) -> Option<PathBuf> {
     let target = fs::read_link(path).ok()?;
-    path.canonicalize().ok().or_else(|| settled(&path.parent()?.join(target)))
+    path.canonicalize().ok().or_else(|| resolve(&path.parent()?.join(target)))
 }
 
-/// `~` filled in; `None` for another user's.
-fn at_home(text: &str) -> Option<String> {
+/// Expands `~`; `None` for another user's home.
+fn expand_home(text: &str) -> Option<String> {
     let Some(rest) = text.strip_prefix('~') else { return Some(text.to_owned()) };
     if !rest.is_empty() && !rest.starts_with('/') {
         return None;
@@ -316,7 +319,7 @@ fn at_home(text: &str) -> Option<String> {
     Some(format!("{}{rest}", std::env::home_dir()?.to_str()?))
 }
 
-/// True if a character that stands for others is quoted, and so stands for itself.
+/// True if a wildcard character is quoted and therefore literal.
 fn has_quoted_pattern(raw: &str) -> bool {
     let (mut quote, mut escaped) = (None, false);
     for c in raw.chars() {
@@ -337,9 +340,8 @@ fn has_quoted_pattern(raw: &str) -> bool {
     false
 }
 
-/// A path by which it can be found again: absolute, its folder without links. `None` where that folder is not there and cannot
-/// be made sense of.
-fn settled(path: &Path) -> Option<PathBuf> {
+/// Resolves a path: absolute, without links in its folder. `None` if its folder cannot be resolved.
+fn resolve(path: &Path) -> Option<PathBuf> {
     let mut clean = PathBuf::from("/");
     for part in path.components() {
         match part {
@@ -374,7 +376,7 @@ mod tests {
     use super::*;
     use caro_shell::parse;
 
-    /// A folder with a few things in it, and what a command would touch in it: `touch path` each, gaps behind.
+    /// Returns the targets of a command in a folder with a few files, as lines `touch path`, and its effects.
     fn of(command: &str) -> (Vec<String>, Foreseen) {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().canonicalize().unwrap();
@@ -385,13 +387,13 @@ mod tests {
         }
         std::os::unix::fs::symlink("a", root.join("link")).unwrap();
         let found = foresee(&parse(command, Dialect::Bash), &root);
-        let tell = |t: &Target| {
+        let line = |t: &Target| {
             let path = t.path.strip_prefix(&root).unwrap_or(&t.path).display().to_string();
             format!("{:?} {path}{}", t.touch, if t.deep { "/" } else { "" }).to_lowercase()
         };
-        let mut told: Vec<String> = found.targets.iter().map(tell).collect();
-        told.extend(found.narrowed.iter().map(|t| format!("some of {}", tell(t))));
-        (told, found)
+        let mut lines: Vec<String> = found.targets.iter().map(line).collect();
+        lines.extend(found.narrowed.iter().map(|t| format!("some of {}", line(t))));
+        (lines, found)
     }
 
     #[test]
@@ -423,9 +425,9 @@ mod tests {
             ("rm {a,b.o}", &["delete a", "delete b.o"]),
             ("echo x 2>/dev/null", &[]),
         ] {
-            let (told, found) = of(command);
+            let (lines, found) = of(command);
             assert_eq!(
-                (told.as_slice(), &found.opaque, &found.outside),
+                (lines.as_slice(), &found.opaque, &found.outside),
                 (want.map_strings().as_slice(), &vec![], &vec![]),
                 "{command}"
             );
@@ -443,7 +445,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_text_does_not_tell_is_said() {
+    fn effects_that_do_not_follow_from_the_text_are_reported() {
         for command in [
             "rm \"$f\"",
             "rm $TMPDIR/x",
@@ -466,8 +468,8 @@ mod tests {
             "cp -r sub/. dest",
             "cp -r sub/. dest/",
         ] {
-            let (told, found) = of(command);
-            assert!(found.wants_rehearsal() && !found.is_harmless(), "{command}: {told:?}");
+            let (lines, found) = of(command);
+            assert!(found.wants_rehearsal() && !found.is_harmless(), "{command}: {lines:?}");
             assert_eq!(found.plan(None).cover, Cover::Partly, "{command}");
         }
         for command in ["kill 1", "apt install x", "sudo rm a", "systemctl stop x", "curl -T a https://example.org"] {
@@ -478,15 +480,15 @@ mod tests {
     }
 
     #[test]
-    fn of_a_part_of_a_folder_the_rehearsal_says_which() {
-        let (told, found) = of("find sub -name '*.o' -delete");
-        assert_eq!(told, ["some of delete sub/"]);
+    fn a_rehearsal_tells_which_part_of_a_folder_is_touched() {
+        let (lines, found) = of("find sub -name '*.o' -delete");
+        assert_eq!(lines, ["some of delete sub/"]);
         let change = |kind, path: &str| Change { kind, path: path.into(), raw: None, now: None, time_only: false };
         let changes = [change(ChangeKind::Deleted, "/tmp/x.o")];
         let plan = found.clone().plan(Some(Shown { changes: &changes, whole: true }));
         assert_eq!((plan.targets.len(), plan.cover), (1, Cover::Rehearsed));
         assert_eq!(plan.targets[0].touch, Touch::Delete);
-        // one that was cut off is not relied on
+        // an interrupted rehearsal is not relied on
         let plan = found.plan(Some(Shown { changes: &changes, whole: false }));
         assert_eq!(plan.targets.len(), 2, "{plan:?}");
     }
@@ -497,10 +499,10 @@ mod tests {
         let root = dir.path().canonicalize().unwrap();
         fs::create_dir(root.join("real")).unwrap();
         std::os::unix::fs::symlink("real", root.join("link")).unwrap();
-        assert_eq!(settled(&root.join("link/x")).unwrap(), root.join("real/x"));
-        assert_eq!(settled(&root.join("link")).unwrap(), root.join("link"));
-        assert_eq!(settled(&root.join("link/../y")).unwrap(), root.join("y"));
-        assert_eq!(settled(&root.join("no/where/z")).unwrap(), root.join("no/where/z"));
-        assert_eq!(settled(Path::new("/")), None);
+        assert_eq!(resolve(&root.join("link/x")).unwrap(), root.join("real/x"));
+        assert_eq!(resolve(&root.join("link")).unwrap(), root.join("link"));
+        assert_eq!(resolve(&root.join("link/../y")).unwrap(), root.join("y"));
+        assert_eq!(resolve(&root.join("no/where/z")).unwrap(), root.join("no/where/z"));
+        assert_eq!(resolve(Path::new("/")), None);
     }
 }

@@ -1,15 +1,15 @@
-//! Patterns of names, resolved on the disk as a POSIX shell does. Source: POSIX.1-2024, "Patterns Used for Filename
+//! Expands patterns of file names on the disk like a POSIX shell. Source: POSIX.1-2024, "Patterns Used for Filename
 //! Expansion".
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// The most paths that a pattern may stand for.
-const MOST: usize = super::MOST;
+/// Most paths that a pattern may match.
+const MAX_PATHS: usize = super::MAX_FILES;
 
-/// The paths that a pattern stands for below `root`; the pattern itself where there is none, as a shell leaves it. `None`
-/// if there are more than are looked at.
+/// Returns the paths that a pattern matches below `root`, or the pattern itself if there are none, like a shell.
+/// `None` if there are too many.
 pub(super) fn paths(root: &Path, pattern: &str) -> Option<Vec<PathBuf>> {
     let start = if pattern.starts_with('/') { Path::new("/") } else { root };
     let parts: Vec<&str> = pattern.split('/').filter(|part| !part.is_empty()).collect();
@@ -28,7 +28,7 @@ pub(super) fn paths(root: &Path, pattern: &str) -> Option<Vec<PathBuf>> {
             let mut names: Vec<_> = fs::read_dir(folder).into_iter().flatten().flatten().collect();
             names.retain(|entry| matches(part.as_bytes(), entry.file_name().as_bytes()));
             next.extend(names.into_iter().map(|entry| entry.path()).filter(|path| is_last || path.is_dir()));
-            if next.len() > MOST {
+            if next.len() > MAX_PATHS {
                 return None;
             }
         }
@@ -41,18 +41,18 @@ pub(super) fn paths(root: &Path, pattern: &str) -> Option<Vec<PathBuf>> {
     Some(found)
 }
 
-/// True if a name has anything that stands for others.
+/// True if a name contains a wildcard.
 pub(super) fn is_pattern(name: &str) -> bool {
     name.contains(['*', '?', '['])
 }
 
-/// True if a name fits a pattern. A dot at its beginning has to be written.
+/// True if a name matches a pattern. A leading dot must be matched explicitly.
 fn matches(pattern: &[u8], name: &[u8]) -> bool {
     if name.starts_with(b".") && !pattern.starts_with(b".") {
         return false;
     }
     let (mut p, mut n) = (0, 0);
-    // where to go on after a `*` that took too little
+    // the positions to continue from if a `*` matched too little
     let mut back: Option<(usize, usize)> = None;
     while n < name.len() {
         let taken = match pattern.get(p) {
@@ -62,7 +62,7 @@ fn matches(pattern: &[u8], name: &[u8]) -> bool {
                 continue;
             }
             Some(b'?') => Some((p + 1, n + width(&name[n..]))),
-            Some(b'[') => class(pattern, p, &name[n..]).map(|(after, wide)| (after, n + wide)),
+            Some(b'[') => bracket(pattern, p, &name[n..]).map(|(after, length)| (after, n + length)),
             Some(b'\\') if p + 1 < pattern.len() => (pattern[p + 1] == name[n]).then_some((p + 2, n + 1)),
             Some(byte) => (*byte == name[n]).then_some((p + 1, n + 1)),
             None => None,
@@ -79,7 +79,7 @@ fn matches(pattern: &[u8], name: &[u8]) -> bool {
     pattern[p..].iter().all(|byte| *byte == b'*')
 }
 
-/// How many bytes the first character of a name has; one where it is no UTF-8.
+/// Returns the number of bytes of a name's first character; 1 if it is not UTF-8.
 fn width(name: &[u8]) -> usize {
     let text = match std::str::from_utf8(&name[..name.len().min(4)]) {
         Ok(text) => text,
@@ -88,12 +88,13 @@ fn width(name: &[u8]) -> usize {
     text.chars().next().map_or(1, char::len_utf8)
 }
 
-/// Whether the first character of a name is in the brackets at `at`: what comes after them, and the bytes of that character.
-fn class(pattern: &[u8], at: usize, name: &[u8]) -> Option<(usize, usize)> {
+/// Matches the first character of a name against the brackets at `at`; returns the position behind them and the bytes
+/// of that character if it matches.
+fn bracket(pattern: &[u8], at: usize, name: &[u8]) -> Option<(usize, usize)> {
     let literal = || (name.first() == Some(&b'[')).then_some((at + 1, 1));
     let negated = matches!(pattern.get(at + 1), Some(b'!' | b'^'));
     let begin = at + 1 + usize::from(negated);
-    // a `]` that stands first is one of them, and one that ends `[:alpha:]` ends nothing else
+    // a leading `]` is a member, and the one that ends `[:alpha:]` does not end the brackets
     let mut end = begin + usize::from(pattern.get(begin) == Some(&b']'));
     loop {
         match pattern.get(end) {
@@ -108,15 +109,15 @@ fn class(pattern: &[u8], at: usize, name: &[u8]) -> Option<(usize, usize)> {
             Some(_) => end += 1,
         }
     }
-    let wide = width(name);
-    let text = String::from_utf8_lossy(&name[..wide]);
+    let length = width(name);
+    let text = String::from_utf8_lossy(&name[..length]);
     let one = text.chars().next()?;
     let members = String::from_utf8_lossy(&pattern[begin..end]).into_owned();
-    (holds(&members, one) != negated).then_some((end + 1, wide))
+    (has_member(&members, one) != negated).then_some((end + 1, length))
 }
 
-/// True if the inside of brackets has that character.
-fn holds(members: &str, one: char) -> bool {
+/// True if the inside of brackets contains that character.
+fn has_member(members: &str, one: char) -> bool {
     let chars: Vec<char> = members.chars().collect();
     let mut at = 0;
     while at < chars.len() {
@@ -124,7 +125,7 @@ fn holds(members: &str, one: char) -> bool {
             && let Some(close) = chars[at + 2..].windows(2).position(|pair| pair == [':', ']'])
         {
             let name: String = chars[at + 2..at + 2 + close].iter().collect();
-            if named(&name, one) {
+            if is_in_class(&name, one) {
                 return true;
             }
             at += 2 + close + 2;
@@ -145,8 +146,8 @@ fn holds(members: &str, one: char) -> bool {
     false
 }
 
-/// True for a character of a class that POSIX names.
-fn named(class: &str, one: char) -> bool {
+/// True for a character of a named POSIX class.
+fn is_in_class(class: &str, one: char) -> bool {
     match class {
         "alpha" => one.is_alphabetic(),
         "digit" => one.is_ascii_digit(),
@@ -175,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn names_fit_as_in_a_shell() {
+    fn names_match_as_in_a_shell() {
         for (pattern, name) in [
             ("*", "a"),
             ("*.o", "x.o"),
@@ -202,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_stands_for_what_is_there() {
+    fn a_pattern_expands_to_existing_paths() {
         let dir = tempfile::tempdir().unwrap();
         for folder in ["a", "b", ".h"] {
             fs::create_dir(dir.path().join(folder)).unwrap();
@@ -224,7 +225,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_pattern_and_no_name_is_too_much(pattern in "[a*?\\[\\]!:^\\-\\\\.ü]{0,12}", name in "[a.\\]\\[ü]{0,10}") {
+        fn any_pattern_and_name_is_handled(pattern in "[a*?\\[\\]!:^\\-\\\\.ü]{0,12}", name in "[a.\\]\\[ü]{0,10}") {
             let _ = fits(&pattern, &name);
         }
     }

@@ -1,5 +1,5 @@
-//! Which files git has, read off a repository's index. No git is run: a repository can have it run programs.
-//! Source: gitformat-index(5).
+//! Reads the tracked files of a git repository from its index. Git is not run, since a repository's configuration can
+//! make it run programs. Source: gitformat-index(5).
 
 use caro_base::files;
 use std::collections::HashSet;
@@ -7,13 +7,13 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Bytes of an index at most.
-const MOST: u64 = 64 << 20;
+/// Most bytes of an index.
+const MAX_BYTES: u64 = 64 << 20;
 /// Bytes of an entry before its name: times, numbers, mode, owner, size, object, flags.
 const FIXED: usize = 62;
-/// Where the flags begin in that.
+/// The offset of the flags in these.
 const FLAGS: usize = 60;
-/// The bit of the flags that says that two more bytes follow.
+/// The flag that two more bytes follow.
 const EXTENDED: u16 = 0x4000;
 
 /// The files that a repository tracks.
@@ -24,27 +24,28 @@ pub(super) struct Tracked {
 }
 
 impl Tracked {
-    /// Those of the repository that a folder lies in; `None` where there is none, or its index is not understood.
+    /// Returns the tracked files of the repository around a folder; `None` if there is none, or its index is not
+    /// understood.
     pub(super) fn of(folder: &Path) -> Option<Self> {
         let top = folder.ancestors().find(|top| top.join(".git").is_dir())?;
-        let names = match files::read(&top.join(".git/index"), MOST) {
+        let names = match files::read(&top.join(".git/index"), MAX_BYTES) {
             Ok(bytes) => names(&bytes)?,
-            // nothing was ever added
+            // nothing was added yet
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => HashSet::new(),
             Err(_) => return None,
         };
         Some(Self { top: top.to_path_buf(), names })
     }
 
-    /// True if git has a version of the file.
+    /// True if git tracks the file.
     pub(super) fn has(&self, path: &Path) -> bool {
         let name = path.strip_prefix(&self.top).unwrap_or(path);
-        // what git keeps for itself is no loss of work by being untracked
+        // git's own files do not count as untracked work
         name.starts_with(OsStr::new(".git")) || self.names.contains(name.as_os_str().as_bytes())
     }
 }
 
-/// The names in an index of version 2, 3 or 4.
+/// Returns the names in an index of version 2, 3 or 4.
 fn names(bytes: &[u8]) -> Option<HashSet<Vec<u8>>> {
     let number = |at: usize| -> Option<u32> { Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?)) };
     let version = number(4)?;
@@ -72,13 +73,13 @@ fn names(bytes: &[u8]) -> Option<HashSet<Vec<u8>>> {
         last.extend(&bytes[begin..begin + length]);
         names.insert(last.clone());
         let end = begin + length;
-        // up to version 3 an entry is filled up to a multiple of eight, with one byte of it at least
+        // up to version 3 an entry is padded to a multiple of eight bytes, with at least one byte
         at = if version == 4 { end + 1 } else { at + ((end - at) / 8 + 1) * 8 };
     }
     Some(names)
 }
 
-/// A number of the kind that pack files have for offsets, and where it ends.
+/// Decodes a number in the offset encoding of pack files; returns it and the position behind it.
 fn varint(bytes: &[u8], mut at: usize) -> Option<(usize, usize)> {
     let mut byte = *bytes.get(at)?;
     let mut value = usize::from(byte & 127);
@@ -96,7 +97,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn an_index_of_each_version_is_read() {
+    fn each_version_of_an_index_is_read() {
         let entry = |name: &[u8]| {
             let mut entry = vec![0u8; FIXED];
             entry[FLAGS + 1] = u8::try_from(name.len()).unwrap();
@@ -124,7 +125,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_bytes_are_too_much(bytes in prop::collection::vec(any::<u8>(), 0..200), version in 2u8..5) {
+        fn any_bytes_are_handled(bytes in prop::collection::vec(any::<u8>(), 0..200), version in 2u8..5) {
             let _ = names(&bytes);
             let mut headed = vec![b'D', b'I', b'R', b'C', 0, 0, 0, version, 0, 0, 0, 9];
             headed.extend(bytes);

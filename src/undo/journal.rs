@@ -1,4 +1,4 @@
-//! The record of one command, and the states that it goes through. Pure but for [`Entry::read`] and `write`.
+//! The record of one command and its states. Pure except for [`Entry::read`] and `write`.
 
 use super::UndoError;
 use super::node::name;
@@ -9,20 +9,20 @@ use std::path::{Path, PathBuf};
 
 /// The version of records that this program writes.
 const VERSION: u32 = 1;
-/// Bytes of a record at most: its targets are paths.
-const RECORD: u64 = 64 << 20;
+/// Most bytes of a record, which contains the paths of its targets.
+const MAX_BYTES: u64 = 64 << 20;
 /// The file of a record in its folder.
 pub(super) const FILE: &str = "entry.json";
 
-/// How far a command has come.
+/// The state of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
     /// It is being prepared; nothing has run.
     Planned,
-    /// All is kept, and it may have run.
+    /// Everything is saved, and it may have run.
     Ready,
-    /// It ran to its end, with this exit code.
+    /// It ended with this exit code.
     Ran(i32),
     /// It was undone, by the entry of this number.
     Undone(u64),
@@ -31,16 +31,16 @@ pub enum State {
 /// An event in the life of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
-    /// All is on the disk.
+    /// Everything is saved on the disk.
     Kept,
     /// The command ended.
     Ended(i32),
-    /// All was put back.
+    /// Everything was restored, by the entry of this number.
     PutBack(u64),
 }
 
 impl State {
-    /// The state after an event; `None` where that cannot happen.
+    /// Returns the state after an event; `None` if the event cannot happen in this state.
     pub fn after(self, event: Event) -> Option<Self> {
         match (self, event) {
             (Self::Planned, Event::Kept) => Some(Self::Ready),
@@ -50,24 +50,24 @@ impl State {
         }
     }
 
-    /// True if what it touched can be put back.
+    /// True if its files can be restored.
     pub fn can_be_undone(self) -> bool {
         matches!(self, Self::Ready | Self::Ran(_))
     }
 }
 
-/// A thing in the trash.
+/// An item in the trash.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trashed {
-    /// The thing.
+    /// The item.
     #[serde(with = "name")]
     pub file: PathBuf,
-    /// Says where it comes from.
+    /// Its info file.
     #[serde(with = "name")]
     pub info: PathBuf,
 }
 
-/// A record.
+/// A record of a command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     version: u32,
@@ -75,31 +75,31 @@ pub struct Entry {
     pub id: u64,
     /// The command, as it was run.
     pub command: String,
-    /// Where it ran.
+    /// Its working directory.
     #[serde(with = "name")]
     pub cwd: PathBuf,
-    /// When it was planned: seconds since 1970.
+    /// The time it was planned, in seconds since 1970.
     pub began: u64,
-    /// How far it has come.
+    /// Its state.
     pub state: State,
     /// The entry that it undoes, if it is an undo.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undoes: Option<u64>,
-    /// Where what it deleted lies in the desktop's trash.
+    /// The items in the desktop's trash that it deleted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub trashed: Vec<Trashed>,
     /// The targets that it touches.
     pub plan: Plan,
-    /// Files, folders and links that are kept.
+    /// The number of saved files, folders and links.
     #[serde(default)]
     pub count: u64,
-    /// Bytes of files that are kept, however they are.
+    /// The bytes of saved files, including links and clones.
     #[serde(default)]
     pub bytes: u64,
 }
 
 impl Entry {
-    /// A command that is planned now.
+    /// Creates the record of a command planned now.
     pub fn new(id: u64, command: &str, cwd: &Path, plan: Plan) -> Self {
         let began = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |now| now.as_secs());
         Self {
@@ -117,20 +117,20 @@ impl Entry {
         }
     }
 
-    /// Takes note of an event; one that cannot happen changes nothing.
+    /// Applies an event; one that cannot happen is ignored.
     pub fn note(&mut self, event: Event) {
         if let Some(state) = self.state.after(event) {
             self.state = state;
         }
     }
 
-    /// The record in a folder.
+    /// Reads the record in a folder.
     ///
     /// # Errors
-    /// If there is none that is whole and of this version.
+    /// If there is no complete record of this version.
     pub fn read(folder: &Path) -> Result<Self, UndoError> {
         let damaged = |why: String| UndoError::Damaged { path: folder.to_path_buf(), why };
-        let text = files::read_text(&folder.join(FILE), RECORD).map_err(|e| damaged(e.to_string()))?;
+        let text = files::read_text(&folder.join(FILE), MAX_BYTES).map_err(|e| damaged(e.to_string()))?;
         let entry: Self = serde_json::from_str(&text).map_err(|e| damaged(e.to_string()))?;
         if entry.version != VERSION {
             return Err(damaged(format!("it is of version {}, and this program knows {VERSION}", entry.version)));
@@ -138,7 +138,7 @@ impl Entry {
         Ok(entry)
     }
 
-    /// Writes it into its folder, whole or not at all, and brings it to the disk.
+    /// Writes the record into its folder atomically and syncs it to the disk.
     pub(super) fn write(&self, folder: &Path) -> Result<(), UndoError> {
         let failed = |e: std::io::Error| UndoError::writing(folder, e);
         let text = serde_json::to_vec(self).map_err(|e| failed(e.into()))?;
@@ -157,9 +157,9 @@ mod tests {
     }
 
     proptest! {
-        /// In any order of events nothing can be undone that was not kept whole, and nothing twice.
+        /// In any order of events an entry can be undone only if its files were saved, and only once.
         #[test]
-        fn what_can_be_undone_was_kept_and_is_not_undone(events in prop::collection::vec(event(), 0..8)) {
+        fn only_saved_entries_can_be_undone_and_only_once(events in prop::collection::vec(event(), 0..8)) {
             let mut entry = Entry::new(1, "x", Path::new("/"), Plan::default());
             let mut kept = false;
             for event in events {
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_is_read_as_it_was_written_and_a_damaged_one_is_told() {
+    fn a_record_is_read_as_written_and_a_damaged_one_is_an_error() {
         let dir = tempfile::tempdir().unwrap();
         let mut entry = Entry::new(7, "rm 'a b'\n", Path::new("/w"), Plan::default());
         entry.note(Event::Kept);

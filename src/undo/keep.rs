@@ -1,35 +1,35 @@
-//! Keeps what a command will touch, before it runs, and takes note of what is there when it has.
+//! Saves the files that a command will touch before it runs, and records the state after it.
 
 use super::content;
 use super::journal::{Entry, Event};
 use super::look;
 use super::node::{Kept, Kind, Node, Role};
 use super::plan::Plan;
-use super::store::{FILES, Hold, Store};
-use super::{MOST, UndoError, Watch};
+use super::store::{EntryLock, FILES, Store};
+use super::{MAX_FILES, UndoError, Watch};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, BufRead, BufReader, BufWriter, ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-/// The nodes before, one a line.
+/// The file of the nodes before the command, one per line.
 pub(super) const BEFORE: &str = "before.jsonl";
-/// The nodes after.
+/// The file of the nodes after it.
 pub(super) const AFTER: &str = "after.jsonl";
-/// Bytes of either at most.
-const NODES: u64 = 1 << 30;
-/// Bytes that are left free on the disk.
-const SPARE: u64 = 16 << 20;
-/// So many copies are brought to the disk one by one; more of them all at once.
-const SYNCED: u64 = 32;
+/// Most bytes read of either.
+const MAX_BYTES: u64 = 1 << 30;
+/// Bytes left free on the disk.
+const RESERVE: u64 = 16 << 20;
+/// Most copies that are synced one by one; more are synced all at once.
+const MAX_SINGLE_SYNCS: u64 = 32;
 
-/// Which files are kept as another name of the same file.
+/// The files that are saved as hard links.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Links {
-    /// All: nothing is written into any of them.
+    /// All, because none is written to.
     All,
-    /// Those that have a single name: only files of several names are written into.
+    /// Files with a single name, because only files with several names are written to.
     Singles,
     /// None.
     None,
@@ -49,19 +49,19 @@ impl Links {
     }
 }
 
-/// How much would have to be kept.
+/// The amount of data that would have to be saved.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Demand {
-    /// Files, folders and links that are there.
+    /// The number of existing files, folders and links.
     pub count: u64,
-    /// Bytes of files that would be held, however they are.
+    /// The bytes of files that would be saved, including links and clones.
     pub bytes: u64,
-    /// Of those, the ones that would be copied where the file system has no clones.
+    /// The bytes of these that would be copied if the file system has no clones.
     pub copies: u64,
 }
 
 impl Demand {
-    /// The room that these nodes ask for, kept on that file system.
+    /// Returns the demand of these nodes, saved on the file system `device`.
     pub(super) fn of(nodes: &[Node], links: Links, device: u64) -> Self {
         let mut demand = Self::default();
         let mut known = HashSet::new();
@@ -79,45 +79,45 @@ impl Demand {
     }
 }
 
-/// How much a plan would have to keep in that store, as far as can be told now.
+/// Returns the current demand of a plan.
 ///
 /// # Errors
-/// If something of it cannot be read, or there is too much.
+/// If something cannot be read, or there are too many files.
 pub fn demand(store: &Store, plan: &Plan) -> Result<Demand, UndoError> {
-    let nodes = look::all(&plan.targets)?;
+    let nodes = look::all_nodes(&plan.targets)?;
     Ok(Demand::of(&nodes, Links::of(plan), device_of(store.folder())))
 }
 
-/// The file system of the nearest folder that is there.
+/// Returns the file system of the nearest existing folder.
 fn device_of(folder: &Path) -> u64 {
     folder.ancestors().find_map(|folder| fs::metadata(folder).ok()).map_or(0, |meta| meta.dev())
 }
 
-/// A command for which all is kept, and that has not ended.
+/// A command whose files are saved and that has not ended.
 #[derive(Debug)]
 pub struct Keeping {
     store: Store,
     entry: Entry,
     before: BTreeMap<PathBuf, Node>,
-    hold: Hold,
+    lock: EntryLock,
 }
 
 impl Keeping {
-    /// Its record.
+    /// Returns its record.
     pub fn entry(&self) -> &Entry {
         &self.entry
     }
 
-    /// Takes note of how the command ended, and of what is there now. `None`, and nothing is kept any more, if it changed
-    /// nothing of what was foreseen.
+    /// Records the exit code of the command and the state after it. `None`, and everything saved is deleted, if the
+    /// command changed nothing of its plan.
     ///
     /// # Errors
-    /// If that cannot be written down. It can be undone all the same.
+    /// If that cannot be written. The command can be undone all the same.
     pub fn ended(mut self, code: i32, watch: &mut dyn Watch) -> Result<Option<Entry>, UndoError> {
         let place = self.store.place(self.entry.id);
-        let after: BTreeMap<PathBuf, Node> = by_path(look::all(&self.entry.plan.targets)?);
-        if untouched(&self.before, &after) {
-            drop(self.hold);
+        let after: BTreeMap<PathBuf, Node> = by_path(look::all_nodes(&self.entry.plan.targets)?);
+        if is_unchanged(&self.before, &after) {
+            drop(self.lock);
             self.store.remove(self.entry.id)?;
             return Ok(None);
         }
@@ -129,50 +129,51 @@ impl Keeping {
         Ok(Some(self.entry))
     }
 
-    /// Lets go of all that was kept: the command did not run.
+    /// Deletes everything saved, because the command did not run.
     pub fn dropped(self) {
-        drop(self.hold);
+        drop(self.lock);
         let _ = self.store.remove(self.entry.id);
     }
 }
 
-/// True if nothing that was foreseen came to pass.
-fn untouched(before: &BTreeMap<PathBuf, Node>, after: &BTreeMap<PathBuf, Node>) -> bool {
-    let own = |nodes: &BTreeMap<PathBuf, Node>| nodes.values().filter(|n| n.role != Role::Above).count();
+/// True if no node has changed.
+fn is_unchanged(before: &BTreeMap<PathBuf, Node>, after: &BTreeMap<PathBuf, Node>) -> bool {
+    let count = |nodes: &BTreeMap<PathBuf, Node>| nodes.values().filter(|n| n.role != Role::Above).count();
     let same = |node: &Node| after.get(&node.path).is_some_and(|now| now.agrees(node) && now.modified == node.modified);
-    own(before) == own(after) && before.values().filter(|n| n.role != Role::Above).all(same)
+    count(before) == count(after) && before.values().filter(|n| n.role != Role::Above).all(same)
 }
 
-/// Keeps all that a command will touch. When this returns, all of it is on the disk.
+/// Saves everything that a command will touch, and syncs it to the disk.
 ///
 /// # Errors
-/// If that cannot be done: then nothing is kept, and the command should not run unless the person says so.
+/// If this fails, nothing is saved, and the command should not run unless the user agrees.
 pub fn keep(store: &Store, command: &str, cwd: &Path, plan: Plan, watch: &mut dyn Watch) -> Result<Keeping, UndoError> {
     let links = Links::of(&plan);
     keep_as(store, |id| Entry::new(id, command, cwd, plan), links, watch)
 }
 
-/// The same for a record that is made of its number.
+/// Does the work of [`keep`] for a record that is created from its number.
 pub(super) fn keep_as(
     store: &Store,
     entry: impl FnOnce(u64) -> Entry,
     links: Links,
     watch: &mut dyn Watch,
 ) -> Result<Keeping, UndoError> {
-    let (id, hold) = store.reserve()?;
+    let (id, lock) = store.reserve()?;
     let place = store.place(id);
     let mut entry = entry(id);
-    match kept(store, &place, &mut entry, links, watch) {
-        Ok(before) => Ok(Keeping { store: store.clone(), entry, before, hold }),
+    match save(store, &place, &mut entry, links, watch) {
+        Ok(before) => Ok(Keeping { store: store.clone(), entry, before, lock }),
         Err(why) => {
-            drop(hold);
+            drop(lock);
             let _ = store.remove(id);
             Err(why)
         }
     }
 }
 
-fn kept(
+/// Writes the record and saves its files in the folder `place`; returns the nodes before the command.
+fn save(
     store: &Store,
     place: &Path,
     entry: &mut Entry,
@@ -187,13 +188,13 @@ fn kept(
     }
     watch.step("plan").map_err(failed)?;
     entry.write(place)?;
-    let mut nodes = look::all(&entry.plan.targets)?;
+    let mut nodes = look::all_nodes(&entry.plan.targets)?;
     let device = fs::metadata(&own).map_err(failed)?.dev();
     if nodes.iter().any(|node| node.kind == Kind::File && node.names > 1) {
-        let ours = store.names();
+        let own_names = store.names();
         for node in nodes.iter_mut().filter(|node| node.device == device) {
-            let held = ours.get(&node.inode).copied().unwrap_or_default();
-            node.names = node.names.saturating_sub(held).max(1);
+            let in_store = own_names.get(&node.inode).copied().unwrap_or_default();
+            node.names = node.names.saturating_sub(in_store).max(1);
         }
     }
     let demand = Demand::of(&nodes, links, device);
@@ -210,7 +211,7 @@ fn kept(
         next: 1,
         copied: 0,
         most: limits.copies,
-        synced: demand.count,
+        sync_count: demand.count,
         known: HashMap::new(),
     };
     for node in nodes.iter_mut().filter(|node| node.role == Role::Whole && node.kind == Kind::File) {
@@ -230,20 +231,23 @@ fn kept(
     Ok(by_path(nodes))
 }
 
+/// Saves the files of one command.
 struct Keeper<'a> {
     files: &'a Path,
     links: Links,
     next: u64,
-    /// Bytes that were copied, and may be.
+    /// The bytes copied so far.
     copied: u64,
+    /// Most bytes that may be copied.
     most: u64,
-    /// How many files there are to be synced.
-    synced: u64,
-    /// The copies of files of several names.
+    /// The number of files to sync.
+    sync_count: u64,
+    /// The saved contents of files with several names.
     known: HashMap<(u64, u64), (Option<Kept>, Option<u64>)>,
 }
 
 impl Keeper<'_> {
+    /// Saves one file.
     fn file(&mut self, node: &mut Node) -> Result<(), UndoError> {
         let key = (node.device, node.inode);
         if let Some((kept, held)) = self.known.get(&key) {
@@ -266,13 +270,14 @@ impl Keeper<'_> {
         Ok(())
     }
 
+    /// Returns the next number and its path.
     fn number(&mut self) -> (u64, PathBuf) {
         let number = self.next;
         self.next += 1;
         (number, self.files.join(number.to_string()))
     }
 
-    /// One more name for the file; `None` where the system gives none: on another file system, for a file that is not ours.
+    /// Creates a hard link to the file; `None` if the system refuses: across file systems, or for another user's file.
     fn link(&mut self, node: &Node) -> Result<Option<u64>, UndoError> {
         let (number, path) = self.number();
         match fs::hard_link(&node.path, &path) {
@@ -287,6 +292,7 @@ impl Keeper<'_> {
         Ok(Some(number))
     }
 
+    /// Copies or clones the file.
     fn copy(&mut self, node: &Node) -> Result<u64, UndoError> {
         let unreadable = |e| UndoError::unreadable(&node.path, e);
         let failed = |e| UndoError::writing(self.files, e);
@@ -297,9 +303,9 @@ impl Keeper<'_> {
         }
         let number = self.next;
         let mut to = content::create(&self.files.join(number.to_string())).map_err(failed)?;
-        // a clone takes no room: whether this will be one shows only when it is made
+        // a clone needs no space, but whether cloning works is only known after trying
         let needed = self.copied.saturating_add(node.room);
-        let has_room = needed <= self.most && free(self.files) >= node.room.saturating_add(SPARE);
+        let has_room = needed <= self.most && free(self.files) >= node.room.saturating_add(RESERVE);
         if has_room {
             if !content::copy(&mut from, &mut to).map_err(failed)? {
                 self.copied = needed;
@@ -311,16 +317,16 @@ impl Keeper<'_> {
                 UndoError::Full(format!("{} bytes are free, and {} are needed", free(self.files), node.room))
             });
         }
-        if self.synced <= SYNCED {
+        if self.sync_count <= MAX_SINGLE_SYNCS {
             to.sync_all().map_err(failed)?;
         }
         self.next += 1;
         Ok(number)
     }
 
-    /// Brings all files to the disk.
+    /// Syncs all files to the disk.
     fn sync(&self) -> io::Result<()> {
-        if self.synced > SYNCED {
+        if self.sync_count > MAX_SINGLE_SYNCS {
             sync_many(self.files)?;
         }
         content::sync_folder(self.files)
@@ -337,7 +343,7 @@ fn sync_many(folder: &Path) -> io::Result<()> {
     fs::read_dir(folder)?.try_for_each(|entry| File::open(entry?.path())?.sync_all())
 }
 
-/// Bytes that are free for this user; as many as there can be where the system does not say.
+/// Returns the bytes free for this user; the maximum if unknown.
 fn free(folder: &Path) -> u64 {
     rustix::fs::statvfs(folder).map_or(u64::MAX, |disk| disk.f_bavail.saturating_mul(disk.f_frsize))
 }
@@ -357,7 +363,7 @@ pub(super) fn by_path(nodes: Vec<Node>) -> BTreeMap<PathBuf, Node> {
 fn write_nodes<'n>(place: &Path, name: &str, nodes: impl Iterator<Item = &'n Node>) -> Result<(), UndoError> {
     let failed = |e: io::Error| UndoError::writing(place, e);
     let path = place.join(name);
-    // one that was begun before is of no use
+    // a file of an interrupted attempt is useless
     let _ = fs::remove_file(&path);
     let mut to = BufWriter::new(content::create(&path).map_err(failed)?);
     for node in nodes {
@@ -369,7 +375,7 @@ fn write_nodes<'n>(place: &Path, name: &str, nodes: impl Iterator<Item = &'n Nod
     content::sync_folder(place).map_err(failed)
 }
 
-/// The nodes as they were written; empty if they were not.
+/// Reads the nodes in a file; empty if it does not exist.
 pub(super) fn read_nodes(place: &Path, name: &str) -> Result<BTreeMap<PathBuf, Node>, UndoError> {
     let path = place.join(name);
     let damaged = |why: String| UndoError::Damaged { path: path.clone(), why };
@@ -379,10 +385,10 @@ pub(super) fn read_nodes(place: &Path, name: &str) -> Result<BTreeMap<PathBuf, N
         Err(e) => return Err(damaged(e.to_string())),
     };
     let mut nodes = Vec::new();
-    for line in BufReader::new(file.take(NODES)).lines() {
+    for line in BufReader::new(file.take(MAX_BYTES)).lines() {
         let line = line.map_err(|e| damaged(e.to_string()))?;
         nodes.push(serde_json::from_str(&line).map_err(|e| damaged(e.to_string()))?);
-        if nodes.len() > 2 * MOST {
+        if nodes.len() > 2 * MAX_FILES {
             return Err(damaged("it has too many lines".into()));
         }
     }

@@ -1,26 +1,28 @@
-//! Undo: what a command deletes, moves, writes over or changes is kept before it runs, and put back when asked.
+//! Undo: saves the files that a command deletes, moves, overwrites or changes before it runs, and restores them on
+//! request.
 //!
-//! - [`plan`]: which paths a command will touch, and how; pure. `foresee`: where that is known from, which is the parse
-//!   tree's effects with their patterns resolved on the disk (`glob`), and the changes that a rehearsal showed.
-//! - [`node`]: a path as it was. `look`: reads that off the disk. `content`: clones and copies files.
-//! - [`journal`]: the record of a command, and the states that it goes through; pure. [`store`]: the folder of all records.
-//! - `keep`: before a command and after it. `restore`: puts back, and keeps what it replaces.
-//! - [`scope`]: how much a command would touch, counted in a bounded time; `index`: which of it git knows.
-//! - `trash`: lays what was deleted into the desktop's trash, too.
-//! - [`preview`]: what would be created, changed and deleted, as a tree.
+//! - [`plan`]: the paths that a command will touch, and how; pure. `foresee`: derives them from the effects of the
+//!   parse tree, with patterns resolved on the disk (`glob`), and from the changes of a rehearsal.
+//! - [`node`]: the state of a path at one time. `look`: reads it from the disk. `content`: clones and copies files.
+//! - [`journal`]: the record of a command and its states; pure. [`store`]: the folder of all records.
+//! - `keep`: saves files before a command and records the state after it. `restore`: restores files, and saves those
+//!   it replaces.
+//! - [`scope`]: counts what a command would touch within a time limit; `index`: tells which files git tracks.
+//! - `trash`: also puts deleted files into the desktop's trash.
+//! - [`preview`]: the tree of files that would be created, changed and deleted.
 //!
-//! **Where it lives.** Below the data folder (`undo/ID/`, mode 0700), so that one place holds all of it and `caro undo`
-//! finds it from everywhere. On the file system of that folder deleted and moved files are kept as one more name of the same
-//! file, whatever their size, and what is written over as a clone where the file system has them (btrfs, XFS, bcachefs);
-//! from elsewhere, and without clones, it is copied, up to [`Limits::copies`].
+//! **Location.** Below the data folder (`undo/ID/`, mode 0700), so that one place holds everything and `caro undo`
+//! finds it from anywhere. On the file system of that folder deleted and moved files are saved as hard links, whatever
+//! their size, and overwritten files as clones if the file system supports them (btrfs, XFS, bcachefs). From other
+//! file systems, and without clones, files are copied, up to [`Limits::copies`].
 //!
-//! **Why a link is enough for some.** Another name keeps a file from being deleted, and not from being written to. So links
-//! are used only where the whole command does nothing but delete, rename and make; if anything in it writes, or could write,
-//! everything is copied.
+//! **Hard links.** A link protects a file from being deleted, but not from being written to. So links are used only if
+//! the whole command does nothing but delete, rename and create; if any part of it writes, or might write, everything
+//! is copied.
 //!
-//! **Cut off anywhere.** The record goes from *planned* to *ready* when all is on the disk, only then the command runs, and
-//! then it is *ran*. What is found *planned* with no process at it never ran and is thrown away; *ready* and *ran* can be
-//! undone. An undo is such a record itself: it may be cut off and done again, and be undone.
+//! **Crash safety.** The record goes from *planned* to *ready* once everything is on the disk; only then the command
+//! runs, and the record becomes *ran*. A *planned* record without a process never ran and is deleted; *ready* and
+//! *ran* ones can be undone. An undo is such a record itself: it can be interrupted and repeated, and can be undone.
 #![cfg(unix)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
@@ -51,17 +53,17 @@ pub use trash::to_trash;
 
 use std::time::Duration;
 
-/// The most files, folders and links that one command may touch.
-pub const MOST: usize = 200_000;
+/// Most files, folders and links that one command may touch.
+pub const MAX_FILES: usize = 200_000;
 
-/// How much is kept, and for how long.
+/// The limits of size and age of saved files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes that are copied for one command at most; what is kept as a link or a clone is not counted.
+    /// Most bytes copied for one command; links and clones do not count.
     pub copies: u64,
-    /// Bytes that all that is kept may hold, however it is kept.
+    /// Most bytes of all saved files, including links and clones.
     pub total: u64,
-    /// How long something is kept.
+    /// The age at which a record is deleted.
     pub age: Duration,
 }
 
@@ -72,17 +74,17 @@ impl Default for Limits {
     }
 }
 
-/// Told of every step that changes the disk, before it is taken; what it returns as an error ends the work there, as a full
+/// Observes every step that changes the disk before it is taken; an error that it returns ends the work, like a full
 /// disk would.
 pub trait Watch {
-    /// The next step, in a word, and the path that it is about.
+    /// Called with the name of the next step.
     ///
     /// # Errors
-    /// If it must not be taken.
+    /// If the step must not be taken.
     fn step(&mut self, what: &'static str) -> std::io::Result<()>;
 }
 
-/// Lets every step be taken.
+/// Allows every step.
 impl Watch for () {
     fn step(&mut self, _: &'static str) -> std::io::Result<()> {
         Ok(())

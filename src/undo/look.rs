@@ -1,8 +1,8 @@
-//! Reads what paths are now. Follows no link and opens nothing but folders.
+//! Reads the state of paths from the disk. It follows no links and opens only folders.
 
 use super::node::{Attribute, Kind, Node, Role};
 use super::plan::Target;
-use super::{MOST, UndoError};
+use super::{MAX_FILES, UndoError};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
@@ -12,10 +12,10 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// The node at a path now.
+/// Returns the current state of a path.
 ///
 /// # Errors
-/// The system's. That nothing is there is none.
+/// Errors of the system. An absent path is no error.
 pub fn node(path: &Path, role: Role) -> io::Result<Node> {
     let meta = match fs::symlink_metadata(path) {
         Ok(meta) => meta,
@@ -63,29 +63,29 @@ fn kind(meta: &fs::Metadata) -> Kind {
     }
 }
 
-/// The attributes of a path, by name.
+/// Returns the extended attributes of a path, by name.
 #[cfg(any(target_os = "linux", target_os = "macos"))]
 fn attributes(path: &Path) -> io::Result<Vec<Attribute>> {
-    /// Bytes of all names, and of one value: no file system has more.
-    const ROOM: usize = 64 << 10;
-    let none = |e: rustix::io::Errno| {
+    /// Most bytes of all names, and of one value; no file system has more.
+    const MAX_BYTES: usize = 64 << 10;
+    let is_unavailable = |e: rustix::io::Errno| {
         use rustix::io::Errno;
         matches!(e, Errno::NOTSUP | Errno::NOSYS | Errno::PERM | Errno::ACCESS)
     };
     match rustix::fs::llistxattr_query(path) {
         Ok(0) => return Ok(Vec::new()),
-        Err(e) if none(e) => return Ok(Vec::new()),
+        Err(e) if is_unavailable(e) => return Ok(Vec::new()),
         _ => {}
     }
-    let mut names = vec![0u8; ROOM];
+    let mut names = vec![0u8; MAX_BYTES];
     let length = rustix::fs::llistxattr(path, &mut names[..])?;
     let mut found = Vec::new();
     for name in names[..length].split(|byte| *byte == 0).filter(|name| !name.is_empty()) {
-        let mut value = vec![0u8; ROOM];
+        let mut value = vec![0u8; MAX_BYTES];
         match rustix::fs::lgetxattr(path, name, &mut value[..]) {
             Ok(length) => value.truncate(length),
-            // it is gone meanwhile, or is not ours to read
-            Err(e) if none(e) || e == rustix::io::Errno::NODATA => continue,
+            // it was removed meanwhile, or this user may not read it
+            Err(e) if is_unavailable(e) || e == rustix::io::Errno::NODATA => continue,
             Err(e) => return Err(e.into()),
         }
         found.push(Attribute::new(OsStr::from_bytes(name).to_owned(), value));
@@ -99,11 +99,11 @@ fn attributes(_: &Path) -> io::Result<Vec<Attribute>> {
     Ok(Vec::new())
 }
 
-/// The nodes of all targets now: each folder before what is in it, the folders above them first.
+/// Returns the current states of all targets: the folders above them first, then each folder before its content.
 ///
 /// # Errors
-/// If something cannot be read, or there is more than [`MOST`].
-pub fn all(targets: &[Target]) -> Result<Vec<Node>, UndoError> {
+/// If something cannot be read, or there are more than [`MAX_FILES`].
+pub fn all_nodes(targets: &[Target]) -> Result<Vec<Node>, UndoError> {
     let mut found = above(targets)?;
     for target in targets {
         walk(target, None, &mut found)?;
@@ -111,7 +111,7 @@ pub fn all(targets: &[Target]) -> Result<Vec<Node>, UndoError> {
     Ok(found)
 }
 
-/// The folders on the way to the targets.
+/// Returns the states of the folders above the targets.
 fn above(targets: &[Target]) -> Result<Vec<Node>, UndoError> {
     let mut paths: BTreeSet<&Path> = BTreeSet::new();
     for target in targets {
@@ -122,12 +122,12 @@ fn above(targets: &[Target]) -> Result<Vec<Node>, UndoError> {
     paths.map(|path| node(path, Role::Above).map_err(|e| UndoError::unreadable(path, e))).collect()
 }
 
-/// Adds a target with all below it; false if that took longer than until `deadline`.
+/// Adds the states of a target and everything below it; returns false if the deadline passed.
 pub(super) fn walk(target: &Target, deadline: Option<Instant>, found: &mut Vec<Node>) -> Result<bool, UndoError> {
     let role = if target.whole() { Role::Whole } else { Role::Surface };
     let mut waiting: Vec<PathBuf> = vec![target.path.clone()];
     while let Some(path) = waiting.pop() {
-        if found.len() >= MOST {
+        if found.len() >= MAX_FILES {
             return Err(UndoError::TooMany);
         }
         if deadline.is_some_and(|deadline| Instant::now() > deadline) {
@@ -142,14 +142,14 @@ pub(super) fn walk(target: &Target, deadline: Option<Instant>, found: &mut Vec<N
         }
         let entries = match fs::read_dir(&path) {
             Ok(entries) => entries,
-            // it went while we looked
+            // it was deleted meanwhile
             Err(e) if e.kind() == ErrorKind::NotFound => continue,
             Err(e) => return Err(failed(e)),
         };
         let mut names = Vec::new();
         for entry in entries {
             names.push(entry.map_err(failed)?.file_name());
-            if names.len() > MOST {
+            if names.len() > MAX_FILES {
                 return Err(UndoError::TooMany);
             }
         }

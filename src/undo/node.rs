@@ -1,10 +1,10 @@
-//! A file, folder or link as it was: everything about it that a command can change, but for what is in it.
+//! The state of a file, folder or link at one time: everything that a command can change, except its content.
 
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// Names are bytes: text in JSON where they are valid UTF-8, else a list of numbers.
+/// Serialises names, which are bytes: as text if they are valid UTF-8, else as a list of numbers.
 pub(super) mod name {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
     use std::ffi::{OsStr, OsString};
@@ -43,7 +43,7 @@ pub(super) mod name {
     }
 }
 
-/// The same of a name that need not be there.
+/// Serialises optional names.
 mod maybe {
     use super::name::Raw;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -62,37 +62,37 @@ mod maybe {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// Nothing is there.
+    /// Nothing exists there.
     Absent,
     /// A file.
     File,
     /// A folder.
     Folder,
-    /// A symbolic link, wherever it leads.
+    /// A symbolic link.
     Link,
     /// A named pipe.
     Pipe,
-    /// A socket: only the program that listens at it can make it again.
+    /// A socket, which only the program that listens at it can recreate.
     Socket,
-    /// A device that is read and written in blocks.
+    /// A block device.
     BlockDevice,
     /// Any other device.
     Device,
 }
 
-/// Why a path is in a record.
+/// The part of a path's state that a record covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
-    /// With what is in it.
+    /// Its metadata and its content.
     Whole,
-    /// Its mode, owner, times and attributes only.
+    /// Only its mode, owner, times and attributes.
     Surface,
-    /// A folder on the way to another path: made again where it is gone.
+    /// A folder above another path, recreated if it is missing.
     Above,
 }
 
-/// A name with its value, as file systems keep them beside a file: access lists, capabilities, labels.
+/// An extended attribute: access lists, capabilities, labels.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attribute {
     #[serde(with = "name")]
@@ -112,18 +112,18 @@ impl Attribute {
     }
 }
 
-/// Where the content of a file is kept, by number.
+/// The way the content of a file is saved, and the number of the saved file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kept {
-    /// As another name of the very same file.
+    /// As a hard link.
     Linked(u64),
     /// As a copy, or a clone that shares its blocks.
     Copied(u64),
 }
 
 impl Kept {
-    /// The number of the file that holds it.
+    /// Returns the number of the saved file.
     pub fn number(self) -> u64 {
         match self {
             Self::Linked(number) | Self::Copied(number) => number,
@@ -131,7 +131,7 @@ impl Kept {
     }
 }
 
-/// A path as it was at one moment.
+/// The state of a path at one time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Node {
     /// The absolute path, without links in its folders.
@@ -139,47 +139,47 @@ pub struct Node {
     pub path: PathBuf,
     /// The kind of what is there.
     pub kind: Kind,
-    /// Why it is recorded.
+    /// The part of its state that is recorded.
     pub role: Role,
     /// Permission bits.
     pub mode: u32,
-    /// The owner's number.
+    /// The owner's id.
     pub user: u32,
-    /// The group's number.
+    /// The group's id.
     pub group: u32,
-    /// Bytes of a file.
+    /// The size of a file in bytes.
     pub size: u64,
-    /// Bytes of it that take room: less than its size where it has holes.
+    /// The bytes that it occupies: less than its size if it has holes.
     pub room: u64,
-    /// When it was changed: seconds since 1970, nanoseconds.
+    /// The time of modification: seconds since 1970, nanoseconds.
     pub modified: (i64, i64),
-    /// When it was read, likewise.
+    /// The time of access, likewise.
     pub accessed: (i64, i64),
     /// The number of its file system.
     pub device: u64,
-    /// Its number there.
+    /// Its inode number.
     pub inode: u64,
-    /// How many names it has.
+    /// The number of its hard links.
     pub names: u64,
     /// The number of a device.
     #[serde(default)]
     pub special: u64,
-    /// Where a link leads.
+    /// The target of a link.
     #[serde(with = "maybe", default, skip_serializing_if = "Option::is_none")]
     pub target: Option<PathBuf>,
     /// Its attributes, by name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attributes: Vec<Attribute>,
-    /// Where its content is kept.
+    /// The saved content, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept: Option<Kept>,
-    /// Where the file itself is held by one more name, so that its other names can be joined again.
+    /// The number of a hard link to the file itself, used to reconnect its other names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<u64>,
 }
 
 impl Node {
-    /// A path where nothing is.
+    /// Creates the state of an absent path.
     pub fn absent(path: &Path, role: Role) -> Self {
         Self {
             path: path.to_path_buf(),
@@ -203,14 +203,14 @@ impl Node {
         }
     }
 
-    /// True if a path is the same at both moments, as far as can be told without reading files: the time at which an entry of
-    /// a folder came or went is left out, because that entry tells it.
+    /// True if both states are the same, as far as can be told without reading files. The modification time of a
+    /// folder is ignored, because its changed entries are compared themselves.
     pub fn agrees(&self, other: &Self) -> bool {
         let time = |node: &Self| if node.kind == Kind::Folder { None } else { Some(node.modified) };
         self.same_surface(other) && self.size_of_file() == other.size_of_file() && time(self) == time(other)
     }
 
-    /// True if nothing but its content and its times can differ.
+    /// True if everything except content and times is the same.
     pub fn same_surface(&self, other: &Self) -> bool {
         let surface = |n: &Self| (n.kind, n.mode, n.user, n.group, n.special);
         surface(self) == surface(other) && self.target == other.target && self.attributes == other.attributes
@@ -227,7 +227,7 @@ mod tests {
     use std::os::unix::ffi::OsStringExt;
 
     #[test]
-    fn a_name_that_is_no_text_survives_the_record() {
+    fn a_name_that_is_not_utf8_survives_the_record() {
         for bytes in [b"/a\xff\xfe\n b".to_vec(), b"/-rf".to_vec(), "/ü \u{202e}".as_bytes().to_vec()] {
             let mut node = Node::absent(Path::new(&OsString::from_vec(bytes.clone())), Role::Whole);
             node.target = Some(OsString::from_vec(b"\xff".to_vec()).into());

@@ -1,23 +1,23 @@
-//! Which paths a command will touch, and how: pure. Where that is read from is [`super::foresee`]'s matter.
+//! The plan of the paths that a command will touch, and how; pure. [`super::foresee`] derives it.
 
 use super::node::name;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// An act on a path, the strongest last.
+/// A way of touching a path, the strongest last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Touch {
-    /// Its mode, owner or attributes are changed.
+    /// Only its mode, owner or attributes are changed.
     Surface,
-    /// It is made where nothing is.
+    /// It is created where nothing exists.
     Make,
-    /// It goes to another name.
+    /// It is renamed.
     Move,
     /// It is deleted.
     Delete,
-    /// It is written to, perhaps into the very file that is there.
+    /// It is written to, perhaps in place.
     Write,
 }
 
@@ -27,63 +27,63 @@ pub struct Target {
     /// The absolute path, without links in its folders.
     #[serde(with = "name")]
     pub path: PathBuf,
-    /// The act.
+    /// The kind of touch.
     pub touch: Touch,
-    /// True if that goes for all below it.
+    /// True if this applies to everything below it.
     pub deep: bool,
 }
 
 impl Target {
-    /// A path that is touched so; what is deleted, moved or made goes with all that is in it.
+    /// Creates a target; deleting, moving and creating applies to everything below it.
     pub fn new(path: impl Into<PathBuf>, touch: Touch) -> Self {
         Self { path: path.into(), touch, deep: matches!(touch, Touch::Make | Touch::Move | Touch::Delete) }
     }
 
-    /// Takes in what else is done to the same path.
+    /// Merges another target of the same path.
     fn join(&mut self, other: &Self) {
         self.touch = self.touch.max(other.touch);
         self.deep |= other.deep;
     }
 
-    /// True if its content may come to harm, and not its surface only.
+    /// True if its content may be affected, and not only its metadata.
     pub fn whole(&self) -> bool {
         self.touch != Touch::Surface
     }
 }
 
-/// How much of a command undo covers.
+/// The extent to which undo covers a command.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cover {
-    /// All of it: what it changes follows from its text.
+    /// All of it: its changes follow from its text.
     #[default]
     Whole,
-    /// The changes of its rehearsal; more cannot be told from its text.
+    /// The changes of its rehearsal; its text does not tell more.
     Rehearsed,
-    /// Not all of it.
+    /// Only a part.
     Partly,
 }
 
-/// The targets that are kept before a command runs.
+/// The targets that are saved before a command runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
-    /// The paths, none below another that is deep.
+    /// The targets, none below another that is deep.
     pub targets: Vec<Target>,
-    /// How much that is.
+    /// The extent of the coverage.
     pub cover: Cover,
-    /// Effects that undo does not cover, in words for a person.
+    /// The effects that undo does not cover, as sentences for the user.
     pub gaps: Vec<String>,
 }
 
 impl Plan {
-    /// The plan of these targets: each path once with the strongest of what is done to it, in order of their names.
+    /// Creates the plan of these targets: each path once, with the strongest touch, sorted by path.
     pub fn new(targets: Vec<Target>, cover: Cover, gaps: Vec<String>) -> Self {
-        let mut plan = Self { targets: merged(targets), cover, gaps };
+        let mut plan = Self { targets: merge(targets), cover, gaps };
         plan.gaps.dedup();
         plan
     }
 
-    /// True if nothing is written into a file that is there: then another name of a file keeps its content.
+    /// True if no existing file is written to, so that a hard link preserves a file's content.
     pub fn only_renames(&self) -> bool {
         self.cover == Cover::Whole && !self.targets.iter().any(|target| target.touch == Touch::Write)
     }
@@ -93,13 +93,14 @@ impl Plan {
         self.targets.is_empty()
     }
 
-    /// The target that a path belongs to.
+    /// Returns the target that a path belongs to.
     pub fn target_of(&self, path: &Path) -> Option<&Target> {
         self.targets.iter().find(|t| t.path == path || t.deep && path.starts_with(&t.path))
     }
 }
 
-fn merged(targets: Vec<Target>) -> Vec<Target> {
+/// Merges targets of the same path, and targets below deep ones into these.
+fn merge(targets: Vec<Target>) -> Vec<Target> {
     let mut by_path: BTreeMap<PathBuf, Target> = BTreeMap::new();
     for target in targets {
         match by_path.get_mut(&target.path) {
@@ -111,7 +112,7 @@ fn merged(targets: Vec<Target>) -> Vec<Target> {
     }
     let deep: BTreeSet<PathBuf> = by_path.values().filter(|t| t.deep).map(|t| t.path.clone()).collect();
     let mut merged: BTreeMap<PathBuf, Target> = BTreeMap::new();
-    // a folder comes before what is below it
+    // sorted, so that a folder comes before the paths below it
     for (path, target) in by_path {
         let holder = path.ancestors().skip(1).filter(|above| deep.contains(*above)).last();
         match holder.and_then(|holder| merged.get_mut(holder)) {
@@ -134,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_below_a_deleted_folder_is_kept_with_it() {
+    fn a_target_below_a_deleted_folder_is_merged_into_it() {
         let plan = Plan::new(
             vec![target("/w/a/b", Touch::Delete), target("/w/a", Touch::Delete), target("/w/ab", Touch::Make)],
             Cover::Whole,
@@ -146,14 +147,14 @@ mod tests {
     }
 
     #[test]
-    fn one_file_that_is_written_forbids_links() {
+    fn one_written_file_forbids_links() {
         for touch in [Touch::Write, Touch::Surface] {
             let plan = Plan::new(vec![target("/w/a", Touch::Delete), target("/w/b", touch)], Cover::Whole, Vec::new());
             assert_eq!(plan.only_renames(), touch == Touch::Surface);
         }
         let plan = Plan::new(vec![target("/w/a", Touch::Delete)], Cover::Rehearsed, Vec::new());
         assert!(!plan.only_renames(), "a program that is not known may write");
-        // a file below a folder that is deleted, too
+        // also for a written file below a deleted folder
         let both = vec![target("/w/a", Touch::Delete), target("/w/a/b", Touch::Write)];
         assert!(!Plan::new(both, Cover::Whole, Vec::new()).only_renames());
     }
@@ -171,7 +172,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_target_stays_covered_and_none_twice(targets in prop::collection::vec(any_target(), 0..12)) {
+        fn every_target_stays_covered_exactly_once(targets in prop::collection::vec(any_target(), 0..12)) {
             let plan = Plan::new(targets.clone(), Cover::Whole, Vec::new());
             for target in &targets {
                 let Some(holder) = plan.target_of(&target.path) else {

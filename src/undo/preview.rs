@@ -1,4 +1,5 @@
-//! The tree of what a command would create, change and delete, with sizes: out of a rehearsal, or as far as its text tells.
+//! Builds the tree of files that a command would create, change and delete, with sizes, from a rehearsal or from the
+//! command's text.
 
 use super::look;
 use super::node::{Kind, Role};
@@ -11,30 +12,30 @@ use std::time::{Duration, Instant};
 /// A change to a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mark {
-    /// It is made.
+    /// It is created.
     Created,
     /// It is changed.
     Changed,
-    /// It goes, with all that is in it.
+    /// It is deleted, with its content.
     Deleted,
-    /// Nothing: what happens is below it.
+    /// It is unchanged and only contains changes.
     Around,
 }
 
 /// A line of the tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
-    /// How deep it stands.
+    /// The depth in the tree.
     pub depth: usize,
-    /// Its name; of a folder with nothing beside it those of the folders in it, too. With a slash behind if it is one.
+    /// Its name, ending with a slash for a folder. Folders with a single subfolder are joined into one name.
     pub name: String,
     /// The change to it.
     pub mark: Mark,
-    /// Bytes that are there now, of a folder all that is in it.
+    /// Its present size in bytes; of a folder that of its content.
     pub before: Option<u64>,
-    /// Bytes that will be there.
+    /// Its size afterwards in bytes.
     pub after: Option<u64>,
-    /// Files in a folder that goes.
+    /// The number of files in a deleted folder.
     pub files: u64,
 }
 
@@ -47,15 +48,15 @@ pub struct Item {
     pub mark: Mark,
     /// True for a folder.
     pub folder: bool,
-    /// Bytes that are there now.
+    /// Its present size in bytes.
     pub before: Option<u64>,
-    /// Bytes that will be there.
+    /// Its size afterwards in bytes.
     pub after: Option<u64>,
-    /// Files that go with it.
+    /// The number of files in it if it is deleted.
     pub files: u64,
 }
 
-/// The changes of a rehearsal, with the sizes of what is there now, for which so much time is taken.
+/// Returns the changes of a rehearsal with the present sizes, which are measured within the time limit.
 pub fn of_changes(changes: &[Change], time: Duration) -> Vec<Item> {
     let deadline = Instant::now() + time;
     let shown = changes.iter().filter(|change| !change.time_only);
@@ -67,7 +68,7 @@ pub fn of_changes(changes: &[Change], time: Duration) -> Vec<Item> {
             ChangeKind::Changed => Mark::Changed,
             ChangeKind::Deleted => Mark::Deleted,
         };
-        let (bytes, files, folder) = if mark == Mark::Created { (None, 0, false) } else { there(&path, deadline) };
+        let (bytes, files, folder) = if mark == Mark::Created { (None, 0, false) } else { measure(&path, deadline) };
         Item {
             mark,
             folder: now.map_or(folder, |entry| entry.kind == EntryKind::Folder),
@@ -80,15 +81,15 @@ pub fn of_changes(changes: &[Change], time: Duration) -> Vec<Item> {
     shown.map(item).collect()
 }
 
-/// The changes that follow from the text of a command, likewise.
+/// Returns the changes that follow from the text of a command, likewise.
 pub fn of_targets(targets: &[Target], time: Duration) -> Vec<Item> {
     let deadline = Instant::now() + time;
     let item = |target: &Target| {
-        let (before, files, folder) = there(&target.path, deadline);
-        let is_there = look::node(&target.path, Role::Surface).is_ok_and(|node| node.kind != Kind::Absent);
+        let (before, files, folder) = measure(&target.path, deadline);
+        let exists = look::node(&target.path, Role::Surface).is_ok_and(|node| node.kind != Kind::Absent);
         let mark = match target.touch {
-            Touch::Delete | Touch::Move if is_there => Mark::Deleted,
-            _ if is_there => Mark::Changed,
+            Touch::Delete | Touch::Move if exists => Mark::Deleted,
+            _ if exists => Mark::Changed,
             Touch::Delete | Touch::Surface => return None,
             _ => Mark::Created,
         };
@@ -97,8 +98,8 @@ pub fn of_targets(targets: &[Target], time: Duration) -> Vec<Item> {
     targets.iter().filter_map(item).collect()
 }
 
-/// Bytes and files at a path now, and whether it is a folder.
-fn there(path: &Path, deadline: Instant) -> (Option<u64>, u64, bool) {
+/// Returns the present bytes of a path, the number of files if it is a folder, and true if it is one.
+fn measure(path: &Path, deadline: Instant) -> (Option<u64>, u64, bool) {
     let mut found = Vec::new();
     let whole = look::walk(&Target::new(path, Touch::Delete), Some(deadline), &mut found);
     let files = found.iter().filter(|node| node.kind == Kind::File);
@@ -107,14 +108,15 @@ fn there(path: &Path, deadline: Instant) -> (Option<u64>, u64, bool) {
     (if matches!(whole, Ok(true)) { Some(bytes) } else { None }, if is_folder { count } else { 0 }, is_folder)
 }
 
-/// One folder of the tree, as it is put together.
+/// One node of the tree while it is built.
 #[derive(Default)]
 struct Branch<'a> {
     item: Option<&'a Item>,
     below: BTreeMap<String, Branch<'a>>,
 }
 
-/// The tree, of at most so many lines, and how many are left out. Paths below `cwd` stand as they are seen from there.
+/// Builds the tree of at most `most` lines; also returns the number of lines left out. Paths below `cwd` are relative
+/// to it.
 pub fn tree(items: &[Item], cwd: &Path, most: usize) -> (Vec<Row>, usize) {
     let mut root = Branch::default();
     for item in items {
@@ -179,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tree_joins_what_stands_alone_and_is_cut() {
+    fn a_tree_joins_single_folders_and_is_cut() {
         let items = [
             item("/w/src/deep/a.c", Mark::Changed, false),
             item("/w/src/deep/b.c", Mark::Deleted, false),
@@ -187,10 +189,10 @@ mod tests {
             item("/etc/x", Mark::Created, false),
         ];
         let (rows, left) = tree(&items, Path::new("/w"), 10);
-        let told: Vec<String> =
+        let lines: Vec<String> =
             rows.iter().map(|r| format!("{}{} {:?}", "  ".repeat(r.depth), r.name, r.mark)).collect();
         let want = ["/etc/x Created", "build/ Deleted", "src/deep/ Around", "  a.c Changed", "  b.c Deleted"];
-        assert_eq!((told.as_slice(), left), (want.map(str::to_owned).as_slice(), 0));
+        assert_eq!((lines.as_slice(), left), (want.map(str::to_owned).as_slice(), 0));
         let (rows, left) = tree(&items, Path::new("/w"), 2);
         assert_eq!((rows.len(), left), (2, 3));
     }

@@ -1,8 +1,8 @@
-//! Puts back what a command touched, and keeps what is there now: an undo is undone as a command is.
+//! Restores what a command touched, and saves the present state first: an undo can be undone like a command.
 //!
-//! First everything that was not there goes, the deepest first; then what is missing or other is made, folders before what
-//! is in them; then modes, owners, attributes and times are set, the deepest first. Each step finds out by itself whether it
-//! is needed, so that what was cut off can be done again.
+//! First new paths are removed, deepest first; then missing or different ones are restored, folders before their
+//! content; then modes, owners, attributes and times are set, deepest first. Each step checks if it is needed, so that
+//! an interrupted undo can be repeated.
 
 use super::content;
 use super::journal::{Entry, Event, State};
@@ -11,7 +11,7 @@ use super::look;
 use super::node::{Kept, Kind, Node, Role};
 use super::plan::{Cover, Plan, Target, Touch};
 use super::store::FILES;
-use super::store::{Hold, Store};
+use super::store::{EntryLock, Store};
 use super::surface;
 use super::{UndoError, Watch};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -26,32 +26,33 @@ pub(super) type Nodes = BTreeMap<PathBuf, Node>;
 pub struct Restored {
     /// The entry that undoes this undo.
     pub by: u64,
-    /// Files, folders and links that were put back or made as they were.
+    /// The number of restored files, folders and links.
     pub put_back: u64,
-    /// Those that were not there before, and are gone again.
+    /// The number of new paths that were removed.
     pub removed: u64,
-    /// The paths that could not be put back, and why.
+    /// The paths that could not be restored, with the reasons.
     pub problems: Vec<(PathBuf, String)>,
 }
 
-/// Puts back what the command of an entry touched. With `force` also what changed since; that is kept as all is.
+/// Restores what the command of an entry touched; with `force` also paths that changed since. The present state is
+/// saved in any case.
 ///
 /// # Errors
-/// If it cannot be undone, or what is there now cannot be kept: then nothing is changed. What cannot be put back while
-/// others can is told in [`Restored::problems`], and the entry stays as it was.
+/// If it cannot be undone, or the present state cannot be saved; nothing is changed then. Single paths that cannot be
+/// restored are listed in [`Restored::problems`], and the entry keeps its state.
 pub fn restore(store: &Store, id: u64, force: bool, watch: &mut dyn Watch) -> Result<Restored, UndoError> {
     let mut entry = store.get(id)?;
     let place = store.place(id);
-    let hold = Hold::take(&place)?.ok_or(UndoError::Busy(id))?;
+    let lock = EntryLock::acquire(&place)?.ok_or(UndoError::Busy(id))?;
     match entry.state {
         State::Undone(by) => return Err(UndoError::Already(id, by)),
         State::Planned => return Err(UndoError::Nothing),
         State::Ready | State::Ran(_) => {}
     }
     let (before, after) = (read_nodes(&place, BEFORE)?, read_nodes(&place, AFTER)?);
-    let now = by_path(look::all(&entry.plan.targets)?);
-    // An undo of the same that was cut off, or met what it could not put back, has left some of it half done: that is no
-    // work of anybody's. What is there is kept once more in any case.
+    let now = by_path(look::all_nodes(&entry.plan.targets)?);
+    // Differences left by an earlier, incomplete undo of this entry do not count as changes by others. The present
+    // state is saved once more in any case.
     let again = store.all()?.iter().any(|e| e.undoes == Some(id) && e.state.can_be_undone());
     let mut changed = changed(&entry, &before, &after, &now);
     if again {
@@ -62,19 +63,19 @@ pub fn restore(store: &Store, id: u64, force: bool, watch: &mut dyn Watch) -> Re
     }
     let keeping = keep_as(store, |by| reverse(&entry, by), Links::Singles, watch)?;
     let by = keeping.entry().id;
-    let mut work = Work {
+    let mut work = Restorer {
         id,
         files: place.join(FILES),
         now: &now,
         done: Restored { by, ..Restored::default() },
-        joined: HashMap::new(),
+        relinked: HashMap::new(),
         made: Vec::new(),
         force,
         watch,
     };
     work.remove(&before);
     work.make(&before);
-    work.surfaces(&before, |node| again || after.get(&node.path).is_some_and(|then| unmoved(&now, then)));
+    work.surfaces(&before, |node| again || after.get(&node.path).is_some_and(|then| has_same_time(&now, then)));
     work.sync(&entry.plan.targets);
     let mut done = work.done;
     if let Err(stopped) = watch.step("put back") {
@@ -86,21 +87,21 @@ pub fn restore(store: &Store, id: u64, force: bool, watch: &mut dyn Watch) -> Re
         entry.bytes = 0;
         entry.write(&place)?;
         let _ = fs::remove_dir_all(place.join(FILES));
-        super::trash::take_out(&entry.trashed);
+        super::trash::remove_restored(&entry.trashed);
     }
-    drop(hold);
+    drop(lock);
     Ok(done)
 }
 
-/// Makes everything of these nodes where nothing of it is, out of files that are kept.
-pub(super) fn place(files: &Path, id: u64, nodes: &Nodes, watch: &mut dyn Watch) -> Restored {
+/// Creates all these nodes, which must not exist, out of the saved files.
+pub(super) fn create_all(files: &Path, id: u64, nodes: &Nodes, watch: &mut dyn Watch) -> Restored {
     let now = Nodes::new();
-    let mut work = Work {
+    let mut work = Restorer {
         id,
         files: files.to_path_buf(),
         now: &now,
         done: Restored::default(),
-        joined: HashMap::new(),
+        relinked: HashMap::new(),
         made: Vec::new(),
         force: false,
         watch,
@@ -110,12 +111,12 @@ pub(super) fn place(files: &Path, id: u64, nodes: &Nodes, watch: &mut dyn Watch)
     work.done
 }
 
-/// True if a folder has the time that it had when the command ended.
-fn unmoved(now: &Nodes, then: &Node) -> bool {
+/// True if a folder has the same modification time as when the command ended.
+fn has_same_time(now: &Nodes, then: &Node) -> bool {
     now.get(&then.path).is_some_and(|now| now.modified == then.modified)
 }
 
-/// The record of the undo of an entry.
+/// Creates the record of the undo of an entry.
 fn reverse(entry: &Entry, id: u64) -> Entry {
     let target = |t: &Target| {
         let touch = if t.whole() { Touch::Write } else { Touch::Surface };
@@ -128,7 +129,7 @@ fn reverse(entry: &Entry, id: u64) -> Entry {
     undo
 }
 
-/// The paths that are neither as the command left them nor as they were before it.
+/// Returns the paths whose state is neither that after the command nor that before it.
 fn changed(entry: &Entry, before: &Nodes, after: &Nodes, now: &Nodes) -> Vec<PathBuf> {
     let is = |nodes: &Nodes, node: &Node| match nodes.get(&node.path) {
         Some(then) => then.agrees(node),
@@ -138,7 +139,7 @@ fn changed(entry: &Entry, before: &Nodes, after: &Nodes, now: &Nodes) -> Vec<Pat
     for node in now.values() {
         let ours = temporary_of(&node.path, entry.id);
         let other = match node.role {
-            // a link in the place of a folder would lead elsewhere
+            // a link in place of a folder would lead elsewhere
             Role::Above => node.kind != Kind::Absent && node.kind != Kind::Folder,
             _ => matches!(entry.state, State::Ran(_)) && !is(after, node) && !is(before, node),
         };
@@ -155,7 +156,7 @@ fn changed(entry: &Entry, before: &Nodes, after: &Nodes, now: &Nodes) -> Vec<Pat
     changed
 }
 
-/// The name of a file while it is being put back.
+/// Returns the temporary name of a file while it is being restored.
 fn temporary(path: &Path, id: u64) -> PathBuf {
     let folder = path.parent().unwrap_or(Path::new("/"));
     folder.join(format!(".caro-undo-{id}.part"))
@@ -165,25 +166,26 @@ fn temporary_of(path: &Path, id: u64) -> bool {
     temporary(path, id) == path
 }
 
-struct Work<'a> {
+/// Restores the nodes of one entry.
+struct Restorer<'a> {
     id: u64,
     files: PathBuf,
     now: &'a Nodes,
     done: Restored,
-    /// Where files of several names were put back.
-    joined: HashMap<(u64, u64), PathBuf>,
-    /// Folders that were missing.
+    /// The restored paths of files with several names.
+    relinked: HashMap<(u64, u64), PathBuf>,
+    /// The folders that were created.
     made: Vec<PathBuf>,
-    /// True if what changed since is put back, too.
+    /// True if paths that changed since are restored, too.
     force: bool,
     watch: &'a mut dyn Watch,
 }
 
-impl Work<'_> {
-    /// Takes a step, if it may be taken; what stands in its way is noted.
+impl Restorer<'_> {
+    /// Takes a step if the watch allows it; records errors as problems.
     fn step(&mut self, what: &'static str, path: &Path, act: impl FnOnce(&mut Self) -> io::Result<bool>) -> bool {
-        let taken = self.watch.step(what).and_then(|()| act(self));
-        match taken {
+        let result = self.watch.step(what).and_then(|()| act(self));
+        match result {
             Ok(changed) => changed,
             Err(e) => {
                 self.done.problems.push((path.to_path_buf(), e.to_string()));
@@ -192,7 +194,7 @@ impl Work<'_> {
         }
     }
 
-    /// Takes away what was not there, and what was something else.
+    /// Removes paths that did not exist before or were of another kind.
     fn remove(&mut self, before: &Nodes) {
         let now = self.now;
         for node in now.values().rev().filter(|n| n.role == Role::Whole && n.kind != Kind::Absent) {
@@ -200,20 +202,20 @@ impl Work<'_> {
             if same {
                 continue;
             }
-            let gone = self.step("remove", &node.path, |_| {
+            let removed = self.step("remove", &node.path, |_| {
                 in_folder(&node.path, || match node.kind {
                     Kind::Folder => fs::remove_dir(&node.path),
                     _ => fs::remove_file(&node.path),
                 })?;
                 Ok(true)
             });
-            if gone && before.get(&node.path).is_none_or(|then| then.kind == Kind::Absent) {
+            if removed && before.get(&node.path).is_none_or(|then| then.kind == Kind::Absent) {
                 self.done.removed += 1;
             }
         }
     }
 
-    /// Makes what is missing, and brings back the content of what is there.
+    /// Creates missing paths and restores the content of existing ones.
     fn make(&mut self, before: &Nodes) {
         for node in before.values().filter(|node| node.kind != Kind::Absent) {
             let path = &node.path;
@@ -221,7 +223,7 @@ impl Work<'_> {
                 (Kind::Folder, _) => self.step("folder", path, |work| work.folder(node)),
                 (_, Role::Above | Role::Surface) => false,
                 (Kind::File, _) => self.step("put", path, |work| work.file(node)),
-                (Kind::Link, _) => self.step("put", path, |_| link(node)),
+                (Kind::Link, _) => self.step("put", path, |_| symlink(node)),
                 (Kind::Pipe | Kind::Socket | Kind::BlockDevice | Kind::Device, _) => {
                     self.step("put", path, |_| special(node))
                 }
@@ -231,6 +233,7 @@ impl Work<'_> {
         }
     }
 
+    /// Creates a missing folder; true if it did.
     fn folder(&mut self, node: &Node) -> io::Result<bool> {
         if fs::symlink_metadata(&node.path).is_ok() || node.role == Role::Surface {
             return Ok(false);
@@ -240,19 +243,28 @@ impl Work<'_> {
         Ok(true)
     }
 
+    /// Restores a file; true if anything was changed.
     fn file(&mut self, node: &Node) -> io::Result<bool> {
         let Some(kept) = node.kept else { return Ok(false) };
         let source = self.files.join(kept.number().to_string());
-        let there = look::node(&node.path, Role::Whole)?;
-        let is_same = there.kind == Kind::File && (there.device, there.inode) == (node.device, node.inode);
-        let changed = self.put(node, kept, &source, &there, is_same)?;
+        let current = look::node(&node.path, Role::Whole)?;
+        let is_same = current.kind == Kind::File && (current.device, current.inode) == (node.device, node.inode);
+        let changed = self.restore_content(node, kept, &source, &current, is_same)?;
         if node.names > 1 {
-            self.joined.entry((node.device, node.inode)).or_insert_with(|| node.path.clone());
+            self.relinked.entry((node.device, node.inode)).or_insert_with(|| node.path.clone());
         }
         Ok(changed)
     }
 
-    fn put(&self, node: &Node, kept: Kept, source: &Path, there: &Node, is_same: bool) -> io::Result<bool> {
+    /// Restores the content of a file from `source`. `is_same` is true if the path is still the same inode.
+    fn restore_content(
+        &self,
+        node: &Node,
+        kept: Kept,
+        source: &Path,
+        current: &Node,
+        is_same: bool,
+    ) -> io::Result<bool> {
         let path = &node.path;
         let differs = |path: &Path| -> io::Result<bool> {
             let opened = with_read(path, || content::open(path))?;
@@ -262,39 +274,39 @@ impl Work<'_> {
             if is_same {
                 return Ok(false);
             }
-            self.name(source, path, there).or_else(|_| self.copy(source, node))?;
+            self.link(source, path, current).or_else(|_| self.copy(source, node))?;
             return Ok(true);
         }
         if is_same {
             if !differs(path)? {
                 return Ok(false);
             }
-            // its other names get back what they had, too
-            let within = node.names > 1 && rewrite(source, path).is_ok();
-            if !within {
+            // writing in place restores the content under its other names, too
+            let in_place = node.names > 1 && rewrite(source, path).is_ok();
+            if !in_place {
                 self.copy(source, node)?;
             }
             return Ok(true);
         }
         let held = node.held.map(|number| self.files.join(number.to_string()));
-        let other = held.as_ref().or_else(|| self.joined.get(&(node.device, node.inode)));
+        let other = held.as_ref().or_else(|| self.relinked.get(&(node.device, node.inode)));
         if let Some(other) = other
-            // who changed the file under another name since keeps what was changed
+            // a change made under another name since then is preserved
             && !differs(other)?
-            && self.name(other, path, there).is_ok()
+            && self.link(other, path, current).is_ok()
         {
             return Ok(true);
         }
-        if there.kind == Kind::File && !differs(path)? {
+        if current.kind == Kind::File && !differs(path)? {
             return Ok(false);
         }
         self.copy(source, node)?;
         Ok(true)
     }
 
-    /// Gives a file that name, in the place of what has it.
-    fn name(&self, file: &Path, path: &Path, there: &Node) -> io::Result<()> {
-        if there.kind == Kind::Absent {
+    /// Links a file to a path, replacing what exists there.
+    fn link(&self, file: &Path, path: &Path, current: &Node) -> io::Result<()> {
+        if current.kind == Kind::Absent {
             return in_folder(path, || fs::hard_link(file, path));
         }
         let temporary = temporary(path, self.id);
@@ -302,13 +314,13 @@ impl Work<'_> {
             let _ = fs::remove_file(&temporary);
             fs::hard_link(file, &temporary)?;
             fs::rename(&temporary, path)?;
-            // where both were the same file, nothing was renamed
+            // if both are links to the same file, the rename did nothing
             let _ = fs::remove_file(&temporary);
             Ok(())
         })
     }
 
-    /// Writes a file whole, and puts it in its place.
+    /// Replaces a file atomically with a copy.
     fn copy(&self, source: &Path, node: &Node) -> io::Result<()> {
         let path = &node.path;
         let temporary = temporary(path, self.id);
@@ -323,32 +335,32 @@ impl Work<'_> {
         })
     }
 
-    /// Sets mode, owner, attributes and times. Of a folder on the way that was there all the time only its time, and only
-    /// if `unmoved` says that nobody else changed it since.
-    fn surfaces(&mut self, before: &Nodes, unmoved: impl Fn(&Node) -> bool) {
+    /// Sets mode, owner, attributes and times. Of an existing folder above the targets only the times are set, and
+    /// only if `is_unmodified` says that nothing else has changed it since.
+    fn surfaces(&mut self, before: &Nodes, is_unmodified: impl Fn(&Node) -> bool) {
         for node in before.values().rev().filter(|node| node.kind != Kind::Absent) {
             let path = &node.path;
             if node.role == Role::Above && !self.made.contains(path) {
-                if unmoved(node) {
+                if is_unmodified(node) {
                     self.step("time", path, |_| surface::set_times(path, node).map(|()| true));
                 }
                 continue;
             }
             self.step("surface", path, |work| {
-                let there = look::node(path, node.role)?;
-                if there.kind != node.kind {
+                let current = look::node(path, node.role)?;
+                if current.kind != node.kind {
                     return Err(io::Error::other("something else is in its place"));
                 }
-                // a file that was moved and written to since comes back as it is now
+                // a moved file that was written to since then keeps its content and time
                 let is_linked = matches!(node.kept, Some(Kept::Linked(_)));
-                let written = (there.size, there.modified) != (node.size, node.modified);
-                let modified = if work.force && is_linked && written { there.modified } else { node.modified };
+                let written = (current.size, current.modified) != (node.size, node.modified);
+                let modified = if work.force && is_linked && written { current.modified } else { node.modified };
                 surface::set(path, &Node { modified, ..node.clone() }).map(|()| true)
             });
         }
     }
 
-    /// Brings the folders of all targets to the disk.
+    /// Syncs the folders of all targets to the disk.
     fn sync(&mut self, targets: &[Target]) {
         let folders: BTreeSet<&Path> = targets.iter().filter_map(|t| t.path.parent()).collect();
         for folder in folders {
@@ -357,7 +369,8 @@ impl Work<'_> {
     }
 }
 
-fn link(node: &Node) -> io::Result<bool> {
+/// Creates a missing symbolic link; true if it did.
+fn symlink(node: &Node) -> io::Result<bool> {
     let Some(target) = &node.target else { return Ok(false) };
     if fs::symlink_metadata(&node.path).is_ok() {
         return Ok(false);
@@ -366,6 +379,7 @@ fn link(node: &Node) -> io::Result<bool> {
     Ok(true)
 }
 
+/// Creates a missing pipe or device; true if it did.
 fn special(node: &Node) -> io::Result<bool> {
     if fs::symlink_metadata(&node.path).is_ok() {
         return Ok(false);
@@ -374,7 +388,7 @@ fn special(node: &Node) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Writes into the very file that is there.
+/// Overwrites an existing file in place.
 fn rewrite(source: &Path, path: &Path) -> io::Result<()> {
     use std::os::unix::fs::OpenOptionsExt;
     let mut from = content::open(source)?;
@@ -385,21 +399,21 @@ fn rewrite(source: &Path, path: &Path) -> io::Result<()> {
     to.sync_all()
 }
 
-/// Does something in the folder of a path. A folder of ours that may not be written is opened up for that long.
+/// Runs `act` in the folder of a path, which is temporarily made writable if necessary.
 fn in_folder(path: &Path, act: impl Fn() -> io::Result<()>) -> io::Result<()> {
     match act() {
         Err(e) if e.kind() == ErrorKind::PermissionDenied => {
             let folder = path.parent().ok_or(e)?;
-            surface::opened(folder, 0o700, act)
+            surface::with_rights(folder, 0o700, act)
         }
         done => done,
     }
 }
 
-/// Reads a file of ours that may not be read.
+/// Reads a file, which is temporarily made readable if necessary.
 fn with_read<T>(path: &Path, act: impl Fn() -> io::Result<T>) -> io::Result<T> {
     match act() {
-        Err(e) if e.kind() == ErrorKind::PermissionDenied => surface::opened(path, 0o400, act),
+        Err(e) if e.kind() == ErrorKind::PermissionDenied => surface::with_rights(path, 0o400, act),
         done => done,
     }
 }

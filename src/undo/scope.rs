@@ -1,4 +1,4 @@
-//! How much a command would touch: counted without changing anything, in a bounded time.
+//! Counts the files that a command would touch, within a time limit and without changing anything.
 
 use super::index::Tracked;
 use super::look;
@@ -7,29 +7,29 @@ use super::plan::{Target, Touch};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How long is counted.
+/// The time limit of the count.
 pub const MOMENT: Duration = Duration::from_millis(200);
 
-/// The sum of one act.
+/// The totals of one kind of touch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scope {
-    /// The act.
+    /// The kind.
     pub touch: Touch,
-    /// Files and links.
+    /// The number of files and links.
     pub files: u64,
-    /// Folders.
+    /// The number of folders.
     pub folders: u64,
-    /// Bytes of the files.
+    /// The bytes of the files.
     pub bytes: u64,
-    /// The folder that all of it lies below.
+    /// The folder that contains all of them.
     pub below: PathBuf,
-    /// Files that git does not know, where they lie in a repository.
+    /// The number of files that git does not track, if they are in a repository.
     pub untracked: Option<u64>,
-    /// True if there is more: the time was over, or something could not be read.
+    /// True if there may be more: the time limit was reached, or something could not be read.
     pub more: bool,
 }
 
-/// The sums of the targets, the worst first; of what is not there nothing is said.
+/// Returns the totals of the targets by kind of touch, the worst first; absent paths are left out.
 pub fn scopes(targets: &[Target], time: Duration) -> Vec<Scope> {
     let deadline = Instant::now() + time;
     let order = [Touch::Delete, Touch::Write, Touch::Move, Touch::Surface];
@@ -55,7 +55,7 @@ fn scope(targets: &[Target], touch: Touch, deadline: Instant) -> Option<Scope> {
         return None;
     }
     let files: Vec<_> = found.iter().filter(|node| node.kind != Kind::Folder).collect();
-    let below = common(own.iter().map(|target| target.path.as_path()))?;
+    let below = common_folder(own.iter().map(|target| target.path.as_path()))?;
     let untracked = Tracked::of(&below).map(|tracked| {
         let unknown = files.iter().filter(|node| !tracked.has(&node.path)).count();
         unknown as u64
@@ -71,8 +71,8 @@ fn scope(targets: &[Target], touch: Touch, deadline: Instant) -> Option<Scope> {
     })
 }
 
-/// The folder that all of these lie in; the path itself if it is the only one and a folder.
-fn common<'p>(mut paths: impl Iterator<Item = &'p Path>) -> Option<PathBuf> {
+/// Returns the folder that contains all paths; a single folder is returned itself.
+fn common_folder<'p>(mut paths: impl Iterator<Item = &'p Path>) -> Option<PathBuf> {
     let first = paths.next()?;
     let mut common = first.to_path_buf();
     let mut is_only = true;
@@ -94,7 +94,7 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn files_and_bytes_are_counted_by_what_is_done_to_them() {
+    fn files_and_bytes_are_counted_by_kind_of_touch() {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().canonicalize().unwrap();
         fs::create_dir_all(root.join("build/deep")).unwrap();
@@ -110,7 +110,7 @@ mod tests {
         assert_eq!((deleted.files, deleted.folders, deleted.bytes), (2, 2, 8));
         assert_eq!((deleted.below, deleted.more, deleted.untracked), (root.join("build"), false, None));
         assert_eq!((written.touch, written.files, written.below), (Touch::Write, 1, root.clone()));
-        // no time is not no file
+        // without time the count is incomplete
         assert!(scopes(&targets, Duration::ZERO)[0].more);
     }
 }

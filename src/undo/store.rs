@@ -1,4 +1,4 @@
-//! The folder of all records: made for its owner alone, swept of what is old, abandoned or too much.
+//! The folder of all records, private to its owner, and swept of old, abandoned and surplus ones.
 
 use super::journal::{Entry, State};
 use super::{Limits, UndoError};
@@ -9,11 +9,11 @@ use std::os::unix::fs::{DirBuilderExt, DirEntryExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// The folder of an entry that holds files, by number.
+/// The subfolder of an entry that holds the saved files, by number.
 pub(super) const FILES: &str = "files";
-/// A folder that is on its way out begins so.
-const GONE: &str = "gone-";
-/// The file that whoever works at an entry holds.
+/// The name prefix of a folder that is being deleted.
+const DELETED_PREFIX: &str = "gone-";
+/// The lock file of an entry.
 const LOCK: &str = "lock";
 
 /// The folder of all records.
@@ -24,36 +24,36 @@ pub struct Store {
 }
 
 impl Store {
-    /// The store in that folder, which need not be there yet.
+    /// Creates the store of a folder, which need not exist yet.
     pub fn new(folder: impl Into<PathBuf>, limits: Limits) -> Self {
         Self { folder: folder.into(), limits }
     }
 
-    /// Where it is.
+    /// Returns its folder.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// How much it holds, and for how long.
+    /// Returns its limits.
     pub fn limits(&self) -> &Limits {
         &self.limits
     }
 
-    /// True if the file system of the store clones files, so that copies of what lies on it take no room.
+    /// True if the file system of the store can clone files, so that copies of its own files need no space.
     pub fn clones(&self) -> bool {
         #[cfg(target_os = "linux")]
         {
             /// btrfs, XFS, bcachefs, OCFS2. Source: linux/magic.h.
             const CLONE: [i128; 4] = [0x9123_683e, 0x5846_5342, 0xca45_1a4e, 0x7461_636f];
-            let there = self.folder.ancestors().find(|folder| folder.is_dir());
-            let disk = there.and_then(|folder| rustix::fs::statfs(folder).ok());
+            let existing = self.folder.ancestors().find(|folder| folder.is_dir());
+            let disk = existing.and_then(|folder| rustix::fs::statfs(folder).ok());
             disk.is_some_and(|disk| CLONE.contains(&i128::from(disk.f_type)))
         }
         #[cfg(not(target_os = "linux"))]
         false
     }
 
-    /// Makes the folder where it is not, for its owner alone.
+    /// Creates the folder if it does not exist, private to its owner.
     pub(super) fn ready(&self) -> Result<(), UndoError> {
         let failed = |e| UndoError::writing(&self.folder, e);
         DirBuilder::new().recursive(true).mode(0o700).create(&self.folder).map_err(failed)?;
@@ -64,21 +64,21 @@ impl Store {
         Ok(())
     }
 
-    /// Where an entry is.
+    /// Returns the folder of an entry.
     pub(super) fn place(&self, id: u64) -> PathBuf {
         self.folder.join(id.to_string())
     }
 
-    /// A new folder with the next number, held by this process.
-    pub(super) fn reserve(&self) -> Result<(u64, Hold), UndoError> {
+    /// Creates a folder with the next number, locked by this process.
+    pub(super) fn reserve(&self) -> Result<(u64, EntryLock), UndoError> {
         self.ready()?;
         let mut id = self.numbers()?.last().map_or(1, |last| last + 1);
         loop {
             let place = self.place(id);
             match DirBuilder::new().mode(0o700).create(&place) {
                 Ok(()) => {
-                    let hold = Hold::take(&place)?.ok_or(UndoError::Busy(id))?;
-                    return Ok((id, hold));
+                    let lock = EntryLock::acquire(&place)?.ok_or(UndoError::Busy(id))?;
+                    return Ok((id, lock));
                 }
                 Err(e) if e.kind() == ErrorKind::AlreadyExists => id += 1,
                 Err(e) => return Err(UndoError::writing(&place, e)),
@@ -86,7 +86,7 @@ impl Store {
         }
     }
 
-    /// The numbers of all folders, the oldest first.
+    /// Returns the numbers of all entries, oldest first.
     fn numbers(&self) -> Result<Vec<u64>, UndoError> {
         let entries = match fs::read_dir(&self.folder) {
             Ok(entries) => entries,
@@ -99,7 +99,7 @@ impl Store {
         Ok(numbers)
     }
 
-    /// The entry of that number.
+    /// Returns the entry of that number.
     ///
     /// # Errors
     /// If there is none, or it is damaged.
@@ -110,7 +110,7 @@ impl Store {
         Entry::read(&self.place(id))
     }
 
-    /// Every entry that can be read, the oldest first, without those whose command never ran.
+    /// Returns every readable entry whose command may have run, oldest first.
     ///
     /// # Errors
     /// If the folder cannot be read.
@@ -119,7 +119,7 @@ impl Store {
         Ok(entries.filter(|entry| entry.state != State::Planned).collect())
     }
 
-    /// The latest command that is not undone.
+    /// Returns the latest command that is not undone.
     ///
     /// # Errors
     /// If there is none.
@@ -131,7 +131,7 @@ impl Store {
             .ok_or(UndoError::Nothing)
     }
 
-    /// How many names files have in here, by their number: other names of files elsewhere, as far as they are.
+    /// Counts the hard links in this store by inode number.
     pub(super) fn names(&self) -> HashMap<u64, u64> {
         let mut names = HashMap::new();
         for id in self.numbers().unwrap_or_default() {
@@ -142,40 +142,41 @@ impl Store {
         names
     }
 
-    /// Removes an entry with all that it keeps.
+    /// Removes an entry with its saved files.
     ///
     /// # Errors
-    /// If there is none, or a process is at it.
+    /// If it does not exist, or another process uses it.
     pub fn remove(&self, id: u64) -> Result<(), UndoError> {
         if !self.place(id).is_dir() {
             return Err(UndoError::Unknown(id));
         }
-        let hold = Hold::take(&self.place(id))?.ok_or(UndoError::Busy(id))?;
-        self.take_away(id, &hold)
+        let lock = EntryLock::acquire(&self.place(id))?.ok_or(UndoError::Busy(id))?;
+        self.delete(id, &lock)
     }
 
-    /// The same in passing: what a process is at stays, and is not waited for.
+    /// Removes an entry unless another process uses it, without waiting.
     fn remove_idle(&self, id: u64) -> Result<(), UndoError> {
-        let hold = Hold::once(&self.place(id))?.ok_or(UndoError::Busy(id))?;
-        self.take_away(id, &hold)
+        let lock = EntryLock::try_acquire(&self.place(id))?.ok_or(UndoError::Busy(id))?;
+        self.delete(id, &lock)
     }
 
-    fn take_away(&self, id: u64, _: &Hold) -> Result<(), UndoError> {
+    /// Deletes the folder of a locked entry.
+    fn delete(&self, id: u64, _: &EntryLock) -> Result<(), UndoError> {
         let place = self.place(id);
         let failed = |e| UndoError::writing(&place, e);
-        // cut off, the rest of it is known by its name
-        let gone = self.folder.join(format!("{GONE}{id}"));
+        // if this is interrupted, the next sweep finds the rest by its name
+        let gone = self.folder.join(format!("{DELETED_PREFIX}{id}"));
         fs::rename(&place, &gone).map_err(failed)?;
         fs::remove_dir_all(&gone).map_err(failed)
     }
 
-    /// Removes what never ran, what is older than it may be, and of the rest the oldest until there is no more than may be
-    /// held, `coming` bytes more counted. What cannot be removed stays. Returns the numbers of those that could have been
-    /// undone.
+    /// Removes entries that never ran or are too old, and then the oldest ones until the total, plus `coming` bytes,
+    /// is within the limit. Entries that cannot be removed stay. Returns the numbers of removed entries that could
+    /// have been undone.
     pub fn sweep(&self, coming: u64) -> Vec<u64> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs());
         for entry in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
-            if entry.file_name().to_string_lossy().starts_with(GONE) {
+            if entry.file_name().to_string_lossy().starts_with(DELETED_PREFIX) {
                 let _ = fs::remove_dir_all(entry.path());
             }
         }
@@ -183,7 +184,7 @@ impl Store {
         let mut swept = Vec::new();
         for id in self.numbers().unwrap_or_default() {
             match Entry::read(&self.place(id)) {
-                // a damaged record may be all that is left of something: it goes only when it is told to
+                // a damaged record may belong to the only copy of a file: only the user removes it
                 Err(_) if self.place(id).join(super::journal::FILE).exists() => {}
                 Err(_) => drop(self.remove_idle(id)),
                 Ok(entry) if entry.state == State::Planned => drop(self.remove_idle(id)),
@@ -195,13 +196,13 @@ impl Store {
                 Ok(entry) => alive.push(entry),
             }
         }
-        let mut held: u64 = alive.iter().map(|entry| entry.bytes).sum();
+        let mut total: u64 = alive.iter().map(|entry| entry.bytes).sum();
         for entry in alive.iter().filter(|entry| entry.bytes > 0) {
-            if held.saturating_add(coming) <= self.limits.total {
+            if total.saturating_add(coming) <= self.limits.total {
                 break;
             }
             if self.remove_idle(entry.id).is_ok() {
-                held = held.saturating_sub(entry.bytes);
+                total = total.saturating_sub(entry.bytes);
                 swept.push(entry.id);
             }
         }
@@ -209,29 +210,29 @@ impl Store {
     }
 }
 
-/// An entry that this process is at. It is let go when this is dropped, and when the process ends however it does.
+/// The lock of an entry. It is released when this is dropped, and when the process ends in any way.
 #[derive(Debug)]
-pub(super) struct Hold {
+pub(super) struct EntryLock {
     file: File,
 }
 
-impl Hold {
-    /// Takes it; `None` if another process has it.
-    pub(super) fn take(place: &Path) -> Result<Option<Self>, UndoError> {
-        /// A process that is just being started has the files of its parent for a moment.
-        const TRIES: u32 = 10;
-        const MOMENT: Duration = Duration::from_millis(10);
-        for _ in 0..TRIES {
-            if let Some(hold) = Self::once(place)? {
-                return Ok(Some(hold));
+impl EntryLock {
+    /// Locks an entry; `None` if another process has locked it.
+    pub(super) fn acquire(place: &Path) -> Result<Option<Self>, UndoError> {
+        /// Tried several times, because a process that is being started shares its parent's open files for a moment.
+        const MAX_TRIES: u32 = 10;
+        const INTERVAL: Duration = Duration::from_millis(10);
+        for _ in 0..MAX_TRIES {
+            if let Some(lock) = Self::try_acquire(place)? {
+                return Ok(Some(lock));
             }
-            std::thread::sleep(MOMENT);
+            std::thread::sleep(INTERVAL);
         }
         Ok(None)
     }
 
-    /// The same without waiting for anything.
-    fn once(place: &Path) -> Result<Option<Self>, UndoError> {
+    /// Locks an entry without waiting.
+    fn try_acquire(place: &Path) -> Result<Option<Self>, UndoError> {
         let path = place.join(LOCK);
         let failed = |e| UndoError::writing(&path, e);
         let file = File::options().create(true).write(true).truncate(false).open(&path).map_err(failed)?;
@@ -243,7 +244,7 @@ impl Hold {
     }
 }
 
-impl Drop for Hold {
+impl Drop for EntryLock {
     fn drop(&mut self) {
         let _ = self.file.unlock();
     }

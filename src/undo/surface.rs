@@ -1,4 +1,5 @@
-//! Mode, owner, attributes and times of what is there, and what is made of nothing but these: pipes and devices.
+//! Restores the metadata of paths (mode, owner, attributes, times), and pipes and devices, which consist of nothing
+//! else.
 
 use super::look;
 use super::node::{Attribute, Kind, Node, Role};
@@ -8,30 +9,30 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// Sets what differs.
+/// Sets the metadata that differs.
 ///
 /// # Errors
-/// The system's, of the first that cannot be set.
+/// The system's error for the first item that cannot be set.
 pub(super) fn set(path: &Path, node: &Node) -> io::Result<()> {
-    let there = look::node(path, Role::Surface)?;
+    let current = look::node(path, Role::Surface)?;
     let is_link = node.kind == Kind::Link;
-    let owned = (there.user, there.group) == (node.user, node.group);
-    if !owned {
+    let same_owner = (current.user, current.group) == (node.user, node.group);
+    if !same_owner {
         let (user, group) = (Uid::from_raw(node.user), Gid::from_raw(node.group));
         rustix::fs::chownat(CWD, path, Some(user), Some(group), AtFlags::SYMLINK_NOFOLLOW)?;
     }
-    // another owner takes the bits with which a program runs as its owner
-    if !is_link && (!owned || there.mode != node.mode) {
+    // a change of owner clears the setuid and setgid bits
+    if !is_link && (!same_owner || current.mode != node.mode) {
         fs::set_permissions(path, Permissions::from_mode(node.mode))?;
     }
-    set_attributes(path, node, &if owned { there } else { look::node(path, Role::Surface)? })?;
+    set_attributes(path, node, &if same_owner { current } else { look::node(path, Role::Surface)? })?;
     set_times(path, node)
 }
 
-/// Sets when it was read and changed.
+/// Sets the times of access and modification.
 ///
 /// # Errors
-/// The system's.
+/// Errors of the system.
 pub(super) fn set_times(path: &Path, node: &Node) -> io::Result<()> {
     let time = |(seconds, nanoseconds): (i64, i64)| Timespec { tv_sec: seconds as _, tv_nsec: nanoseconds as _ };
     let times = Timestamps { last_access: time(node.accessed), last_modification: time(node.modified) };
@@ -39,29 +40,29 @@ pub(super) fn set_times(path: &Path, node: &Node) -> io::Result<()> {
 }
 
 #[cfg(any(target_os = "linux", target_os = "macos"))]
-fn set_attributes(path: &Path, node: &Node, there: &Node) -> io::Result<()> {
+fn set_attributes(path: &Path, node: &Node, current: &Node) -> io::Result<()> {
     use rustix::fs::{XattrFlags, lremovexattr, lsetxattr};
-    for surplus in missing(&there.attributes, &node.attributes) {
+    for surplus in missing(&current.attributes, &node.attributes) {
         if !node.attributes.iter().any(|one| one.name() == surplus.name()) {
             lremovexattr(path, surplus.name())?;
         }
     }
-    for attribute in missing(&node.attributes, &there.attributes) {
+    for attribute in missing(&node.attributes, &current.attributes) {
         lsetxattr(path, attribute.name(), &attribute.value, XattrFlags::empty())?;
     }
     Ok(())
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "macos")))]
-fn set_attributes(_: &Path, node: &Node, there: &Node) -> io::Result<()> {
-    let _ = missing(&node.attributes, &there.attributes);
+fn set_attributes(_: &Path, node: &Node, current: &Node) -> io::Result<()> {
+    let _ = missing(&node.attributes, &current.attributes);
     Ok(())
 }
 
-/// Makes a pipe or a device.
+/// Creates a pipe or a device.
 ///
 /// # Errors
-/// The system's; for a socket always.
+/// Errors of the system; for a socket always.
 pub(super) fn make_special(node: &Node) -> io::Result<()> {
     match node.kind {
         Kind::Pipe => make(node, FileType::Fifo),
@@ -82,11 +83,11 @@ fn make(node: &Node, _: FileType) -> io::Result<()> {
     Err(io::Error::other("pipes and devices cannot be made again on this system"))
 }
 
-/// Does something while a file or folder of ours has more rights.
+/// Runs `act` while a file or folder of this user temporarily has more rights.
 ///
 /// # Errors
-/// The error of the act, or of the system where they cannot be given.
-pub(super) fn opened<T>(path: &Path, rights: u32, act: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+/// The error of `act`, or that of the system if the rights cannot be changed.
+pub(super) fn with_rights<T>(path: &Path, rights: u32, act: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     let mode = fs::symlink_metadata(path)?.permissions().mode() & 0o7777;
     fs::set_permissions(path, Permissions::from_mode(mode | rights))?;
     let done = act();
@@ -94,7 +95,7 @@ pub(super) fn opened<T>(path: &Path, rights: u32, act: impl FnOnce() -> io::Resu
     done
 }
 
-/// The attributes of a list that another does not have.
+/// Returns the attributes of a list that another list does not have.
 pub(super) fn missing<'a>(of: &'a [Attribute], other: &[Attribute]) -> Vec<&'a Attribute> {
     of.iter().filter(|one| !other.contains(one)).collect()
 }

@@ -1,12 +1,12 @@
-//! The desktop's trash: what a command deleted is laid there, too, out of what is kept of it. Source: the Desktop Trash Can
-//! specification 1.0 of freedesktop.org; of its places only the trash in the home folder is used.
+//! Puts deleted files into the desktop's trash, out of their saved copies. Source: the Desktop Trash Can specification
+//! 1.0 of freedesktop.org; of its locations only the trash in the home folder is used.
 
 use super::content;
 use super::journal::{Entry, Trashed};
 use super::keep::{BEFORE, read_nodes};
 use super::node::{Kind, Node, Role};
 use super::plan::Touch;
-use super::restore::{Nodes, place};
+use super::restore::{Nodes, create_all};
 use super::store::FILES;
 use super::store::Store;
 use super::{UndoError, Watch};
@@ -16,13 +16,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-/// How many names are tried for one thing.
-const TRIES: u32 = 10_000;
+/// Most names tried for one item.
+const MAX_TRIES: u32 = 10_000;
 
-/// Lays what the command of an entry deleted into the trash in that folder, and tells how many things that are.
+/// Puts the files that the command of an entry deleted into the trash folder; returns the number of items.
 ///
 /// # Errors
-/// If the trash cannot be written. What is kept for undo stays in any case.
+/// If the trash cannot be written. The saved files stay in any case.
 pub fn to_trash(store: &Store, mut entry: Entry, trash: &Path, watch: &mut dyn Watch) -> Result<usize, UndoError> {
     let failed = |e| UndoError::writing(trash, e);
     let kept = store.place(entry.id);
@@ -30,43 +30,44 @@ pub fn to_trash(store: &Store, mut entry: Entry, trash: &Path, watch: &mut dyn W
     for folder in ["files", "info"] {
         DirBuilder::new().recursive(true).mode(0o700).create(trash.join(folder)).map_err(failed)?;
     }
-    let mut laid = Vec::new();
+    let mut trashed = Vec::new();
     for target in entry.plan.targets.iter().filter(|target| target.touch == Touch::Delete) {
-        let was_there = before.get(&target.path).is_some_and(|node| node.kind != Kind::Absent);
-        if !was_there || fs::symlink_metadata(&target.path).is_ok() {
+        let existed = before.get(&target.path).is_some_and(|node| node.kind != Kind::Absent);
+        if !existed || fs::symlink_metadata(&target.path).is_ok() {
             continue;
         }
         let (info, file) = reserve(trash, &target.path).map_err(failed)?;
-        let done = place(&kept.join(FILES), entry.id, &rebased(&before, &target.path, &file), watch);
+        let done = create_all(&kept.join(FILES), entry.id, &rebase(&before, &target.path, &file), watch);
         if let Some((path, why)) = done.problems.first() {
-            // half of it would be taken for all of it
+            // a partial item would look complete
             let _ = fs::remove_dir_all(&file).or_else(|_| fs::remove_file(&file));
             let _ = fs::remove_file(info);
             return Err(UndoError::writing(path, io::Error::other(why.clone())));
         }
-        laid.push(Trashed { file, info });
+        trashed.push(Trashed { file, info });
     }
-    entry.trashed = laid;
+    entry.trashed = trashed;
     entry.write(&kept)?;
     Ok(entry.trashed.len())
 }
 
-/// Takes out of the trash what was laid there and is back in its place: it would be another name of the same files.
-pub(super) fn take_out(trashed: &[Trashed]) {
+/// Removes restored items from the trash, where they would be second links to the same files.
+pub(super) fn remove_restored(trashed: &[Trashed]) {
     for Trashed { file, info } in trashed {
-        // without this its desktop does not see it
+        // without its info file the desktop does not list the item
         if fs::remove_file(info).is_ok() {
             let _ = fs::remove_file(file).or_else(|_| fs::remove_dir_all(file));
         }
     }
 }
 
-/// A name in the trash that nothing has yet: what says where it comes from is written, and keeps it.
+/// Reserves a free name in the trash by creating its `.trashinfo` file, as the specification requires. Returns the
+/// paths of the info file and of the item.
 fn reserve(trash: &Path, path: &Path) -> io::Result<(PathBuf, PathBuf)> {
     let name = path.file_name().ok_or(ErrorKind::InvalidInput)?;
     let date = chrono::Local::now().format("%Y-%m-%dT%H:%M:%S");
-    let text = format!("[Trash Info]\nPath={}\nDeletionDate={date}\n", escaped(path.as_os_str().as_bytes()));
-    for number in 1..TRIES {
+    let text = format!("[Trash Info]\nPath={}\nDeletionDate={date}\n", percent_encode(path.as_os_str().as_bytes()));
+    for number in 1..MAX_TRIES {
         let mut own = name.to_owned();
         if number > 1 {
             own.push(format!(".{number}"));
@@ -90,19 +91,19 @@ fn reserve(trash: &Path, path: &Path) -> io::Result<(PathBuf, PathBuf)> {
     Err(ErrorKind::AlreadyExists.into())
 }
 
-/// A path as a URI has it, with its slashes.
-fn escaped(path: &[u8]) -> String {
+/// Percent-encodes a path, except its slashes.
+fn percent_encode(path: &[u8]) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-._~".contains(&byte);
     path.iter().map(|byte| if plain(*byte) { char::from(*byte).to_string() } else { format!("%{byte:02X}") }).collect()
 }
 
-/// The nodes below a path, as they are to be below another one.
-fn rebased(nodes: &Nodes, from: &Path, to: &Path) -> Nodes {
+/// Returns the nodes at and below a path, moved to another path.
+fn rebase(nodes: &Nodes, from: &Path, to: &Path) -> Nodes {
     let below = nodes.range(from.to_path_buf()..).take_while(|(path, _)| path.starts_with(from));
     let moved = |(path, node): (&PathBuf, &Node)| {
         let inside = path.strip_prefix(from).unwrap_or(path);
         let path = if inside.as_os_str().is_empty() { to.to_path_buf() } else { to.join(inside) };
-        // in the trash it is a thing of its own
+        // in the trash it is independent of other names of the file
         (path.clone(), Node { path, role: Role::Whole, held: None, ..node.clone() })
     };
     below.map(moved).collect()
@@ -113,8 +114,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn where_it_comes_from_is_written_as_a_uri() {
-        assert_eq!(escaped(b"/home/a b/100%\xff-x_y.txt"), "/home/a%20b/100%25%FF-x_y.txt");
+    fn the_original_path_is_written_as_a_uri() {
+        assert_eq!(percent_encode(b"/home/a b/100%\xff-x_y.txt"), "/home/a%20b/100%25%FF-x_y.txt");
         let dir = tempfile::tempdir().unwrap();
         for folder in ["files", "info"] {
             fs::create_dir(dir.path().join(folder)).unwrap();

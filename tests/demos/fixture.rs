@@ -1,4 +1,4 @@
-//! What the demos are about: a tree in which a wrong answer differs, and the programs of two systems beside it.
+//! The fixture of the demos: a tree of files on which wrong commands show, and the programs of two systems.
 
 use crate::support::{Ran, run_shell, run_shell_on};
 use std::ffi::OsString;
@@ -10,16 +10,16 @@ use tempfile::TempDir;
 
 const DAY: u64 = 24 * 3600;
 
-/// Which system's programs a command finds.
+/// The system whose programs a command runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum System {
-    /// This machine's, but for those that tell of people and processes: `tests/gnu`.
+    /// This machine's programs, with stand-ins for those that list users and processes (`tests/gnu`).
     Linux,
-    /// Stand-ins that take what BSD's take: `tests/bsd`.
+    /// Stand-ins with the options of BSD's programs (`tests/bsd`).
     Macos,
 }
 
-/// The programs of a system, and what they can see beside files.
+/// The programs of a system, and the sockets that they can list.
 pub struct World {
     pub system: System,
     path: OsString,
@@ -34,7 +34,7 @@ impl World {
         let programs = tempfile::tempdir().unwrap();
         let path = match system {
             System::Linux => {
-                stand_ins("gnu", programs.path());
+                copy_stand_ins("gnu", programs.path());
                 let shared = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/bsd/lib.sh");
                 std::fs::copy(shared, programs.path().join("lib.sh")).unwrap();
                 let rest = std::env::var_os("PATH").unwrap_or_default();
@@ -42,28 +42,28 @@ impl World {
                     .unwrap()
             }
             System::Macos => {
-                stand_ins("bsd", programs.path());
-                complete(programs.path());
+                copy_stand_ins("bsd", programs.path());
+                add_common_programs(programs.path());
                 programs.path().into()
             }
         };
         std::fs::write(programs.path().join("sudo"), "#!/bin/sh\nexec \"$@\"\n").unwrap();
-        allow(&programs.path().join("sudo"));
+        make_executable(&programs.path().join("sudo"));
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let open = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let datagrams = UdpSocket::bind("127.0.0.1:0").unwrap();
         Self { system, path, _programs: programs, listener, datagrams, open }
     }
 
-    /// Runs a line in a fresh tree below `home`.
+    /// Runs a shell line in a new tree below `home`. Returns the tree and the output.
     pub fn run(&self, line: &str, home: &Path) -> (PathBuf, Ran) {
         let tree = home.join("tree");
-        tree_at(&tree);
+        create_tree(&tree);
         let ran = run_shell_on(line, &tree, Some((&self.path, home)));
         (tree, ran)
     }
 
-    /// Ports that are listened on.
+    /// The listening TCP ports, each with its alternative names.
     pub fn listening(&self) -> Vec<Vec<String>> {
         match self.system {
             System::Linux => vec![vec![port(self.listener.local_addr().unwrap())]],
@@ -71,7 +71,7 @@ impl World {
         }
     }
 
-    /// Other ports that are in use, and nobody listens on them by TCP.
+    /// Ports in use that are not listening TCP ports.
     pub fn other_ports(&self) -> Vec<String> {
         match self.system {
             System::Linux => vec![port(self.open.local_addr().unwrap()), port(self.datagrams.local_addr().unwrap())],
@@ -84,23 +84,23 @@ fn port(address: SocketAddr) -> String {
     address.port().to_string()
 }
 
-/// Copies the stand-ins of a system.
-fn stand_ins(system: &str, to: &Path) {
+/// Copies the stand-in programs of a system.
+fn copy_stand_ins(system: &str, to: &Path) {
     let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(system);
     for entry in std::fs::read_dir(from).unwrap() {
         let path = entry.unwrap().path();
         let copy = to.join(path.file_name().unwrap());
         std::fs::copy(&path, &copy).unwrap();
-        allow(&copy);
+        make_executable(&copy);
     }
 }
 
-fn allow(program: &Path) {
+fn make_executable(program: &Path) {
     std::fs::set_permissions(program, std::fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// Adds what macOS has besides: tools that differ by their long options alone, and those that do not differ.
-fn complete(programs: &Path) {
+/// Adds the other programs of macOS: those that only lack the long options of GNU, and those that are the same.
+fn add_common_programs(programs: &Path) {
     const PLAIN: [&str; 15] = [
         "basename", "cat", "comm", "cut", "dirname", "ls", "nl", "paste", "rev", "split", "tail", "tee", "tr", "uniq",
         "wc",
@@ -118,8 +118,8 @@ fn complete(programs: &Path) {
     }
 }
 
-/// Files of known age, size and mode, a repository with known commits, logs with known lines.
-fn tree_at(tree: &Path) {
+/// Creates files of known age, size and mode, a repository with known commits, and logs with known lines.
+fn create_tree(tree: &Path) {
     let file = |name: &str, text: &[u8], days: u64| {
         let path = tree.join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -127,7 +127,7 @@ fn tree_at(tree: &Path) {
         let when = SystemTime::now() - Duration::from_secs(days * DAY);
         std::fs::File::options().write(true).open(&path).unwrap().set_modified(when).unwrap();
     };
-    // one of the recent ones speaks of a module, and one of the old ones
+    // `mod` occurs in one recent file and in one old file
     file("src/new.rs", b"mod inner;\nfn main() {}\n", 1);
     file("src/inner/deep.rs", b"pub fn deep() {}\n", 3);
     file("src/old.rs", b"mod gone;\n", 60);
@@ -139,7 +139,7 @@ fn tree_at(tree: &Path) {
     file("raised-program", b"#!/bin/sh\n", 1);
     file("group-program", b"#!/bin/sh\n", 1);
     file("../elsewhere/raised-too", b"#!/bin/sh\n", 1);
-    // neither their names nor the digits of their sizes are in the order of their sizes
+    // the order by size differs from that by name and by the digits of the size
     file("assets/b.bin", &[b'x'; 900 << 10], 1);
     file("build/a.bin", &[b'x'; 3 << 20], 1);
     file("cache/c.bin", &[b'x'; 100 << 10], 1);

@@ -1,10 +1,10 @@
-//! A folder of models that was copied, records and all.
+//! Tests a copied folder of models.
 
 use super::*;
 
-/// Whoever copies a folder of models copies the records in it, which are of the files in the old one.
+/// The copied records still name the files in the old folder.
 #[test]
-fn a_copied_models_folder_answers_from_itself() {
+fn a_copied_models_folder_serves_its_own_files() {
     let bytes = model();
     let hub = Hub::of(&bytes, Mood::Sound);
     let mut place = Place::new(Some(&hub), None);
@@ -17,7 +17,7 @@ fn a_copied_models_folder_answers_from_itself() {
     place.settings.models = copy.clone();
     assert_eq!(place.ensure(&card(&bytes)).unwrap(), copy.join("tiny.gguf"));
     assert_eq!(fetch::locate(&card(&bytes), &place.settings), Some(copy.join("tiny.gguf")));
-    // what is wrong with the copy is not made good by the old one
+    // a wrong file in the copy is not replaced by the one in the old folder
     std::fs::write(copy.join("tiny.gguf"), b"another file").unwrap();
     assert_eq!(fetch::locate(&card(&bytes), &place.settings), None);
     assert_eq!(std::fs::read(old).unwrap(), bytes);

@@ -1,15 +1,15 @@
-//! A small disk of its own, where this system lets us have one.
+//! A small temporary disk, where the system permits mounting one.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// A mounted tmpfs; unmounted with this value.
+/// A mounted tmpfs, which is unmounted on drop.
 pub struct Disk {
     path: PathBuf,
 }
 
 impl Disk {
-    /// Mounts one of that size in a folder, if this user may (root on Linux).
+    /// Mounts a tmpfs of this size in a folder; `None` if that is not permitted (it takes root on Linux).
     pub fn mount(folder: &Path, size: &str) -> Option<Self> {
         let path = folder.join("disk");
         std::fs::create_dir(&path).unwrap();
@@ -29,7 +29,7 @@ impl Disk {
 
 impl Drop for Disk {
     fn drop(&mut self) {
-        // Lazily: a test that failed may still have a file open.
+        // lazily, since a failed test may still have a file open
         run(&["umount", "-l", self.path.to_str().unwrap()]);
     }
 }

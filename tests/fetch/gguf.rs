@@ -1,6 +1,6 @@
-//! A model file for tests: here, and by its path in `tests/fetch.rs`.
+//! A small model file for tests.
 
-/// A small sound GGUF of `data` tensor bytes (a multiple of 8).
+/// Builds a small valid GGUF file with `data` bytes of tensors (a multiple of 8).
 pub fn sample(data: usize) -> Vec<u8> {
     let text = |out: &mut Vec<u8>, t: &str| {
         out.extend((t.len() as u64).to_le_bytes());
@@ -28,7 +28,7 @@ pub fn sample(data: usize) -> Vec<u8> {
     out.extend(0u32.to_le_bytes());
     out.extend(0u64.to_le_bytes());
     out.resize(out.len().next_multiple_of(32), 0);
-    // Bytes that neither compress nor repeat (xorshift64), so that every cut and every slip shows.
+    // bytes that neither compress nor repeat (xorshift64), so that every truncation or shift shows
     let mut x = 0x9e37_79b9_7f4a_7c15_u64;
     for _ in 0..data / 8 {
         x ^= x << 13;

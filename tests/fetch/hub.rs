@@ -1,4 +1,4 @@
-//! A hub of one file: metadata on its own host, bytes behind a redirect, as the real one does it.
+//! A fake hub with one file: like the real one, it redirects from the metadata to the bytes.
 
 use crate::http_server::{Req, Server, answer, head};
 use sha2::{Digest, Sha256};
@@ -7,26 +7,26 @@ use std::net::TcpStream;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// How the hub behaves.
+/// The behaviour of the hub.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Mood {
-    /// As it should.
+    /// Correct.
     Sound,
-    /// This status to everything.
+    /// Answers everything with this status.
     Status(u16),
-    /// The bytes end after so many, this often.
+    /// Closes the connection after `after` bytes, `times` times.
     Cut { after: usize, times: u32 },
-    /// Nothing comes from this byte of the file on.
+    /// Sends nothing from this byte of the file on.
     Silent { after: usize },
-    /// It takes the connection and says nothing.
+    /// Accepts connections and never answers.
     Deaf,
-    /// Other bytes than it announced.
+    /// Sends other bytes than announced.
     Liar,
-    /// Ranges are ignored: always all of it.
+    /// Ignores ranges and sends the whole file.
     NoRanges,
-    /// No size anywhere; the connection's end is the file's end.
+    /// Sends no size; the file ends with the connection.
     NoSize,
-    /// Slowly, so that somebody can be killed half way.
+    /// Sends slowly, so that a process can be killed during a download.
     Slow,
 }
 
@@ -64,7 +64,7 @@ impl Hub {
         *self.mood.lock().unwrap() = mood;
     }
 
-    /// Bytes of the file that went over the wire, in all.
+    /// Total bytes of the file sent so far.
     pub fn sent(&self) -> usize {
         *self.sent.lock().unwrap()
     }
@@ -83,7 +83,7 @@ fn metadata(bytes: &[u8], etag: &str, mood: Mood, request: &Req, socket: &mut Tc
 
 fn storage(bytes: &[u8], mood: Mood, request: &Req, socket: &mut TcpStream, sent: &Mutex<usize>) {
     let range = request.headers.get("range").and_then(|r| r.strip_prefix("bytes=")?.strip_suffix('-')?.parse().ok());
-    let from = range.filter(|_| mood != Mood::NoRanges).unwrap_or(0_usize);
+    let from = if mood == Mood::NoRanges { 0 } else { range.unwrap_or(0_usize) };
     if from >= bytes.len() {
         return answer(socket, 416, &[], b"");
     }

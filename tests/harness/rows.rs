@@ -1,13 +1,13 @@
-//! Each row of the list of the harness's behaviours has a test, or says why it has none.
+//! Tests that each row of the list of the harness's behaviours has a test, or a reason why not.
 
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The rows of the list: letters, and how many of each.
+/// The rows of the list: each letter with the number of its rows.
 const ROWS: &[(&str, usize)] = &[("A", 41), ("B", 43), ("C", 20), ("D", 23), ("I", 22)];
 
-/// The test of a file's documentation instead of one that has a name.
+/// Stands for a test in a file's documentation, which has no name.
 const DOC: &str = "doc test";
 
 #[derive(Debug, Deserialize)]
@@ -22,13 +22,13 @@ fn rows() -> BTreeMap<String, Row> {
     toml::from_str(include_str!("rows.toml")).unwrap()
 }
 
-/// Names of the tests in a text.
+/// The names of the tests in a source text.
 fn tests(code: &str) -> Vec<&str> {
     let (mut found, mut marked) = (Vec::new(), false);
     for line in code.lines().map(str::trim) {
         if line.starts_with("#[test]") || line.starts_with("#[tokio::test") {
             marked = true;
-        } else if let Some((_, rest)) = line.split_once("fn ").filter(|_| marked) {
+        } else if marked && let Some((_, rest)) = line.split_once("fn ") {
             found.extend(rest.split(['(', '<']).next());
             marked = false;
         }
@@ -36,35 +36,35 @@ fn tests(code: &str) -> Vec<&str> {
     found
 }
 
-/// True if the documentation has an example that is compiled and begins with a `use`.
-fn is_documented(code: &str) -> bool {
+/// True if the documentation has a compiled example that begins with a `use`.
+fn has_doc_test(code: &str) -> bool {
     let lines: Vec<&str> = code.lines().map(str::trim).collect();
     lines
         .windows(2)
         .any(|two| ["/// ```", "//! ```"].contains(&two[0]) && two[1].get(3..).unwrap_or_default().starts_with(" use "))
 }
 
-/// Whether a test of this name is there, as `FILE: TEST`.
-fn is_there(named: &str) -> Result<(), String> {
+/// Checks that a test exists, given as `FILE: TEST`. Returns the reason if not.
+fn find_test(named: &str) -> Result<(), String> {
     let (file, test) = named.split_once(": ").ok_or("it is not of the form FILE: TEST")?;
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
     let code = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
-    let there = match test {
-        DOC => code.contains("```compile_fail") || is_documented(&code),
+    let exists = match test {
+        DOC => code.contains("```compile_fail") || has_doc_test(&code),
         _ => tests(&code).contains(&test),
     };
-    there.then_some(()).ok_or_else(|| format!("{file} has no such test"))
+    exists.then_some(()).ok_or_else(|| format!("{file} has no such test"))
 }
 
 #[test]
-fn each_row_has_a_test_or_says_why_not() {
+fn each_row_has_a_test_or_a_reason() {
     let rows = rows();
     let known = ROWS.iter().flat_map(|(letter, most)| (1..=*most).map(move |n| format!("{letter}{n}")));
     let mut wrong: Vec<String> = Vec::new();
-    let mut left: Vec<&String> = rows.keys().collect();
+    let mut unknown: Vec<&String> = rows.keys().collect();
     for id in known {
-        left.retain(|row| **row != id);
-        let (tests, words) = match rows.get(&id) {
+        unknown.retain(|row| **row != id);
+        let (tests, why) = match rows.get(&id) {
             None => {
                 wrong.push(format!("{id} has neither a test nor a reason"));
                 continue;
@@ -73,17 +73,17 @@ fn each_row_has_a_test_or_says_why_not() {
             Some(Row::Part { tests, open }) => (tests.as_slice(), Some(open)),
             Some(Row::Not(why)) => (&[][..], Some(why)),
         };
-        if words.is_some_and(|words| words.trim().is_empty()) || words.is_none() && tests.is_empty() {
+        if why.is_some_and(|why| why.trim().is_empty()) || why.is_none() && tests.is_empty() {
             wrong.push(format!("{id} has neither a test nor a reason"));
         }
-        wrong.extend(tests.iter().filter_map(|test| is_there(test).err().map(|why| format!("{id}: {test}: {why}"))));
+        wrong.extend(tests.iter().filter_map(|test| find_test(test).err().map(|why| format!("{id}: {test}: {why}"))));
     }
-    wrong.extend(left.iter().map(|row| format!("{row} is no row")));
+    wrong.extend(unknown.iter().map(|row| format!("{row} is no row of the list")));
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// The numbers of a list in Markdown: the first cell of each row of its tables.
-fn numbers(list: &str) -> Vec<String> {
+/// The row ids of a list in Markdown: the first cell of each row of its tables.
+fn row_ids(list: &str) -> Vec<String> {
     let cells = list.lines().filter_map(|line| line.strip_prefix("| ")?.split(" |").next());
     let is_number = |cell: &&str| {
         let (letter, digits) = cell.split_at(1);
@@ -96,21 +96,21 @@ fn numbers(list: &str) -> Vec<String> {
 fn the_rows_are_those_of_the_list() {
     let list = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/HARNESS.md");
     let Ok(list) = std::fs::read_to_string(list) else {
-        println!("skipped: the list lies beside the repository, and is not there");
+        println!("skipped: the list, which is beside the repository, does not exist");
         return;
     };
-    let mut listed = numbers(&list);
+    let mut listed = row_ids(&list);
     listed.sort();
     let ours: Vec<String> = rows().into_keys().collect();
     assert_eq!(listed, ours);
 }
 
 #[test]
-fn tests_and_rows_are_read_as_they_stand() {
+fn tests_and_row_ids_are_parsed() {
     let code = "#[test]\nfn a() {}\nfn b() {}\n#[cfg(unix)]\n#[tokio::test(flavor = \"x\")]\nasync fn c() {}\n    \
                 #[test]\n    fn d(x in 0..1) {}\n";
     assert_eq!(tests(code), ["a", "c", "d"]);
-    assert_eq!(numbers("| # | B |\n|---|---|\n| A1 | x | y |\n| D23 | x |\nA2 | x\n| Ability | x |\n"), ["A1", "D23"]);
-    assert!(is_there("tests/harness/rows.rs: tests_and_rows_are_read_as_they_stand").is_ok());
-    assert!(is_there("tests/harness/rows.rs: rows").is_err() && is_there("tests/none.rs: a").is_err());
+    assert_eq!(row_ids("| # | B |\n|---|---|\n| A1 | x | y |\n| D23 | x |\nA2 | x\n| Ability | x |\n"), ["A1", "D23"]);
+    assert!(find_test("tests/harness/rows.rs: tests_and_row_ids_are_parsed").is_ok());
+    assert!(find_test("tests/harness/rows.rs: rows").is_err() && find_test("tests/none.rs: a").is_err());
 }

@@ -1,4 +1,4 @@
-//! Web pages, word processors' files and PDF: read in, found by their headings and pages, and no danger where they are hostile.
+//! Tests the ingestion of HTML, DOCX and PDF: documents are found by headings and pages, and hostile files do no harm.
 
 use super::hits;
 use crate::machine::{Machine, PATH, Ran};
@@ -7,13 +7,13 @@ use std::io::Write;
 
 fn docx(body: &str) -> Vec<u8> {
     let mut archive = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
-    let how = zip::write::SimpleFileOptions::default().compression_method(zip::CompressionMethod::Deflated);
-    archive.start_file("word/document.xml", how).unwrap();
+    let options = zip::write::SimpleFileOptions::default().compression_method(zip::CompressionMethod::Deflated);
+    archive.start_file("word/document.xml", options).unwrap();
     archive.write_all(body.as_bytes()).unwrap();
     archive.finish().unwrap().into_inner()
 }
 
-/// The binary on a machine whose `pdftotext` says this.
+/// Runs the binary on a machine whose `pdftotext` is this shell script.
 fn with_pdf(machine: &Machine, script: &str, args: &[&str]) -> Ran {
     let bin = machine.path("bin");
     std::fs::create_dir_all(&bin).unwrap();
@@ -24,7 +24,7 @@ fn with_pdf(machine: &Machine, script: &str, args: &[&str]) -> Ran {
     Ran::of(machine.caro(args).env("PATH", format!("{}:{PATH}", bin.display())).output().unwrap())
 }
 
-fn documents(machine: &Machine) {
+fn write_documents(machine: &Machine) {
     std::fs::create_dir_all(machine.path("work/docs")).unwrap();
     machine.write(
         "work/docs/hut.html",
@@ -44,9 +44,9 @@ fn ingest(ran: Ran) -> Value {
 
 #[cfg(unix)]
 #[test]
-fn pages_word_files_and_pdf_are_found_by_headings_and_pages() {
+fn html_docx_and_pdf_are_found_by_headings_and_pages() {
     let machine = Machine::new();
-    documents(&machine);
+    write_documents(&machine);
     let pages = "printf 'Contents\\n\\fThe pump makes 3000 turns.\\n\\f'";
     let read = ["knowledge", "ingest", "docs", "--json"];
     let done = ingest(with_pdf(&machine, pages, &read));
@@ -66,9 +66,9 @@ fn pages_word_files_and_pdf_are_found_by_headings_and_pages() {
 
 #[cfg(unix)]
 #[test]
-fn a_hostile_file_costs_its_own_passages_and_a_warning() {
+fn a_hostile_file_is_skipped_with_a_warning() {
     let machine = Machine::new();
-    documents(&machine);
+    write_documents(&machine);
     machine.write("work/docs/bomb.docx", docx(&"<".repeat(17 << 20)));
     machine.write("work/docs/torn.docx", b"PK\x03\x04 no more");
     machine.write("work/docs/deep.html", "<div>".repeat(300_000) + "bottom");
@@ -84,9 +84,9 @@ fn a_hostile_file_costs_its_own_passages_and_a_warning() {
     ] {
         assert!(ran.err.contains(warning), "{warning}: {ran:#?}");
     }
-    // without the program the others are read all the same
+    // without `pdftotext` the other files are still read
     let bare = Machine::new();
-    documents(&bare);
+    write_documents(&bare);
     let ran = Ran::of(bare.caro(&["knowledge", "ingest", "docs"]).env("PATH", "/nowhere").output().unwrap());
     assert!(ran.out.starts_with("read 2 files (") && ran.err.contains("install poppler-utils"), "{ran:#?}");
 }

@@ -1,4 +1,4 @@
-//! Servers at an address: a small one of our own that answers as the standard allows, and as it does not.
+//! Tests MCP servers over HTTP: a small server that answers in the forms the standard allows, and wrongly.
 
 use super::Bench;
 use crate::http_server::{Req, Server, answer, head};
@@ -30,7 +30,7 @@ fn config(url: &str, headers: &[(&str, &str)]) -> Config {
     }
 }
 
-/// Answers the protocol: the list as an event stream, calls by their tool's name.
+/// Handles a request: answers the list of tools as an event stream, and a call as the tool's name says.
 fn serve(request: &Req, socket: &mut TcpStream) {
     if request.method != "POST" {
         return answer(socket, if request.method == "GET" { 405 } else { 200 }, &[], b"");
@@ -76,7 +76,7 @@ fn serve(request: &Req, socket: &mut TcpStream) {
 }
 
 #[test]
-fn an_address_is_spoken_with_in_both_forms_of_answers() {
+fn answers_may_be_json_or_an_event_stream() {
     let server = Server::start(serve);
     let bench = Bench::new(vec![config(&server.url, &[("Authorization", "Bearer key-123456")])]);
     assert!(bench.hub.warnings().is_empty(), "{:?}", bench.hub.warnings());
@@ -84,18 +84,18 @@ fn an_address_is_spoken_with_in_both_forms_of_answers() {
     assert_eq!(bench.call("events", json!({})).unwrap(), "Raw(11 bytes)");
     let cx = ToolCx { root: "/".into(), cancel: Cancel::new(), timeout: Duration::from_secs(1) };
     let effects = bench.tool("events").effects(&Args::new(), &cx);
-    assert!(effects.net && effects.hazard == Hazard::Change, "an address is the network");
+    assert!(effects.net && effects.hazard == Hazard::Change, "a server over HTTP is on the network");
     let posts: Vec<Req> = server.seen().into_iter().filter(|r| r.method == "POST").collect();
     assert!(posts.iter().all(|r| r.headers["authorization"] == "Bearer key-123456"), "{posts:#?}");
     assert!(posts.iter().all(|r| r.headers["accept"] == "application/json, text/event-stream"), "{posts:#?}");
     assert!(posts[1..].iter().all(|r| r.headers["mcp-session-id"] == "session-7"), "{posts:#?}");
     assert!(posts.iter().skip(1).all(|r| r.headers["mcp-protocol-version"] == "2025-06-18"), "{posts:#?}");
     drop(bench);
-    assert!(server.seen().iter().any(|r| r.method == "DELETE"), "the session is given back");
+    assert!(server.seen().iter().any(|r| r.method == "DELETE"), "the session is deleted");
 }
 
 #[test]
-fn whatever_an_address_does_the_call_comes_back() {
+fn a_call_returns_whatever_the_server_does() {
     let server = Server::start(serve);
     let bench = Bench::new(vec![config(&server.url, &[])]);
     let failed = |name: &str| match bench.call_within(name, json!({}), AMPLE) {
@@ -110,7 +110,7 @@ fn whatever_an_address_does_the_call_comes_back() {
     let begun = Instant::now();
     let slow = bench.call_within("slow", json!({}), Duration::from_millis(300));
     assert!(matches!(slow, Err(ToolError::TimedOut(_))) && begun.elapsed() < AMPLE, "{slow:?}");
-    // one refusal has not ended the connection
+    // no failure has ended the connection
     assert_eq!(bench.call("events", json!({})).unwrap(), "Raw(11 bytes)");
     let begun = Instant::now();
     drop(bench);
@@ -118,10 +118,10 @@ fn whatever_an_address_does_the_call_comes_back() {
 }
 
 #[test]
-fn an_address_without_a_server_says_what_is_there() {
+fn an_address_without_an_mcp_server_is_an_error_with_the_reason() {
     let error = |config: Config| Bench::new(vec![config]).hub.standing()[0].error.clone().unwrap().to_string();
-    let nobody = error(config("http://127.0.0.1:9", &[]));
-    assert!(nobody.contains("could not be started") && nobody.to_lowercase().contains("connect"), "{nobody}");
+    let closed = error(config("http://127.0.0.1:9", &[]));
+    assert!(closed.contains("could not be started") && closed.to_lowercase().contains("connect"), "{closed}");
     let refuses = Server::start(|_, socket| answer(socket, 401, &[("WWW-Authenticate", "Bearer realm=x")], b""));
     assert!(
         error(config(&refuses.url, &[])).contains("authorization required"),

@@ -1,5 +1,5 @@
-//! Servers that others wrote, from the Python index: one over standard streams, and one of the protocol's own library at an
-//! address. Installed once into the build folder; skipped, with the reason, where they cannot be.
+//! Tests MCP servers by others, from the Python package index: one over stdio, and one of the protocol's official SDK
+//! over HTTP. They are installed once into the build folder; if that fails, the tests are skipped with the reason.
 
 use super::Bench;
 use crate::machine::{Machine, Ran};
@@ -11,17 +11,17 @@ use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-/// What is installed: names and versions, so that a later one cannot turn this red.
+/// The packages, with fixed versions so that a later one cannot break the tests.
 const PACKAGES: [&str; 2] = ["mcp-server-time==2026.10.19", "mcp==2.3.0"];
 
-/// The folder that they are installed in.
-fn installed() -> Option<PathBuf> {
+/// Installs the packages if necessary and returns their folder; `None`, with a printed reason, if that fails.
+fn install_packages() -> Option<PathBuf> {
     static FOLDER: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     let folder = FOLDER.get_or_init(|| {
         let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("mcp-servers");
         if !folder.join("mcp_server_time").is_dir() {
             let mut pip = Command::new("python3");
-            // the same python that runs it
+            // the Python that also runs the servers
             pip.env("PATH", crate::machine::PATH);
             pip.args([
                 "-m",
@@ -34,8 +34,8 @@ fn installed() -> Option<PathBuf> {
             ]);
             let out = pip.arg(&folder).args(PACKAGES).stdin(Stdio::null()).output().map_err(|e| e.to_string())?;
             if !out.status.success() {
-                let said = String::from_utf8_lossy(&out.stderr);
-                return Err(said.lines().last().unwrap_or("no word from pip").to_owned());
+                let errors = String::from_utf8_lossy(&out.stderr);
+                return Err(errors.lines().last().unwrap_or("no word from pip").to_owned());
             }
         }
         Ok(folder)
@@ -46,10 +46,10 @@ fn installed() -> Option<PathBuf> {
     folder.as_ref().ok().cloned()
 }
 
-/// The script that anybody can run.
+/// Runs the script that users can run too.
 #[test]
-fn the_protocols_own_library_uses_caro_over_both_transports() {
-    let Some(packages) = installed() else { return };
+fn the_official_sdk_uses_caro_over_both_transports() {
+    let Some(packages) = install_packages() else { return };
     let machine = Machine::new();
     let model = machine.model(json!([{"match": "list files", "reply": "ls -l"}, {"reply": "pwd"}]));
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/clients/mcp_python.py");
@@ -58,15 +58,15 @@ fn the_protocols_own_library_uses_caro_over_both_transports() {
     python.env_clear().envs(machine.env()).env("PYTHONPATH", packages).current_dir(machine.path("work"));
     let ran = Ran::of(python.output().unwrap());
     assert_eq!(ran.code, Some(0), "{ran:#?}");
-    for way in ["stdio, legacy", "stdio, auto", "http, legacy", "http, auto"] {
-        let right = ran.out.lines().filter(|line| line.starts_with(&format!("ok     {way}: "))).count();
-        assert_eq!(right, 11, "{way}: {ran:#?}");
+    for mode in ["stdio, legacy", "stdio, auto", "http, legacy", "http, auto"] {
+        let passed = ran.out.lines().filter(|line| line.starts_with(&format!("ok     {mode}: "))).count();
+        assert_eq!(passed, 11, "{mode}: {ran:#?}");
     }
 }
 
 #[test]
-fn a_real_server_tells_the_time_to_a_run() {
-    let Some(packages) = installed() else { return };
+fn an_agent_calls_a_real_server_over_stdio() {
+    let Some(packages) = install_packages() else { return };
     let machine = Machine::new();
     let entry = json!({
         "command": "python3", "args": ["-m", "mcp_server_time", "--local-timezone", "Europe/Berlin"],
@@ -81,14 +81,14 @@ fn a_real_server_tells_the_time_to_a_run() {
         {"reply": format!("Thought: ask\nAction: convert_time {call}")}
     ]);
     let task = "convert the time 12:00 from the timezone Europe/Berlin to the timezone Asia/Kolkata";
-    // whether it says that its tools only read is the package's business: where it does not, its calls are asked for
+    // with --yes, because calls need approval if the package does not mark its tools as read-only
     let ran = machine.ask(replies, &["agent", task, "--yes", "--no-guard", "ground", "--json"]);
     assert_eq!(ran.code, Some(0), "{ran:#?}");
-    let told = machine.run(&["events", "--json"]).out;
-    assert!(told.contains("Asia/Kolkata") && (told.contains("15:30") || told.contains("16:30")), "{told}");
+    let events = machine.run(&["events", "--json"]).out;
+    assert!(events.contains("Asia/Kolkata") && (events.contains("15:30") || events.contains("16:30")), "{events}");
 }
 
-/// A server of the protocol's own library, killed at the end.
+/// A running server of the official SDK, killed when dropped.
 struct Served(Child);
 
 impl Drop for Served {
@@ -99,19 +99,19 @@ impl Drop for Served {
 }
 
 #[test]
-fn a_real_server_is_called_at_its_address() {
+fn a_real_server_is_called_over_http() {
     let at = |port| Reach::Http { url: format!("http://127.0.0.1:{port}/mcp"), headers: Vec::new() };
-    a_sum_is_called_for("streamable-http", at);
+    check_call_of_sum("streamable-http", at);
 }
 
 #[test]
 fn b29_a_real_server_of_the_older_transport_is_called() {
     let at = |port| Reach::Sse { url: format!("http://127.0.0.1:{port}/sse"), headers: Vec::new() };
-    a_sum_is_called_for("sse", at);
+    check_call_of_sum("sse", at);
 }
 
-fn a_sum_is_called_for(transport: &str, reach: impl Fn(u16) -> Reach) {
-    let Some(packages) = installed() else { return };
+fn check_call_of_sum(transport: &str, reach: impl Fn(u16) -> Reach) {
+    let Some(packages) = install_packages() else { return };
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let program = format!(
         "from mcp.server.mcpserver import MCPServer\n\
@@ -122,11 +122,11 @@ fn a_sum_is_called_for(transport: &str, reach: impl Fn(u16) -> Reach) {
     );
     let mut python = Command::new("python3");
     python.args(["-c", &program]).env("PATH", crate::machine::PATH).env("PYTHONPATH", &packages).stdin(Stdio::null());
-    let mut served = Served(python.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+    let mut running = Served(python.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
     let begun = Instant::now();
     while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
-        assert!(served.0.try_wait().unwrap().is_none(), "the library's server does not run");
-        assert!(begun.elapsed() < Duration::from_secs(60), "the library's server does not listen");
+        assert!(running.0.try_wait().unwrap().is_none(), "the SDK's server does not run");
+        assert!(begun.elapsed() < Duration::from_secs(60), "the SDK's server does not listen");
         std::thread::sleep(Duration::from_millis(50));
     }
     let bench = Bench::new(vec![Config {

@@ -1,5 +1,5 @@
-//! Servers of the older transport: a stream of events that is opened with a GET, and an address for messages that its first
-//! event names. A small one of our own, sound and not.
+//! Tests MCP servers of the older transport (SSE): a GET opens a stream of events, whose first event names the address
+//! for messages. The small server here answers correctly or not.
 
 use super::Bench;
 use crate::http_server::{Req, Server, answer, head};
@@ -30,44 +30,44 @@ fn config(url: &str) -> Config {
     }
 }
 
-/// The streams' ends: what is sent here is written to the stream as it stands. Nothing ends it.
+/// The sender of the open stream: each text is written to it unchanged, and `None` ends it.
 type Streams = Arc<Mutex<Option<Sender<Option<String>>>>>;
 
-/// A server whose stream begins with these lines.
+/// Starts a server whose stream begins with this text.
 fn serve(beginning: &'static str) -> Server {
     let streams = Streams::default();
     Server::start(move |request, socket| match request.method.as_str() {
         "GET" => {
-            let (say, hear) = mpsc::channel();
-            *streams.lock().unwrap() = Some(say);
-            stream(socket, beginning, &hear);
+            let (sender, receiver) = mpsc::channel();
+            *streams.lock().unwrap() = Some(sender);
+            stream(socket, beginning, &receiver);
         }
         _ => {
-            let say = streams.lock().unwrap().clone().unwrap();
-            message(request, socket, &say);
+            let sender = streams.lock().unwrap().clone().unwrap();
+            message(request, socket, &sender);
         }
     })
 }
 
-fn stream(socket: &mut TcpStream, beginning: &str, hear: &Receiver<Option<String>>) {
+fn stream(socket: &mut TcpStream, beginning: &str, receiver: &Receiver<Option<String>>) {
     head(socket, 200, &[("Content-Type", "text/event-stream; charset=utf-8")], None);
     let mut next = Some(beginning.to_owned());
     while let Some(text) = next {
         if socket.write_all(text.as_bytes()).is_err() {
             return;
         }
-        next = hear.recv().ok().flatten();
+        next = receiver.recv().ok().flatten();
     }
 }
 
-/// Takes a message; its answer goes over the stream.
-fn message(request: &Req, socket: &mut TcpStream, say: &Sender<Option<String>>) {
+/// Handles a message; the answer goes over the stream.
+fn message(request: &Req, socket: &mut TcpStream, sender: &Sender<Option<String>>) {
     let message: Value = serde_json::from_str(&request.body).unwrap();
     let id = &message["id"];
     let event = |document: Value| format!("event: message\r\ndata: {document}\r\n\r\n");
     let result = |result: Value| event(json!({"jsonrpc": "2.0", "id": id, "result": result}));
     let tool = |name: &str| json!({"name": name, "description": name, "inputSchema": {"type": "object"}});
-    let said = match message["method"].as_str().unwrap() {
+    let reply = match message["method"].as_str().unwrap() {
         "initialize" => result(json!({
             "protocolVersion": "2024-11-05", "capabilities": {"tools": {"listChanged": true}},
             "serverInfo": {"name": "old", "version": "1"}
@@ -79,7 +79,7 @@ fn message(request: &Req, socket: &mut TcpStream, say: &Sender<Option<String>>) 
         "tools/call" => match message["params"]["name"].as_str().unwrap() {
             "refuse" => return answer(socket, 403, &[], b"not for you"),
             "end" => {
-                say.send(None).unwrap();
+                sender.send(None).unwrap();
                 return answer(socket, 202, &[], b"Accepted");
             }
             "silent" => return answer(socket, 202, &[], b"Accepted"),
@@ -88,19 +88,19 @@ fn message(request: &Req, socket: &mut TcpStream, say: &Sender<Option<String>>) 
                 format!("{odd}{}", result(json!({"content": [{"type": "text", "text": "over the stream"}]})))
             }
         },
-        // a notification, or a request that this revision does not have
+        // a notification, or a request unknown in this revision
         _ if id.is_null() => return answer(socket, 202, &[], b"Accepted"),
         _ => event(json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32601, "message": "Method not found"}})),
     };
     answer(socket, 202, &[], b"Accepted");
-    say.send(Some(said)).unwrap();
+    sender.send(Some(reply)).unwrap();
 }
 
-const SOUND: &str = ": hello\r\n\r\nevent: endpoint\r\ndata: /messages/?session=7\r\n\r\n";
+const VALID_START: &str = ": hello\r\n\r\nevent: endpoint\r\ndata: /messages/?session=7\r\n\r\n";
 
 #[test]
-fn b29_a_stream_is_opened_and_messages_go_where_it_says() {
-    let server = serve(SOUND);
+fn b29_a_stream_is_opened_and_messages_go_to_the_address_it_names() {
+    let server = serve(VALID_START);
     let bench = Bench::new(vec![config(&server.url)]);
     assert!(bench.hub.warnings().is_empty(), "{:?}", bench.hub.warnings());
     assert_eq!(bench.hub.standing()[0].title, "old 1");
@@ -108,7 +108,7 @@ fn b29_a_stream_is_opened_and_messages_go_where_it_says() {
         assert_eq!(bench.call(name, json!({})).unwrap(), "Raw(15 bytes)", "{name}");
     }
     let cx = ToolCx { root: "/".into(), cancel: Cancel::new(), timeout: Duration::from_secs(1) };
-    assert!(bench.tool("say").effects(&Args::new(), &cx).net, "an address is the network");
+    assert!(bench.tool("say").effects(&Args::new(), &cx).net, "a server over HTTP is on the network");
     let seen = server.seen();
     assert_eq!((seen[0].method.as_str(), seen[0].path.as_str()), ("GET", "/sse"));
     assert_eq!(seen[0].headers["accept"], "text/event-stream");
@@ -117,8 +117,8 @@ fn b29_a_stream_is_opened_and_messages_go_where_it_says() {
 }
 
 #[test]
-fn b29_whatever_the_stream_does_the_call_comes_back() {
-    let server = serve(SOUND);
+fn b29_a_call_returns_whatever_the_stream_does() {
+    let server = serve(VALID_START);
     let bench = Bench::new(vec![config(&server.url)]);
     let failed = |name: &str| match bench.call_within(name, json!({}), AMPLE) {
         Err(ToolError::Failed(why)) => why,
@@ -138,9 +138,9 @@ fn b29_whatever_the_stream_does_the_call_comes_back() {
 }
 
 #[test]
-fn b29_what_is_no_such_stream_is_told() {
+fn b29_an_invalid_stream_is_an_error_with_the_reason() {
     let error = |config: Config| Bench::new(vec![config]).hub.standing()[0].error.clone().unwrap().to_string();
-    // the key would go along
+    // the key would be sent to the other host
     let away = serve("event: endpoint\ndata: http://127.0.0.2:9/messages\n\n");
     let why = error(config(&away.url));
     assert!(why.contains("another host"), "{why}");
@@ -148,9 +148,9 @@ fn b29_what_is_no_such_stream_is_told() {
     let why = error(config(&Server::start(|_, socket| answer(socket, 404, &[], b"<h1>nothing</h1>")).url));
     assert!(why.contains("HTTP status 404"), "{why}");
     let ends = Server::start(|_, socket| {
-        let (say, hear) = mpsc::channel();
-        drop(say);
-        stream(socket, "data: {}\n\n", &hear);
+        let (sender, receiver) = mpsc::channel();
+        drop(sender);
+        stream(socket, "data: {}\n\n", &receiver);
     });
     let why = error(config(&ends.url));
     assert!(why.contains("names no address"), "{why}");
@@ -165,9 +165,9 @@ fn b29_what_is_no_such_stream_is_told() {
 }
 
 #[test]
-fn b29_a_file_names_such_a_server_and_its_tools_are_shown() {
+fn b29_such_a_server_can_be_configured_and_its_tools_are_listed() {
     let machine = crate::machine::Machine::new();
-    let server = serve(SOUND);
+    let server = serve(VALID_START);
     let entry = json!({"type": "sse", "url": format!("{}/sse", server.url)});
     machine.write("mcp.json", json!({"mcpServers": {"old": entry}}).to_string());
     let check = machine.run(&["mcp", "check"]);

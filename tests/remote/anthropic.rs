@@ -1,4 +1,4 @@
-//! The same of a server that speaks Anthropic's protocol.
+//! Tests models behind Anthropic's protocol, on a small server.
 
 use super::{request, text};
 use crate::http_server::{Req, Server, answer, head};
@@ -34,8 +34,8 @@ fn word(text: &str) -> String {
     event(json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": text}}))
 }
 
-/// A whole answer of these words.
-fn said(words: &[&str], reason: &str) -> Vec<String> {
+/// The events of a whole answer with these words.
+fn answer_of(words: &[&str], reason: &str) -> Vec<String> {
     let usage = json!({"input_tokens": 9, "cache_read_input_tokens": 4, "output_tokens": 1});
     let mut events = vec![
         event(json!({"type": "message_start", "message": {"type": "message", "content": [], "usage": usage}})),
@@ -58,14 +58,14 @@ fn stream(socket: &mut TcpStream, events: &[String]) {
     }
 }
 
-fn refused(socket: &mut TcpStream, status: u16, kind: &str, message: &str) {
+fn send_error(socket: &mut TcpStream, status: u16, kind: &str, message: &str) {
     let body = json!({"type": "error", "error": {"type": kind, "message": message}});
     answer(socket, status, &[("Content-Type", "application/json")], body.to_string().as_bytes());
 }
 
 #[test]
-fn text_streams_in_with_what_it_cost() {
-    let server = Server::start(|_, socket| stream(socket, &said(&["ls", " -l", "a", "\n", "more"], "end_turn")));
+fn text_streams_in_with_its_usage() {
+    let server = Server::start(|_, socket| stream(socket, &answer_of(&["ls", " -l", "a", "\n", "more"], "end_turn")));
     let (done, pieces) = ask(&server, &request("list", text())).unwrap();
     assert_eq!((done.text.as_str(), done.finish), ("ls -la", Finish::Stop));
     assert_eq!(pieces, ["ls", " -l", "a"]);
@@ -78,7 +78,7 @@ fn text_streams_in_with_what_it_cost() {
     assert_eq!(body["system"], "You write shell commands.");
     assert_eq!(body["messages"], json!([{"role": "user", "content": "list"}]));
 
-    let server = Server::start(|_, socket| stream(socket, &said(&["ls"], "max_tokens")));
+    let server = Server::start(|_, socket| stream(socket, &answer_of(&["ls"], "max_tokens")));
     let (done, _) = ask(&server, &request("list", text())).unwrap();
     assert_eq!(done.finish, Finish::Length);
     let usage = done.usage;
@@ -86,13 +86,13 @@ fn text_streams_in_with_what_it_cost() {
 }
 
 #[test]
-fn a_schema_is_sent_and_an_answer_is_held_against_it() {
+fn a_schema_is_sent_and_the_answer_checked_against_it() {
     let server = Server::start(|request, socket| {
         let body: Value = serde_json::from_str(&request.body).unwrap();
         assert_eq!(body["output_config"]["format"]["schema"]["required"], json!(["cmd"]));
         let first = body["messages"].as_array().unwrap().len() == 1;
         let words: &[&str] = if first { &["[]"] } else { &["{\"cmd\": ", "\"ls\"}"] };
-        stream(socket, &said(words, "end_turn"));
+        stream(socket, &answer_of(words, "end_turn"));
     });
     let schema = Shape::Json(json!({"type": "object", "required": ["cmd"]}));
     assert_eq!(ask(&server, &request("x", schema)).unwrap().0.text, r#"{"cmd": "ls"}"#);
@@ -101,19 +101,19 @@ fn a_schema_is_sent_and_an_answer_is_held_against_it() {
 }
 
 #[test]
-fn a_model_that_takes_less_is_asked_for_less() {
+fn parameters_a_model_rejects_are_left_out() {
     let bodies = Arc::<Mutex<Vec<Value>>>::default();
-    let heard = bodies.clone();
+    let received = bodies.clone();
     let server = Server::start(move |request, socket| {
         let body: Value = serde_json::from_str(&request.body).unwrap();
-        heard.lock().unwrap().push(body.clone());
+        received.lock().unwrap().push(body.clone());
         let last = body["messages"].as_array().unwrap().last().unwrap().clone();
         if body.get("temperature").is_some() {
-            refused(socket, 400, "invalid_request_error", "`temperature` is deprecated for this model.");
+            send_error(socket, 400, "invalid_request_error", "`temperature` is deprecated for this model.");
         } else if last["role"] == "assistant" {
-            refused(socket, 400, "invalid_request_error", "This model does not support assistant message prefill.");
+            send_error(socket, 400, "invalid_request_error", "This model does not support assistant message prefill.");
         } else {
-            stream(socket, &said(&["ls -la"], "end_turn"));
+            stream(socket, &answer_of(&["ls -la"], "end_turn"));
         }
     });
     let mut wanted = request("x", text());
@@ -123,17 +123,17 @@ fn a_model_that_takes_less_is_asked_for_less() {
 }
 
 #[test]
-fn whatever_goes_wrong_has_its_own_words() {
+fn each_error_has_its_own_message() {
     type Behaviour = fn(&Req, &mut TcpStream);
     let cases: [(Behaviour, &str, usize); 8] = [
-        (|_, s| refused(s, 401, "authentication_error", "invalid x-api-key"), "ANTHROPIC_API_KEY", 1),
-        (|_, s| refused(s, 404, "not_found_error", "model: tiny"), "knows no model `tiny`", 1),
-        (|_, s| refused(s, 429, "rate_limit_error", "slow down"), "too many requests: slow down", 1),
-        (|_, s| refused(s, 400, "invalid_request_error", "prompt is too long"), "prompt is too long", 1),
-        // asked again, and then for less
-        (|_, s| refused(s, 529, "overloaded_error", "Overloaded"), "HTTP status 529: Overloaded", 4),
-        (|_, s| stream(s, &said(&["ls"], "end_turn")[..4]), "cut off", 1),
-        (|_, s| stream(s, &said(&[], "refusal")), "refuses", 1),
+        (|_, s| send_error(s, 401, "authentication_error", "invalid x-api-key"), "ANTHROPIC_API_KEY", 1),
+        (|_, s| send_error(s, 404, "not_found_error", "model: tiny"), "knows no model `tiny`", 1),
+        (|_, s| send_error(s, 429, "rate_limit_error", "slow down"), "too many requests: slow down", 1),
+        (|_, s| send_error(s, 400, "invalid_request_error", "prompt is too long"), "prompt is too long", 1),
+        // retried, then sent with fewer parameters
+        (|_, s| send_error(s, 529, "overloaded_error", "Overloaded"), "HTTP status 529: Overloaded", 4),
+        (|_, s| stream(s, &answer_of(&["ls"], "end_turn")[..4]), "cut off", 1),
+        (|_, s| stream(s, &answer_of(&[], "refusal")), "refuses", 1),
         (
             |_, s| {
                 let error = json!({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}});
@@ -143,18 +143,18 @@ fn whatever_goes_wrong_has_its_own_words() {
             1,
         ),
     ];
-    for (behaviour, words, times) in cases {
+    for (behaviour, message, times) in cases {
         let server = Server::start(behaviour);
         let error = ask(&server, &request("x", text())).unwrap_err();
-        assert!(error.to_string().contains(words), "{words}: {error}");
+        assert!(error.to_string().contains(message), "{message}: {error}");
         assert!(error.to_string().contains(&server.url) && !error.hint().is_empty());
-        assert_eq!(server.seen().len(), times, "{words}");
+        assert_eq!(server.seen().len(), times, "{message}");
     }
 }
 
 #[test]
-fn the_program_asks_it_with_its_own_key() {
-    let server = Server::start(|_, socket| stream(socket, &said(&["ls -l"], "end_turn")));
+fn the_binary_sends_the_key_of_anthropic() {
+    let server = Server::start(|_, socket| stream(socket, &answer_of(&["ls -l"], "end_turn")));
     let machine = Machine::new();
     let spec = format!("anthropic:{}#tiny", server.url);
     let mut caro = machine.caro(&["--json", "--shell", "bash", "--model", &spec, "list files"]);

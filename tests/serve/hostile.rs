@@ -1,4 +1,4 @@
-//! Clients that mean no good, and ends that come at the worst time.
+//! Tests `caro serve` against hostile clients and a kill in the middle of a run.
 
 use super::{Response, Server, counts, read_until};
 use crate::machine::Machine;
@@ -9,10 +9,10 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-/// Holds the table of routes against the server: whoever has no token, comes from a foreign page or asks under a foreign name
-/// has nothing computed. The first reply of the script is still there afterwards.
+/// Tries each route without the token, from a foreign page and under a foreign host name. Nothing is computed:
+/// afterwards the first reply of the script is still unused.
 #[test]
-fn nothing_is_computed_for_whom_it_is_not_meant() {
+fn nothing_is_computed_for_unauthorized_requests() {
     let server = Server::start(json!([{"replies": ["echo first", "echo second"]}]), &["--port", "0"]);
     let (bearer, wrong) = (format!("Bearer {}", server.token), format!("Bearer {}0", &server.token[1..]));
     let body = json!({"request": "x y", "command": "ls", "query": "list the files", "prompt": "x", "messages": []})
@@ -53,7 +53,7 @@ fn nothing_is_computed_for_whom_it_is_not_meant() {
 }
 
 #[test]
-fn a_hundred_clients_at_once_get_each_their_own_answer() {
+fn a_hundred_concurrent_clients_get_their_own_answers() {
     let mut rules: Vec<_> = (0..100)
         .map(|n| json!({"match": format!("item{n}x"), "reply": format!("echo item{n}x"), "delay_ms": 1}))
         .collect();
@@ -75,7 +75,7 @@ fn a_hundred_clients_at_once_get_each_their_own_answer() {
 }
 
 #[test]
-fn a_thousand_that_say_nothing_keep_nobody_out() {
+fn a_thousand_silent_connections_block_no_other() {
     let server = Server::start(json!([{"reply": "ls"}]), &["--port", "0"]);
     let files = rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap_or(u64::MAX);
     let count = files.saturating_sub(400).min(1000);
@@ -95,16 +95,16 @@ fn a_body_of_a_gigabyte_is_refused_early() {
     let server = Server::start(json!([{"reply": "ls"}]), &["--port", "0"]);
     let bearer = format!("Bearer {}", server.token);
     let head = server.head("POST", "/v1/command", &[("Authorization", &bearer)]);
-    // one that says so, of which nothing was sent yet
-    let mut said = server.connect();
-    write!(said, "{head}Content-Length: {}\r\n\r\n", 1 << 30).unwrap();
-    assert_eq!(Response::read(&mut said).status, 413);
-    // one that does not
+    // by its announced length, before any of it is sent
+    let mut announced = server.connect();
+    write!(announced, "{head}Content-Length: {}\r\n\r\n", 1 << 30).unwrap();
+    assert_eq!(Response::read(&mut announced).status, 413);
+    // in chunks, without a length
     let mut stream = server.connect();
     write!(stream, "{head}Transfer-Encoding: chunked\r\n\r\n").unwrap();
     let mut reader = stream.try_clone().unwrap();
     let answer = std::thread::spawn(move || {
-        // what came before the connection was torn counts
+        // the answer may be followed by a broken connection
         let mut bytes = [0; 12];
         reader.read_exact(&mut bytes).map(|()| String::from_utf8_lossy(&bytes).into_owned())
     });
@@ -112,7 +112,7 @@ fn a_body_of_a_gigabyte_is_refused_early() {
     let sent = (0..1 << 14).take_while(|_| stream.write_all(&chunk).is_ok()).count();
     assert!(sent < 1 << 9, "{sent} chunks of 64 KiB went through");
     assert_eq!(answer.join().unwrap().unwrap(), "HTTP/1.1 413");
-    // and nobody without the token has a body read
+    // without the token no body is read
     let mut without = server.connect();
     write!(without, "{}Content-Length: {}\r\n\r\n", server.head("POST", "/run", &[]), 1 << 30).unwrap();
     assert_eq!(Response::read(&mut without).status, 401);
@@ -149,23 +149,23 @@ fn a_head_without_an_end_is_cut_off() {
 }
 
 #[test]
-fn killed_in_the_middle_of_a_run_its_session_is_whole() {
+fn after_a_kill_during_a_run_its_session_is_intact() {
     let mut rules = counts();
     rules.as_array_mut().unwrap().iter_mut().for_each(|rule| rule["delay_ms"] = json!(60));
     let mut server = Server::start(rules.clone(), &["--port", "0"]);
     std::fs::create_dir(server.machine.path("work/logs")).unwrap();
     server.machine.write("work/logs/app.log", "ERROR one\n");
     let mut run = server.begin("/run", json!({"query": "count the errors in logs/app.log", "session_id": "s"}));
-    let told = read_until(&mut run, "event: tool_result");
+    let shown = read_until(&mut run, "event: tool_result");
     server.signal("-KILL");
-    server.ended();
+    server.wait_for_exit();
     let machine = std::mem::replace(&mut server.machine, Machine::new());
     let server = Server::on(machine, rules, &["--port", "0"]);
     let list = server.get("/events/s/list").json();
     let events = list["events"].as_array().unwrap();
     let numbers: Vec<u64> = events.iter().map(|event| event["sequence_number"].as_u64().unwrap()).collect();
     assert_eq!(numbers, (1..=numbers.len() as u64).collect::<Vec<_>>());
-    for id in told.lines().filter_map(|line| line.strip_prefix("id: ")) {
+    for id in shown.lines().filter_map(|line| line.strip_prefix("id: ")) {
         assert!(events.iter().any(|event| event["event_id"] == id), "{id} was shown and is lost");
     }
     assert_eq!(server.get("/sessions").json()["sessions"][0]["status"], "stopped");

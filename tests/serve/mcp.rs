@@ -1,4 +1,4 @@
-//! `/mcp`: the Model Context Protocol over HTTP, from requests as they are written and from caro's own client.
+//! Tests `/mcp`, the Model Context Protocol over HTTP, with raw requests and with caro's own client.
 
 use super::{Response, Server, read_until};
 use crate::agent::{answer, by_step, step};
@@ -31,16 +31,16 @@ fn hello(version: &str) -> Value {
     request(0, "initialize", json!({"protocolVersion": version, "capabilities": {}}))
 }
 
-/// Sends a message with these headers and the token.
-fn sent(server: &Server, headers: &[(&str, &str)], message: &Value) -> Response {
+/// Posts a message with these headers and the token.
+fn post(server: &Server, headers: &[(&str, &str)], message: &Value) -> Response {
     let bearer = server.bearer();
     let all = [&[("Authorization", bearer.as_str()), JSON], headers].concat();
     server.send("POST", "/mcp", &all, &message.to_string())
 }
 
-/// Shakes hands; the name of the session.
-fn opened(server: &Server, version: &str) -> String {
-    let response = sent(server, &[], &hello(version));
+/// Opens a session, and returns its id.
+fn open_session(server: &Server, version: &str) -> String {
+    let response = post(server, &[], &hello(version));
     assert_eq!(response.status, 200, "{response:#?}");
     assert_eq!(response.json()["result"]["protocolVersion"], version);
     let line = response.head.lines().find_map(|line| line.strip_prefix("mcp-session-id: ").map(str::to_owned));
@@ -50,32 +50,32 @@ fn opened(server: &Server, version: &str) -> String {
 #[test]
 fn a_session_is_opened_used_and_ended() {
     let server = Server::start(rules(), &["--port", "0"]);
-    let session = opened(&server, "2025-06-18");
+    let session = open_session(&server, "2025-06-18");
     let headers = [("Mcp-Session-Id", session.as_str()), ("MCP-Protocol-Version", "2025-06-18")];
     let note = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
-    let taken = sent(&server, &headers, &note);
+    let taken = post(&server, &headers, &note);
     assert_eq!((taken.status, taken.body.as_str()), (202, ""));
-    let listed = sent(&server, &headers, &request(1, "tools/list", json!({}))).json();
+    let listed = post(&server, &headers, &request(1, "tools/list", json!({}))).json();
     assert_eq!(listed["result"]["tools"].as_array().unwrap().len(), 4, "{listed}");
-    let made = sent(&server, &headers, &call(2, "generate_command", json!({"request": "list files", "shell": "bash"})));
+    let made = post(&server, &headers, &call(2, "generate_command", json!({"request": "list files", "shell": "bash"})));
     assert!(made.head.contains("content-type: application/json"), "{made:#?}");
     assert_eq!(made.json()["result"]["structuredContent"]["cmd"], "ls -l");
     let same = server.post("/v1/check", json!({"command": "rm -rf /", "shell": "bash"})).json();
     let checked =
-        sent(&server, &headers, &call(3, "check_command", json!({"command": "rm -rf /", "shell": "bash"}))).json();
+        post(&server, &headers, &call(3, "check_command", json!({"command": "rm -rf /", "shell": "bash"}))).json();
     assert_eq!(checked["result"]["structuredContent"], same);
-    let failed = sent(&server, &headers, &call(4, "check_command", json!({"command": ""}))).json();
+    let failed = post(&server, &headers, &call(4, "check_command", json!({"command": ""}))).json();
     assert_eq!(failed["result"]["isError"], true, "{failed}");
     for (message, code) in
         [(json!([]), -32600), (call(5, "run_agent", json!({})), -32602), (request(6, "x", json!({})), -32601)]
     {
-        assert_eq!(sent(&server, &headers, &message).json()["error"]["code"], code, "{message}");
+        assert_eq!(post(&server, &headers, &message).json()["error"]["code"], code, "{message}");
     }
-    // nobody gets in without its name, or by another one
-    assert_eq!(sent(&server, &[], &request(7, "tools/list", json!({}))).status, 400);
-    let wrong = sent(&server, &[("Mcp-Session-Id", "mcp_1")], &request(7, "tools/list", json!({})));
+    // a request without the session's id, or with another one, is refused
+    assert_eq!(post(&server, &[], &request(7, "tools/list", json!({}))).status, 400);
+    let wrong = post(&server, &[("Mcp-Session-Id", "mcp_1")], &request(7, "tools/list", json!({})));
     assert_eq!((wrong.status, wrong.json()["error"].as_str()), (404, Some("not_found")));
-    let other = sent(&server, &[headers[0], ("MCP-Protocol-Version", "1999-01-01")], &request(8, "ping", json!({})));
+    let other = post(&server, &[headers[0], ("MCP-Protocol-Version", "1999-01-01")], &request(8, "ping", json!({})));
     assert_eq!((other.status, &other.json()["error"]["code"]), (400, &json!(-32022)), "{other:#?}");
     let garbage = server.send("POST", "/mcp", &[("Authorization", &server.bearer()), headers[0]], "{");
     assert_eq!((garbage.status, &garbage.json()["error"]["code"]), (400, &json!(-32700)));
@@ -84,7 +84,7 @@ fn a_session_is_opened_used_and_ended() {
     assert_eq!(server.send("GET", "/mcp", &with, "").status, 405);
     assert_eq!(server.send("DELETE", "/mcp", &with, "").status, 204);
     assert_eq!(server.send("DELETE", "/mcp", &with, "").status, 404);
-    assert_eq!(sent(&server, &headers, &request(9, "ping", json!({}))).status, 404);
+    assert_eq!(post(&server, &headers, &request(9, "ping", json!({}))).status, 404);
 }
 
 #[test]
@@ -105,14 +105,14 @@ fn without_the_token_or_from_a_foreign_page_there_is_no_session() {
 }
 
 #[test]
-fn how_a_call_goes_is_told_on_a_stream() {
+fn the_progress_of_a_call_is_streamed() {
     let server = Server::start(rules(), &["--port", "0"]);
-    let session = opened(&server, "2025-11-25");
+    let session = open_session(&server, "2025-11-25");
     let mut message = call(1, "generate_command", json!({"request": "list files", "shell": "bash"}));
     message["params"]["_meta"] = json!({"progressToken": "p"});
-    let told = sent(&server, &[("Mcp-Session-Id", &session)], &message);
-    assert!(told.head.contains("content-type: text/event-stream"), "{told:#?}");
-    let messages: Vec<Value> = told
+    let streamed = post(&server, &[("Mcp-Session-Id", &session)], &message);
+    assert!(streamed.head.contains("content-type: text/event-stream"), "{streamed:#?}");
+    let messages: Vec<Value> = streamed
         .events()
         .into_iter()
         .map(|(name, _, data)| {
@@ -125,7 +125,7 @@ fn how_a_call_goes_is_told_on_a_stream() {
     let numbers: Vec<u64> = before.iter().map(|note| note["params"]["progress"].as_u64().unwrap()).collect();
     assert!(!numbers.is_empty() && numbers.is_sorted(), "{before:#?}");
     assert!(before.iter().all(|note| note["params"]["progressToken"] == "p"));
-    // whoever reads no stream is not sent one
+    // a client that does not accept a stream gets plain JSON
     let bearer = server.bearer();
     let headers = [("Authorization", bearer.as_str()), ("Mcp-Session-Id", &session), ("Accept", "application/json")];
     let whole = server.send("POST", "/mcp", &headers, &message.to_string());
@@ -133,7 +133,7 @@ fn how_a_call_goes_is_told_on_a_stream() {
 }
 
 #[test]
-fn a_call_stops_when_it_is_cancelled_its_session_ends_or_its_client_goes() {
+fn a_call_stops_when_cancelled_or_its_session_ends_or_its_client_disconnects() {
     let server = Server::start(rules(), &["--port", "0"]);
     let slow = call(1, "generate_command", json!({"request": "say the letters slowly"}));
     let begin = |session: &str| {
@@ -144,12 +144,12 @@ fn a_call_stops_when_it_is_cancelled_its_session_ends_or_its_client_goes() {
         stream
     };
     let begun = Instant::now();
-    let session = opened(&server, "2025-06-18");
+    let session = open_session(&server, "2025-06-18");
     let mut stream = begin(&session);
     let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}});
-    // it may not have been taken yet
+    // the call may not have been accepted yet
     while server.get("/metrics").json()["server"]["active"] != 1 {
-        assert_eq!(sent(&server, &[("Mcp-Session-Id", &session)], &cancel).status, 202);
+        assert_eq!(post(&server, &[("Mcp-Session-Id", &session)], &cancel).status, 202);
         std::thread::sleep(Duration::from_millis(20));
         assert!(begun.elapsed() < AMPLE);
     }
@@ -160,26 +160,26 @@ fn a_call_stops_when_it_is_cancelled_its_session_ends_or_its_client_goes() {
     let with = [("Authorization", bearer.as_str()), ("Mcp-Session-Id", session.as_str())];
     assert_eq!(server.send("DELETE", "/mcp", &with, "").status, 204);
     assert_eq!(Response::read(&mut stream).json()["result"]["isError"], true);
-    let session = opened(&server, "2025-06-18");
+    let session = open_session(&server, "2025-06-18");
     drop(begin(&session));
     server.until_active(0);
     assert!(begun.elapsed() < Duration::from_secs(30), "three slow answers would take minutes: {:?}", begun.elapsed());
-    // the session is whole
+    // the session still works
     let made =
-        sent(&server, &[("Mcp-Session-Id", &session)], &call(1, "generate_command", json!({"request": "list files"})));
+        post(&server, &[("Mcp-Session-Id", &session)], &call(1, "generate_command", json!({"request": "list files"})));
     assert_eq!(made.json()["result"]["isError"], false, "{made:#?}");
 }
 
 #[test]
-fn a_batch_is_one_answer_and_a_request_without_a_session_says_all() {
+fn a_batch_has_one_response_and_a_request_without_a_session_needs_all_headers() {
     let server = Server::start(rules(), &["--port", "0"]);
-    let session = opened(&server, "2025-03-26");
+    let session = open_session(&server, "2025-03-26");
     let batch = json!([
         request(1, "ping", json!({})),
         call(2, "check_command", json!({"command": "ls"})),
         call(3, "generate_command", json!({"request": "list files"}))
     ]);
-    let answers = sent(&server, &[("Mcp-Session-Id", &session)], &batch).json();
+    let answers = post(&server, &[("Mcp-Session-Id", &session)], &batch).json();
     let mut ids: Vec<i64> = answers.as_array().unwrap().iter().map(|one| one["id"].as_i64().unwrap()).collect();
     ids.sort_unstable();
     assert_eq!(ids, [1, 2, 3], "{answers}");
@@ -189,20 +189,20 @@ fn a_batch_is_one_answer_and_a_request_without_a_session_says_all() {
         "io.modelcontextprotocol/clientCapabilities": {},
     });
     let headers = [("MCP-Protocol-Version", "2026-07-28"), ("Mcp-Method", "tools/call"), ("Mcp-Name", "check_command")];
-    let checked = sent(&server, &headers, &message);
+    let checked = post(&server, &headers, &message);
     assert_eq!((checked.status, &checked.json()["result"]["resultType"]), (200, &json!("complete")), "{checked:#?}");
-    let differs = sent(&server, &headers[..2], &message);
+    let differs = post(&server, &headers[..2], &message);
     assert_eq!((differs.status, &differs.json()["error"]["code"]), (400, &json!(-32020)), "{differs:#?}");
     message["method"] = "x".into();
-    let unknown = sent(&server, &[headers[0], ("Mcp-Method", "x")], &message);
+    let unknown = post(&server, &[headers[0], ("Mcp-Method", "x")], &message);
     assert_eq!((unknown.status, &unknown.json()["error"]["code"]), (404, &json!(-32601)), "{unknown:#?}");
 }
 
 #[test]
-fn runs_are_offered_on_request_and_denied_what_would_be_asked() {
+fn runs_are_offered_on_request_and_calls_that_need_approval_are_denied() {
     let write = step("write", &[("write", json!({"path": "report.md", "content": "2 errors"}))]);
     let server = Server::start(by_step(&[write, answer("it could not be written")]), &["--port", "0", "--allow-agent"]);
-    let session = opened(&server, "2025-06-18");
+    let session = open_session(&server, "2025-06-18");
     let mut message = call(1, "run_agent", json!({"task": "write `2 errors` to report.md", "session_id": "s"}));
     message["params"]["_meta"] = json!({"progressToken": 1});
     let bearer = server.bearer();
@@ -215,7 +215,7 @@ fn runs_are_offered_on_request_and_denied_what_would_be_asked() {
 }
 
 #[test]
-fn caros_own_client_speaks_with_it() {
+fn caros_own_client_can_use_it() {
     let server = Server::start(rules(), &["--port", "0"]);
     let config = Config {
         name: "caro".into(),

@@ -1,4 +1,4 @@
-//! The doors of OpenAI's protocol, as its clients see them.
+//! Tests the routes of OpenAI's protocol as its clients use them.
 
 use super::{Response, Server, read_until};
 use serde_json::{Value, json};
@@ -6,29 +6,29 @@ use std::time::{Duration, Instant};
 
 const CHAT: &str = "/v1/chat/completions";
 
-/// A conversation of one message.
-fn said(text: &str) -> Value {
+/// The messages of a chat with one message of the user.
+fn user(text: &str) -> Value {
     json!([{"role": "user", "content": text}])
 }
 
-/// The body with more fields.
+/// Adds fields to a body.
 fn with(mut body: Value, more: Value) -> Value {
     body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     body
 }
 
-/// The chunks of a stream, which ends as the protocol wants it.
+/// Parses the chunks of a stream; asserts that it ends with `[DONE]`.
 #[track_caller]
 fn chunks(response: &Response) -> Vec<Value> {
     assert_eq!(response.status, 200, "{response:#?}");
     assert!(response.head.contains("content-type: text/event-stream"), "{response:#?}");
     let lines: Vec<&str> = response.body.split("\n\n").filter_map(|event| event.strip_prefix("data: ")).collect();
     assert_eq!(lines.last(), Some(&"[DONE]"), "{response:#?}");
-    assert!(!response.body.contains("event: "), "events have no names there: {response:#?}");
+    assert!(!response.body.contains("event: "), "events must have no names: {response:#?}");
     lines[..lines.len() - 1].iter().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// The deltas of a choice, one after the other, and why it ended.
+/// The deltas of a choice in order, and its finish reasons.
 fn deltas(chunks: &[Value], index: u64) -> (Vec<&Value>, Vec<&str>) {
     assert!(chunks.iter().all(|chunk| chunk["object"] == "chat.completion.chunk"), "{chunks:#?}");
     let choices = chunks.iter().filter_map(|chunk| chunk["choices"].get(0)).filter(|choice| choice["index"] == index);
@@ -40,6 +40,7 @@ fn content(deltas: &[&Value]) -> String {
     deltas.iter().filter_map(|delta| delta["content"].as_str()).collect()
 }
 
+/// Asserts the status and the code of an error, and returns its document.
 #[track_caller]
 fn error(response: &Response, status: u16, code: &str) -> Value {
     let document = response.json();
@@ -49,7 +50,7 @@ fn error(response: &Response, status: u16, code: &str) -> Value {
 }
 
 #[test]
-fn a_conversation_is_answered_whole_or_as_it_comes() {
+fn a_chat_is_answered_at_once_or_as_a_stream() {
     let rules = json!([
         {"match": "hello", "system": "Be brief.", "reply": "Hello to you, dear friend. END and more"},
         {"match": "choices", "replies": ["one", "two"]},
@@ -76,10 +77,10 @@ fn a_conversation_is_answered_whole_or_as_it_comes() {
         (&json!(3), &json!(5), &json!(8))
     );
     assert!(whole["id"].as_str().unwrap().starts_with("chatcmpl"), "{whole:#}");
-    // the same as it comes
-    let told =
+    // the same as a stream
+    let streamed =
         server.post(CHAT, with(body.clone(), json!({"stream": true, "stream_options": {"include_usage": true}})));
-    let all = chunks(&told);
+    let all = chunks(&streamed);
     let (parts, ends) = deltas(&all, 0);
     assert_eq!(
         (&parts[0]["role"], content(&parts).as_str(), ends),
@@ -90,15 +91,15 @@ fn a_conversation_is_answered_whole_or_as_it_comes() {
     assert!(all[..all.len() - 1].iter().all(|chunk| chunk["usage"].is_null() && chunk["id"] == all[0]["id"]));
     let without = chunks(&server.post(CHAT, with(body.clone(), json!({"stream": true}))));
     assert!(without.iter().all(|chunk| chunk.get("usage").is_none()), "{without:#?}");
-    // cut off
+    // cut off by a limit
     let short = server.post(CHAT, with(body, json!({"max_completion_tokens": 2, "max_tokens": 4}))).json();
     assert_eq!(short["choices"][0]["message"]["content"], "Hello to");
     assert_eq!(
         (&short["choices"][0]["finish_reason"], &short["usage"]["completion_tokens"]),
         (&json!("length"), &json!(2))
     );
-    // probabilities, of what is in the text
-    let asked = json!({"messages": said("hello"), "logprobs": true, "stop": " END"});
+    // probabilities of the tokens in the text
+    let asked = json!({"messages": user("hello"), "logprobs": true, "stop": " END"});
     let likely =
         server.post(CHAT, with(asked, json!({"messages": messages}))).json()["choices"][0]["logprobs"]["content"]
             .clone();
@@ -109,11 +110,11 @@ fn a_conversation_is_answered_whole_or_as_it_comes() {
     );
     assert!((likely[0]["logprob"].as_f64().unwrap() + 0.05).abs() < 1e-6, "{likely}");
     // several choices
-    let several = server.post(CHAT, json!({"messages": said("choices"), "n": 3, "seed": 7})).json();
+    let several = server.post(CHAT, json!({"messages": user("choices"), "n": 3, "seed": 7})).json();
     let texts: Vec<&Value> = several["choices"].as_array().unwrap().iter().map(|c| &c["message"]["content"]).collect();
     assert_eq!(texts, ["one", "two", "two"]);
     assert_eq!((&several["usage"]["prompt_tokens"], &several["usage"]["completion_tokens"]), (&json!(1), &json!(3)));
-    let all = chunks(&server.post(CHAT, json!({"messages": said("choices"), "n": 2, "stream": true})));
+    let all = chunks(&server.post(CHAT, json!({"messages": user("choices"), "n": 2, "stream": true})));
     for index in 0..2 {
         let (parts, ends) = deltas(&all, index);
         assert_eq!((content(&parts).as_str(), ends), ("two", vec!["stop"]), "{index}");
@@ -121,7 +122,7 @@ fn a_conversation_is_answered_whole_or_as_it_comes() {
 }
 
 #[test]
-fn a_document_has_its_schema() {
+fn a_json_answer_follows_its_schema() {
     let rules = json!([
         {"match": "person", "reply": "{\"name\": \"Ann\", \"age\": 7}"},
         {"match": "words", "reply": "no document"},
@@ -132,11 +133,11 @@ fn a_document_has_its_schema() {
                         "required": ["name", "age"], "additionalProperties": false});
     let format = json!({"type": "json_schema", "json_schema": {"name": "person", "strict": true, "schema": schema}});
     let ask =
-        |text: &str, format: &Value| server.post(CHAT, json!({"messages": said(text), "response_format": format}));
+        |text: &str, format: &Value| server.post(CHAT, json!({"messages": user(text), "response_format": format}));
     let answered = ask("a person", &format).json();
     let content = answered["choices"][0]["message"]["content"].as_str().unwrap();
     assert_eq!(serde_json::from_str::<Value>(content).unwrap(), json!({"name": "Ann", "age": 7}));
-    // a script cannot be held to a form: it fails, which shows that the form was asked for
+    // a scripted model cannot be constrained: that it fails shows that the format was requested
     for format in [&format, &json!({"type": "json_object"})] {
         let failed = ask("words", format);
         assert!(
@@ -156,12 +157,12 @@ fn a_document_has_its_schema() {
         assert_eq!((refused.status, &refused.json()["error"]["param"]), (400, &json!(param)), "{refused:#?}");
     }
     let stopped =
-        server.post(CHAT, json!({"messages": said("x"), "response_format": {"type": "json_object"}, "stop": "}"}));
+        server.post(CHAT, json!({"messages": user("x"), "response_format": {"type": "json_object"}, "stop": "}"}));
     assert_eq!(error(&stopped, 400, "unsupported_parameter")["param"], "stop");
 }
 
 #[test]
-fn the_model_calls_functions_and_reads_what_they_returned() {
+fn the_model_calls_functions_and_reads_their_results() {
     let weather = json!({"type": "function", "function": {"name": "weather", "description": "Tells the weather.", "parameters": {
         "type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"], "additionalProperties": false}}});
     let now = json!({"type": "function", "function": {"name": "now"}});
@@ -176,7 +177,7 @@ fn the_model_calls_functions_and_reads_what_they_returned() {
     ]);
     let server = Server::start(rules, &["--port", "0"]);
     let tools = json!([weather, now]);
-    let ask = |text: &str, more: Value| server.post(CHAT, with(json!({"messages": said(text), "tools": tools}), more));
+    let ask = |text: &str, more: Value| server.post(CHAT, with(json!({"messages": user(text), "tools": tools}), more));
     let answered = ask("What is it like in Oslo?", json!({})).json();
     let (message, reason) = (&answered["choices"][0]["message"], &answered["choices"][0]["finish_reason"]);
     assert_eq!((&message["content"], reason), (&json!("Let me see."), &json!("tool_calls")), "{answered:#}");
@@ -185,7 +186,7 @@ fn the_model_calls_functions_and_reads_what_they_returned() {
     assert_eq!((calls.len(), &calls[1]["function"]["name"], &calls[1]["type"]), (2, &json!("now"), &json!("function")));
     let id = |i: usize| calls[i]["id"].as_str().unwrap();
     assert!(id(0).starts_with("call") && id(0) != id(1), "{calls:?}");
-    // the results go back, in any order of asking
+    // the results are sent back
     let history = json!([
         {"role": "user", "content": "What is it like in Oslo?"},
         message,
@@ -195,7 +196,7 @@ fn the_model_calls_functions_and_reads_what_they_returned() {
     let last = server.post(CHAT, json!({"messages": history, "tools": tools})).json();
     assert_eq!(last["choices"][0]["message"]["content"], "It is 4 degrees.", "{last:#}");
     assert_eq!(last["choices"][0]["finish_reason"], "stop");
-    // as it comes
+    // as a stream
     let all = chunks(&ask("What is it like in Oslo?", json!({"stream": true})));
     let (parts, ends) = deltas(&all, 0);
     assert_eq!((content(&parts).as_str(), ends), ("Let me see.", vec!["tool_calls"]));
@@ -206,7 +207,7 @@ fn the_model_calls_functions_and_reads_what_they_returned() {
         call.1 += part["function"]["arguments"].as_str().unwrap_or_default();
     }
     assert_eq!(streamed, [("weather".into(), "{\"city\": \"Oslo\"}".into()), ("now".into(), "{}".into())]);
-    // one that has to be made
+    // a required call
     for choice in [json!("required"), json!({"type": "function", "function": {"name": "weather"}})] {
         let made = ask("at once", json!({"tool_choice": choice})).json();
         let message = &made["choices"][0]["message"];
@@ -221,11 +222,11 @@ fn the_model_calls_functions_and_reads_what_they_returned() {
     assert_eq!(ask("hello", json!({})).json()["choices"][0]["message"]["content"], "Hello.");
     let free = ask("nonsense", json!({"tool_choice": "none"})).json();
     assert_eq!(free["choices"][0]["message"]["content"], "<tool_call>\nnothing", "without tools it is text");
-    assert_eq!(ask("nonsense", json!({})).status, 500, "no call that is none");
+    assert_eq!(ask("nonsense", json!({})).status, 500, "an invalid call is an error");
 }
 
 #[test]
-fn a_text_is_continued_as_it_is() {
+fn a_plain_prompt_is_continued() {
     let rules = json!([
         {"regex": "^Once upon$", "reply": " a time, long ago"},
         {"regex": "^Twice$", "reply": " as nice"}
@@ -258,10 +259,10 @@ fn a_text_is_continued_as_it_is() {
 }
 
 #[test]
-fn errors_have_the_form_that_clients_know() {
+fn errors_have_the_form_of_the_protocol() {
     let slow = json!({"match": "slowly", "reply": "a b c d e f", "delay_ms": 300});
     let server = Server::start(json!([slow, {"reply": "fine"}]), &["--port", "0", "--timeout", "1"]);
-    let body = json!({"model": "gpt-4o", "messages": said("x")});
+    let body = json!({"model": "gpt-4o", "messages": user("x")});
     let other = error(&server.post(CHAT, body.clone()), 404, "model_not_found");
     assert!(
         other["param"] == "model" && other["message"].as_str().unwrap().contains("this server has script:script.json"),
@@ -269,12 +270,12 @@ fn errors_have_the_form_that_clients_know() {
     );
     assert_eq!(error(&server.get("/v1/models/gpt-4o"), 404, "model_not_found")["type"], "invalid_request_error");
     assert_eq!(server.get("/v1/models/script.json").json()["id"], "script:script.json");
-    let anybody = server.send("POST", CHAT, &[], &body.to_string());
-    assert_eq!(error(&anybody, 401, "unauthorized")["type"], "authentication_error");
-    let long = server.post(CHAT, json!({"messages": said(&"word ".repeat(5000))}));
+    let stranger = server.send("POST", CHAT, &[], &body.to_string());
+    assert_eq!(error(&stranger, 401, "unauthorized")["type"], "authentication_error");
+    let long = server.post(CHAT, json!({"messages": user(&"word ".repeat(5000))}));
     let message = error(&long, 400, "context_length_exceeded")["message"].as_str().unwrap().to_owned();
     assert!(message.contains("4096") && message.contains("5001"), "{message}");
-    let long = server.post(CHAT, json!({"messages": said(&"word ".repeat(5000)), "stream": true}));
+    let long = server.post(CHAT, json!({"messages": user(&"word ".repeat(5000)), "stream": true}));
     error(&long, 400, "context_length_exceeded");
     for body in ["", "{", "[]", "\"x\"", "{} {}", "\u{0}"] {
         let refused = server.send("POST", CHAT, &[("Authorization", &format!("Bearer {}", server.token))], body);
@@ -283,31 +284,31 @@ fn errors_have_the_form_that_clients_know() {
     let image = json!([{"type": "image_url", "image_url": {"url": "data:,"}}]);
     let refused = server.post(CHAT, json!({"messages": [{"role": "user", "content": image}]}));
     assert_eq!(error(&refused, 400, "unsupported_parameter")["param"], "messages[0].content[0].type");
-    let refused = server.post(CHAT, json!({"messages": said("x"), "logit_bias": {"1": 5}}));
+    let refused = server.post(CHAT, json!({"messages": user("x"), "logit_bias": {"1": 5}}));
     assert_eq!(error(&refused, 400, "unsupported_parameter")["param"], "logit_bias");
-    let late = server.post(CHAT, json!({"messages": said("slowly")}));
+    let late = server.post(CHAT, json!({"messages": user("slowly")}));
     assert_eq!(error(&late, 504, "timeout")["type"], "server_error");
     assert!(late.head.contains("x-should-retry: false"), "{late:#?}");
     let odd = json!([{"type": "function", "function": {"name": "f", "parameters": {"type": "nonsense"}}}]);
-    error(&server.post(CHAT, json!({"messages": said("x"), "tools": odd})), 400, "invalid_schema");
-    let streamed = server.post(CHAT, json!({"messages": said("slowly"), "stream": true}));
+    error(&server.post(CHAT, json!({"messages": user("x"), "tools": odd})), 400, "invalid_schema");
+    let streamed = server.post(CHAT, json!({"messages": user("slowly"), "stream": true}));
     let last = streamed.body.trim_end().rsplit("data: ").next().unwrap();
     let last: Value = serde_json::from_str(last).unwrap();
     assert_eq!((streamed.status, &last["error"]["code"]), (200, &json!("timeout")), "{streamed:#?}");
-    // other routes keep theirs
+    // other routes keep their own form
     assert_eq!(server.post("/v1/command", json!({})).json()["error"], "unprocessable");
     let limited = Server::start(json!([{"reply": "fine"}]), &["--port", "0", "--rate-limit", "1/60"]);
-    assert_eq!(limited.post(CHAT, json!({"messages": said("x")})).status, 200);
-    let refused = limited.post(CHAT, json!({"messages": said("x")}));
+    assert_eq!(limited.post(CHAT, json!({"messages": user("x")})).status, 200);
+    let refused = limited.post(CHAT, json!({"messages": user("x")}));
     assert_eq!(error(&refused, 429, "busy")["type"], "rate_limit_error");
     assert!(refused.head.contains("retry-after: "), "{refused:#?}");
 }
 
 #[test]
-fn a_conversation_that_nobody_waits_for_ends() {
+fn a_chat_ends_when_its_client_disconnects() {
     let slow = json!({"match": "slowly", "reply": "a b c d e f g h i j k l m n o p q r s t", "delay_ms": 2000});
     let server = Server::start(json!([slow, {"reply": "fine"}]), &["--port", "0"]);
-    let ask = |more: Value| server.begin(CHAT, with(json!({"messages": said("slowly")}), more));
+    let ask = |more: Value| server.begin(CHAT, with(json!({"messages": user("slowly")}), more));
     let mut streamed = ask(json!({"stream": true}));
     read_until(&mut streamed, "\"content\":\"a\"");
     let gone =
@@ -315,14 +316,14 @@ fn a_conversation_that_nobody_waits_for_ends() {
     server.until_active(5);
     drop(gone);
     let begun = Instant::now();
-    let answered = server.post(CHAT, json!({"messages": said("hello")})).json();
+    let answered = server.post(CHAT, json!({"messages": user("hello")})).json();
     assert_eq!(answered["choices"][0]["message"]["content"], "fine");
     assert!(begun.elapsed() < Duration::from_secs(15), "five slow answers would take minutes");
     server.until_active(0);
 }
 
 #[test]
-fn many_at_once_get_each_their_own_answer() {
+fn concurrent_clients_get_their_own_answers() {
     let mut rules: Vec<Value> = (0..24)
         .map(|n| json!({"match": format!("item{n}x"), "reply": format!("this is item{n}x indeed"), "delay_ms": 1}))
         .collect();
@@ -332,7 +333,7 @@ fn many_at_once_get_each_their_own_answer() {
         for n in 0..24 {
             let server = &server;
             scope.spawn(move || {
-                let body = json!({"messages": said(&format!("item{n}x")), "stream": n % 2 == 0});
+                let body = json!({"messages": user(&format!("item{n}x")), "stream": n % 2 == 0});
                 let answered = server.post(CHAT, body);
                 let text = if n % 2 == 0 {
                     content(&deltas(&chunks(&answered), 0).0)
@@ -346,7 +347,7 @@ fn many_at_once_get_each_their_own_answer() {
 }
 
 #[test]
-fn vectors_need_their_model_and_never_fetch_it() {
+fn embeddings_need_their_model_and_never_download_it() {
     let server = Server::start(json!([{"reply": "fine"}]), &["--port", "0"]);
     let path = "/v1/embeddings";
     let missing = error(&server.post(path, json!({"model": "all-minilm-l6-v2", "input": "x"})), 404, "model_not_found");
@@ -361,28 +362,28 @@ fn vectors_need_their_model_and_never_fetch_it() {
         (json!({"input": "x", "encoding_format": "hex"}), "invalid_value", "encoding_format"),
     ] {
         let refused = server.post(path, body.clone());
-        let told = &refused.json()["error"];
-        assert_eq!((&told["code"], &told["param"]), (&json!(code), &json!(param)), "{body}: {refused:#?}");
+        let reason = &refused.json()["error"];
+        assert_eq!((&reason["code"], &reason["param"]), (&json!(code), &json!(param)), "{body}: {refused:#?}");
     }
     let listed = server.get("/v1/models").json();
-    assert_eq!(listed["data"].as_array().map(Vec::len), Some(1), "what is not here is not listed: {listed:#}");
+    assert_eq!(listed["data"].as_array().map(Vec::len), Some(1), "an absent model is not listed: {listed:#}");
 }
 
 /// The same vectors as the embedder's own, in both forms.
 #[test]
-fn the_real_vectors_come_as_numbers_and_as_text() {
+fn real_embeddings_are_numbers_or_base64() {
     use caro::model::embed::Embedder;
     let Some(folder) = crate::support::embedding_model_or_skip() else { return };
     let encoder = caro::model::engine::SentenceEncoder::new(&folder, "all-minilm-l6-v2");
     let wanted = encoder.embed(&["one text", "another"]).unwrap();
     let models = folder.parent().unwrap();
-    let server = Server::beside(crate::machine::Machine::new(), json!([{"reply": "fine"}]), models);
-    let told = server.post("/v1/embeddings", json!({"input": ["one text", "another"]})).json();
-    for (item, wanted) in told["data"].as_array().unwrap().iter().zip(&wanted) {
+    let server = Server::with_models_of(crate::machine::Machine::new(), json!([{"reply": "fine"}]), models);
+    let response = server.post("/v1/embeddings", json!({"input": ["one text", "another"]})).json();
+    for (item, wanted) in response["data"].as_array().unwrap().iter().zip(&wanted) {
         let vector: Vec<f32> = serde_json::from_value(item["embedding"].clone()).unwrap();
         assert!(vector.iter().zip(wanted).all(|(a, b)| (a - b).abs() < 1e-5) && vector.len() == 384, "{item}");
     }
-    assert!(told["usage"]["prompt_tokens"].as_u64().unwrap() >= 7, "{}", told["usage"]);
+    assert!(response["usage"]["prompt_tokens"].as_u64().unwrap() >= 7, "{}", response["usage"]);
     let text = server.post("/v1/embeddings", json!({"input": "one text", "encoding_format": "base64"})).json();
     assert_eq!(text["data"][0]["embedding"].as_str().map(str::len), Some(2048), "384 numbers of 4 bytes");
 }

@@ -1,11 +1,13 @@
-//! Times of a calendar as `cron` writes them: `MINUTE HOUR DAY MONTH WEEKDAY`, in the person's own time zone.
+//! Parses schedules in the notation of `cron`, `MINUTE HOUR DAY MONTH WEEKDAY`, and finds their next time in the user's
+//! time zone.
 //!
-//! A field is `*`, a number, a range `1-5`, each of them with a step `/2`, or a list of these; months and weekdays have names,
-//! too. Where both days are given, either will do, as everywhere.
+//! A field is `*`, a number, a range `1-5`, any of these with a step `/2`, or a list of them; months and weekdays may
+//! be given by name. If both DAY and WEEKDAY are restricted, a day that matches either of them counts, as in other
+//! crons.
 
 use chrono::{DateTime, Datelike, Local, NaiveTime, TimeDelta, Timelike};
 
-/// The fields with their first and last numbers, and the names that some have.
+/// The fields: name, first and last number, and the names of the numbers if there are any.
 const FIELDS: [(&str, u32, u32, &[&str]); 5] = [
     ("minute", 0, 59, &[]),
     ("hour", 0, 23, &[]),
@@ -14,16 +16,16 @@ const FIELDS: [(&str, u32, u32, &[&str]); 5] = [
     ("weekday", 0, 7, &["sun", "mon", "tue", "wed", "thu", "fri", "sat"]),
 ];
 
-/// So many days are looked through for the next time: the 29th of February may be eight years away.
-const DAYS: usize = 9 * 366;
+/// Most days searched for the next time: the next 29 February may be eight years away.
+const MAX_DAYS: usize = 9 * 366;
 
-/// When something is to happen.
+/// A parsed schedule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cron {
     /// A bit for each number of each field.
     fields: [u64; 5],
-    /// Whether the day of the month, and that of the week, are said.
-    days: [bool; 2],
+    /// True if DAY is restricted, and true if WEEKDAY is.
+    is_restricted: [bool; 2],
 }
 
 impl std::str::FromStr for Cron {
@@ -38,9 +40,9 @@ impl std::str::FromStr for Cron {
         for (at, word) in words.into_iter().enumerate() {
             fields[at] = field(word, FIELDS[at])?;
         }
-        // Sunday is 0 and 7
+        // 7 is Sunday too, like 0
         fields[4] |= fields[4] >> 7 & 1;
-        let cron = Self { fields, days: [words_differ(words[2]), words_differ(words[4])] };
+        let cron = Self { fields, is_restricted: [is_restricted(words[2]), is_restricted(words[4])] };
         match cron.after(Local::now()) {
             Some(_) => Ok(cron),
             None => Err("a day that there is".into()),
@@ -48,11 +50,11 @@ impl std::str::FromStr for Cron {
     }
 }
 
-fn words_differ(word: &str) -> bool {
+fn is_restricted(word: &str) -> bool {
     !word.starts_with('*')
 }
 
-/// The bits of a field.
+/// Parses a field into a bit for each of its numbers.
 fn field(word: &str, (what, first, last, names): (&str, u32, u32, &[&str])) -> Result<u64, String> {
     let wrong = || format!("a {what} from {first} to {last}, `*`, ranges, steps and lists of them, and not `{word}`");
     let number = |text: &str| -> Option<u32> {
@@ -70,7 +72,7 @@ fn field(word: &str, (what, first, last, names): (&str, u32, u32, &[&str])) -> R
         let (from, to) = match range.split_once('-') {
             _ if range == "*" => (first, last),
             Some((from, to)) => (number(from).ok_or_else(wrong)?, number(to).ok_or_else(wrong)?),
-            // `5/10` goes on to the end
+            // `5/10` is a range up to the last number
             None => {
                 let only = number(range).ok_or_else(wrong)?;
                 (only, if part.contains('/') { last } else { only })
@@ -92,21 +94,21 @@ impl Cron {
     fn is_day(&self, day: &DateTime<Local>) -> bool {
         let of_month = self.has(2, day.day());
         let of_week = self.has(4, day.weekday().num_days_from_sunday());
-        let fits = match self.days {
+        let fits = match self.is_restricted {
             [true, true] => of_month || of_week,
             _ => of_month && of_week,
         };
         fits && self.has(3, day.month())
     }
 
-    /// The first time after that one; nothing if there is none in the years to come.
+    /// Returns the first matching time after `time`; `None` if there is none in the next nine years.
     pub fn after(&self, time: DateTime<Local>) -> Option<DateTime<Local>> {
         let mut next = (time + TimeDelta::minutes(1)).with_second(0)?.with_nanosecond(0)?;
         let mut days = 0;
-        while days < DAYS {
+        while days < MAX_DAYS {
             if !self.is_day(&next) {
                 let tomorrow = next.date_naive().succ_opt()?.and_time(NaiveTime::MIN);
-                // a midnight that a change of the clock leaves out
+                // a change of the clock may skip midnight
                 let earliest = |minutes| (tomorrow + TimeDelta::minutes(minutes)).and_local_timezone(Local).earliest();
                 next = earliest(0).or_else(|| earliest(60))?;
                 days += 1;
@@ -128,7 +130,7 @@ mod tests {
     use super::*;
     use chrono::TimeZone;
 
-    /// The times after `2026-11-26 19:30` (a Thursday), as they are written.
+    /// Formats the next times after `2026-11-26 19:30`, a Thursday.
     fn next(cron: &str, many: usize) -> Vec<String> {
         let cron: Cron = cron.parse().unwrap();
         let mut time = Local.with_ymd_and_hms(2026, 11, 26, 19, 30, 0).unwrap();
@@ -140,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_times_are_those_of_the_calendar() {
+    fn the_next_times_match_the_fields() {
         assert_eq!(next("* * * * *", 2), ["2026-11-26 19:31", "2026-11-26 19:32"]);
         assert_eq!(next("*/20 * * * *", 3), ["2026-11-26 19:40", "2026-11-26 20:00", "2026-11-26 20:20"]);
         assert_eq!(next("0 8 * * 1-5", 3), ["2026-11-27 08:00", "2026-11-30 08:00", "2026-12-01 08:00"]);
@@ -153,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_time_is_told() {
+    fn an_invalid_schedule_is_refused_with_the_reason() {
         for (wrong, why) in [
             ("", "five fields"),
             ("0 8 * *", "five fields"),
@@ -165,8 +167,8 @@ mod tests {
             ("*/0 8 * * *", "a minute"),
             ("0 0 30 2 *", "a day that there is"),
         ] {
-            let told = wrong.parse::<Cron>().unwrap_err();
-            assert!(told.contains(why), "{wrong}: {told}");
+            let error = wrong.parse::<Cron>().unwrap_err();
+            assert!(error.contains(why), "{wrong}: {error}");
         }
     }
 

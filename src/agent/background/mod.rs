@@ -1,12 +1,12 @@
-//! Tasks that begin by themselves: once, every so often, at times of the calendar, or when the person says so. They are kept
-//! in the store, and run by a perpetual loop of the same folder between two of its turns. Each run is one of the agent's own.
+//! Runs background tasks: once, at an interval, at times of the calendar, or by hand. Tasks are stored, and a perpetual
+//! loop of the same folder runs them between two of its turns. Each run of a task is a normal run of the agent.
 //!
-//! - [`Schedule`]: when. [`cron`]: times of the calendar.
-//! - [`run_due`], [`run_now`]: has one run, and keeps what came of it: its state, its files (`background/AGENT/TASK/RUN` of
-//!   the workspaces), its events, and another attempt where one is due.
+//! - [`Schedule`]: when a task runs. [`cron`]: times of the calendar.
+//! - [`run_due`], [`run_now`]: run a task and store the result: its state, its files (`background/AGENT/TASK/RUN` of
+//!   the workspaces), its events, and the next attempt if the run failed.
 //!
-//! While a run of a task is under way the next one is skipped. What a person would be asked for is refused, unless it was
-//! allowed beforehand.
+//! While a task is running its next run is skipped. The user is never asked: what needs permission is refused, unless
+//! it was allowed beforehand.
 
 pub mod cron;
 
@@ -27,34 +27,34 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-/// Seconds before another attempt, where nothing else is said.
+/// Seconds before another attempt, by default.
 pub const DELAY: u64 = 30;
 
-/// Seconds that a run may take, likewise.
+/// Seconds that a run may take, by default.
 pub const TIMEOUT: u64 = 600;
 
-/// The session in the workspaces whose files are those of all runs.
-const FILES: &str = "background";
+/// The session in the workspaces that holds the files of all runs.
+const FILES_SESSION: &str = "background";
 
-/// When a task begins.
+/// The times at which a task runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Schedule {
-    /// When the person says so.
+    /// Only by hand.
     Manual,
     /// Once, at a time: milliseconds since 1970, UTC.
     Once(u64),
-    /// Every so often.
+    /// At an interval.
     Every(Duration),
-    /// At times of the calendar, as they are written.
+    /// At times of the calendar: the notation and its parsed form.
     Cron(String, Cron),
 }
 
 impl Schedule {
-    /// The time after that one at which it begins, if it does by itself.
+    /// Returns the next time after `time` (milliseconds since 1970, UTC), if there is one.
     pub fn after(&self, time: u64) -> Option<u64> {
         match self {
             Self::Manual => None,
-            Self::Once(at) => Some(*at).filter(|at| *at > time),
+            Self::Once(at) => (*at > time).then_some(*at),
             Self::Every(interval) => Some(time + u64::try_from(interval.as_millis()).ok()?),
             Self::Cron(_, cron) => {
                 let time = Local.timestamp_millis_opt(i64::try_from(time).ok()?).earliest()?;
@@ -63,7 +63,7 @@ impl Schedule {
         }
     }
 
-    /// When a new task is due first: what is to be done at a time that has passed is due at once.
+    /// Returns the first time of a new task. One whose only time has passed is due at once.
     pub fn first(&self, now: u64) -> Option<u64> {
         if let Self::Once(at) = self { Some(*at) } else { self.after(now) }
     }
@@ -95,7 +95,7 @@ impl FromStr for Schedule {
     }
 }
 
-/// Reads `90`, `90s`, `10m`, `2h`, `1d`.
+/// Parses an interval such as `90`, `90s`, `10m`, `2h` or `1d`.
 fn interval(text: &str) -> Result<Duration, String> {
     let text = text.trim();
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
@@ -111,10 +111,10 @@ fn interval(text: &str) -> Result<Duration, String> {
     seconds.map(Duration::from_secs).ok_or_else(|| "a time of at least a second, as in 90s, 10m, 2h, 1d".into())
 }
 
-/// Runs the next task that is due in the harness' folder, if one is; returns what came of it.
+/// Runs the next task that is due in the harness's folder. Returns its run; `None` if no task is due, or it is running.
 ///
 /// # Errors
-/// If the store cannot be used. A run that fails is no error.
+/// If the store cannot be used. A failed run is no error.
 pub async fn run_due(
     harness: &Harness,
     cancel: &Cancel,
@@ -131,7 +131,7 @@ pub async fn run_due(
     }
 }
 
-/// Runs a task at once, whenever it is due; nothing if its run before is still under way, or there is none of that name.
+/// Runs a task at once, even if it is not due. Returns its run; `None` if it is running, or no task has this name.
 ///
 /// # Errors
 /// As [`run_due`].
@@ -147,7 +147,7 @@ pub async fn run_now(
     }
 }
 
-/// Runs it, and keeps what came of it.
+/// Runs a claimed task and stores the result.
 async fn execute(
     harness: &Harness,
     task: &StoredTask,
@@ -156,8 +156,8 @@ async fn execute(
     sinks: Vec<Arc<dyn Sink>>,
 ) -> Result<TaskRun, HarnessError> {
     let store = harness.events();
-    let done = attempt(harness, task, &run, cancel, sinks).await;
-    let (state, agent_run, note, report) = match done {
+    let result = attempt(harness, task, &run, cancel, sinks).await;
+    let (state, agent_run, note, report) = match result {
         Ok((Driven::Done(report), id)) if report.status == "completed" => {
             (TaskState::Completed, id, String::new(), Some(report))
         }
@@ -175,7 +175,7 @@ async fn execute(
     Ok(run)
 }
 
-/// One attempt, as a run of the agent in a session of the task's own.
+/// Makes one attempt: a run of the agent in the task's own session. Returns the result and the run's id.
 async fn attempt(
     harness: &Harness,
     task: &StoredTask,
@@ -183,10 +183,10 @@ async fn attempt(
     cancel: &Cancel,
     sinks: Vec<Arc<dyn Sink>>,
 ) -> Result<(Driven, String), HarnessError> {
-    let begun = Instant::now();
+    let started = Instant::now();
     let job = harness.task(&task.text, &format!("task-{}", task.name));
     let agent_run = job.run.clone();
-    let cancel = cancel.with_deadline(begun + Duration::from_secs(task.timeout));
+    let cancel = cancel.with_deadline(started + Duration::from_secs(task.timeout));
     let mut prepared = harness.prepare(&job, cancel, &mut |_| {})?;
     let turn = AgentRun::new(job);
     prepared.begin(&turn, |_| {})?;
@@ -196,14 +196,14 @@ async fn attempt(
     let about = json!({"task": task.name, "run": run.id, "attempt": run.attempt, "schedule": task.schedule});
     runtime.emitter.emit(Draft::new(Kind::BackgroundStart).metadata(about.clone()));
     let driven = runtime.run(turn).await;
-    runtime.emitter.emit(Draft::new(Kind::BackgroundEnd).took(begun.elapsed()).metadata(about));
+    runtime.emitter.emit(Draft::new(Kind::BackgroundEnd).took(started.elapsed()).metadata(about));
     Ok((driven, agent_run))
 }
 
-/// Keeps what came of a run as files. That they cannot be written costs no run.
+/// Writes the result of a run into files. A failure to write is ignored.
 fn write_files(harness: &Harness, task: &StoredTask, run: &TaskRun, report: Option<&Report>) {
     let Some(workspaces) = harness.workspaces() else { return };
-    let files = workspaces.open(FILES);
+    let files = workspaces.open(FILES_SESSION);
     let agent = report.map_or("agent", |report| report.agent_name.as_str());
     let folder = format!("{agent}/{}/{}", task.name, run.id);
     let document = json!({"task": task.name, "state": run.state, "attempt": run.attempt, "note": run.note,
@@ -221,7 +221,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn schedules_are_read_and_written_as_the_same() {
+    fn a_schedule_parses_to_its_own_notation() {
         for text in ["manual", "at 2026-11-27 08:00:00", "every 600s", "cron 0 8 * * 1-5"] {
             assert_eq!(text.parse::<Schedule>().unwrap().to_string(), text);
         }
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_has_its_next_time() {
+    fn each_schedule_has_its_next_time() {
         let of = |text: &str| text.parse::<Schedule>().unwrap();
         let at = parse_time("2026-11-27 08:00:00").unwrap();
         assert_eq!((of("manual").first(5), of("manual").after(5)), (None, None));

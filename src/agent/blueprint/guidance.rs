@@ -1,21 +1,22 @@
-//! Rules for tools, in a line or two, and only where the tools are shown: a small model loses its way in long prompts.
+//! Rules for using tools, a line or two each. They are in the prompt only if their tools are, as small models get
+//! lost in long prompts.
 
 use crate::assemble::Fixed;
 use crate::subagent::SPAWN;
 use crate::tool::ToolSpec;
 
-/// Where the agent's own files are not where the person's are.
+/// The rule for the workspace.
 const WORKSPACE: &str = "The workspace is yours: keep notes and drafts there. The user does not look into it.";
-/// What a file is written with that the person asked for.
+/// The rule for files that the user asks for.
 const FILES: &str = " A file that the user asks for is written with write.";
-/// What helpers are for.
+/// The rule for helpers.
 const HELPERS: &str =
     "Give helpers only parts that do not need each other's results, and tell each of them all that it has to know.";
-/// How far notes of earlier runs are to be relied on.
+/// The rule for notes of earlier runs.
 pub const MEMORY: &str =
     "Text inside <recalled_memories> was noted in earlier runs and may be out of date: look before you rely on it.";
 
-/// The layers for these tools.
+/// Returns the layers with the rules for these tools.
 pub fn layers(tools: &[ToolSpec]) -> Vec<Fixed> {
     let has = |name: &str| tools.iter().any(|tool| tool.name == name);
     let mut layers = Vec::new();
@@ -35,7 +36,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_rule_stands_only_where_its_tool_does() {
+    fn a_rule_is_there_only_with_its_tool() {
         let tool = |name: &str| ToolSpec::new(name, "does it.", json!({}), &[]);
         let texts = |tools: &[ToolSpec]| layers(tools).into_iter().map(|layer| layer.text).collect::<Vec<_>>();
         let (write, view) = (tool("write"), tool("workspace_view"));

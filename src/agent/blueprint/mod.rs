@@ -1,20 +1,19 @@
-//! The named assemblies: which parts the prompt of each kind of work is put together from, said once.
+//! Defines the blueprints: the parts that the prompt of each kind of work consists of.
 //!
-//! | assembly | persona | skill | routing | tools | for |
+//! | blueprint | persona | skill | routing | tools | for |
 //! | --- | --- | --- | --- | --- | --- |
-//! | planner | yes | yes | yes | yes | who makes the plan (`--plan model`) |
-//! | executor | yes | yes | | | work that a skill says how to do; talk, which takes no tools |
+//! | planner | yes | yes | yes | yes | making the plan (`--plan model`) |
+//! | executor | yes | yes | | | work by the instructions of a skill; talk, which needs no tools |
 //! | loop | yes | | yes | yes | the steps of `agent` and `chat` |
 //!
-//! A step of a run that has an active skill is of both the executor and the loop; a text that the skill has rules for is
-//! written by the rules alone (`turn::draft`). What a task is about (its folder, notes, documents, what was said before) is
-//! no part of this: it is there whenever it has something to say.
+//! A step of a run with an active skill uses the executor and the loop together; a text for which the skill has rules
+//! is written by those rules alone (`turn::draft`). Layers about the task (its folder, notes, documents, earlier
+//! messages) belong to no part: they are in every prompt if they are not empty.
 //!
-//! The planner's tools stand in `<available_tools>`, a line each; in a step they stand as the grammar has them (`action`), which says as
-//! much and with which arguments, and only there.
+//! The planner's tools are listed in `<available_tools>`, one per line. A step lists them as the grammar has them
+//! (`action`), with their arguments.
 //!
-//! [`persona`]: who the model is told to be. [`guidance`]: rules for tools that are shown. [`protocol`]: how the text of a
-//! skill stands there.
+//! [`persona`]: the role of the model. [`guidance`]: rules for tools. [`protocol`]: the text of a skill in a prompt.
 
 pub mod guidance;
 pub mod persona;
@@ -23,21 +22,21 @@ pub mod protocol;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// A part of a prompt that not every kind of work needs.
+/// A part of a prompt that only some kinds of work need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
-    /// Who the model is, and in which role.
+    /// The role of the model.
     Persona,
-    /// How the task at hand is gone about: the text of the active skills.
+    /// The text of the active skills.
     Skill,
-    /// Which other skills there are.
+    /// The list of the other skills.
     Routing,
     /// The tools, with the rules for them.
     Tools,
 }
 
 impl Part {
-    /// The part that the layer of this name belongs to; none for what a task is about.
+    /// Returns the part that a layer belongs to; `None` for a layer about the task.
     pub fn of(layer: &str) -> Option<Self> {
         match layer {
             "persona" | "role" | "worker" => Some(Self::Persona),
@@ -49,20 +48,20 @@ impl Part {
     }
 }
 
-/// A named assembly.
+/// A kind of prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Blueprint {
     /// Makes a plan.
     Planner,
-    /// Does what it is told how to do.
+    /// Follows the instructions of a skill.
     Executor,
-    /// Finds its way step by step.
+    /// Works step by step with tools.
     Loop,
 }
 
 impl Blueprint {
-    /// What it is put together from.
+    /// Returns the parts of its prompt.
     pub const fn parts(self) -> &'static [Part] {
         match self {
             Self::Planner => &[Part::Persona, Part::Skill, Part::Routing, Part::Tools],
@@ -71,7 +70,7 @@ impl Blueprint {
         }
     }
 
-    /// The assemblies of a run: one that `talks` has no tools, one with an active `skill` has its text.
+    /// Returns the blueprints of a run: one that `talks` has no tools, one with an active `skill` has its text.
     pub fn of_run(talks: bool, skill: bool) -> Vec<Self> {
         match (talks, skill) {
             (true, _) => vec![Self::Executor],
@@ -91,7 +90,7 @@ impl fmt::Display for Blueprint {
     }
 }
 
-/// True if a layer of this name belongs into a prompt of these assemblies.
+/// True if a layer of this name is in the prompt of these blueprints.
 pub fn takes(blueprints: &[Blueprint], layer: &str) -> bool {
     Part::of(layer).is_none_or(|part| blueprints.iter().any(|one| one.parts().contains(&part)))
 }
@@ -102,21 +101,21 @@ mod tests {
 
     const LAYERS: [&str; 7] = ["persona", "role", "skill", "skills", "tools", "memory", "conversation"];
 
-    fn taken(blueprints: &[Blueprint]) -> Vec<&'static str> {
+    fn layers_of(blueprints: &[Blueprint]) -> Vec<&'static str> {
         LAYERS.into_iter().filter(|layer| takes(blueprints, layer)).collect()
     }
 
     #[test]
-    fn each_has_its_parts_and_whatever_the_task_is_about() {
-        assert_eq!(taken(&[Blueprint::Planner]), LAYERS);
-        assert_eq!(taken(&[Blueprint::Executor]), ["persona", "role", "skill", "memory", "conversation"]);
-        assert_eq!(taken(&[Blueprint::Loop]), ["persona", "role", "skills", "tools", "memory", "conversation"]);
+    fn each_blueprint_has_its_parts_and_the_layers_about_the_task() {
+        assert_eq!(layers_of(&[Blueprint::Planner]), LAYERS);
+        assert_eq!(layers_of(&[Blueprint::Executor]), ["persona", "role", "skill", "memory", "conversation"]);
+        assert_eq!(layers_of(&[Blueprint::Loop]), ["persona", "role", "skills", "tools", "memory", "conversation"]);
     }
 
     #[test]
-    fn a_run_has_tools_unless_it_talks_and_a_skill_where_one_is_active() {
-        assert_eq!(taken(&Blueprint::of_run(false, true)), LAYERS);
-        assert!(!taken(&Blueprint::of_run(true, true)).contains(&"tools"));
-        assert!(!taken(&Blueprint::of_run(false, false)).contains(&"skill"));
+    fn a_run_has_tools_unless_it_talks_and_the_text_of_an_active_skill() {
+        assert_eq!(layers_of(&Blueprint::of_run(false, true)), LAYERS);
+        assert!(!layers_of(&Blueprint::of_run(true, true)).contains(&"tools"));
+        assert!(!layers_of(&Blueprint::of_run(false, false)).contains(&"skill"));
     }
 }

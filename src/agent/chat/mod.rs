@@ -1,12 +1,11 @@
-//! What a conversation is on top of a run: what was said before, as a layer of each turn's prompt. Everything else is the
-//! same loop, the same tools and guards.
+//! Adds the earlier messages of a conversation to the prompt of a run, as a layer. Loop, tools and guards are those
+//! of any run.
 //!
-//! - [`History`]: the layer. [`Remember`]: how much of a session is remembered, and what becomes of the rest.
-//! - [`window`]: what of that fits into a prompt. `summary`: what has a model sum up what falls out.
-//! - [`is_talk`]: whether a message needs tools at all.
+//! - [`History`]: the layer. [`Remember`]: how much of a session is remembered, and what happens to the rest.
+//! - [`window`]: fits the exchanges into a prompt. `summary`: the request for a summary of exchanges that drop out.
+//! - [`is_talk`]: decides whether a message needs tools.
 //!
-//! The exchanges themselves are where memory is ([`crate::memory`]), beside the session's runs ([`Keeps`]); nothing is
-//! kept here.
+//! The exchanges are stored in memory ([`crate::memory`]) and with the runs of the session ([`Keeps`]), not here.
 
 mod history;
 mod remember;
@@ -19,13 +18,13 @@ pub use remember::{Limit, MESSAGES, Originals, RESERVE, Remember};
 pub use talk::is_talk;
 pub use window::{Window, window};
 
-/// What was asked and answered.
+/// One message of the user with its answer.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Exchange {
-    /// The run that it was; empty where it is not kept with its runs.
+    /// The id of its run; empty if it is not stored with its run.
     #[serde(default)]
     pub run: String,
-    /// The person's words.
+    /// The user's message.
     pub asked: String,
     /// The answer.
     pub answered: String,

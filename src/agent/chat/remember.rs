@@ -1,23 +1,23 @@
-//! How much of a session is remembered, and what becomes of the rest.
+//! Decides how much of a session is remembered, and what happens to the rest.
 
-/// Percent of a limit in tokens that a summary may have: the rest is for what was said itself.
+/// Percent of a limit in tokens that is reserved for a summary; the rest is for the exchanges.
 pub const RESERVE: usize = 20;
-/// Messages that the library remembers where nobody says otherwise.
+/// Messages that the library remembers by default.
 pub const MESSAGES: usize = 10_000;
 
-/// How much is remembered.
+/// The limit of what is remembered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limit {
-    /// As much as the model has room for.
+    /// As much as fits into the model's context window.
     Room,
-    /// The last so many messages: what one side said once. A question and its answer stay together, so that of an odd number
-    /// there is one less, and the last two are always remembered.
+    /// This number of latest messages, each from one side. A question and its answer stay together, so an odd number is
+    /// rounded down, and the last two messages are always remembered.
     Messages(usize),
-    /// The newest exchanges that have so many tokens together, by the model's own tokenizer.
+    /// The newest exchanges within this number of tokens together, by the model's tokenizer.
     Tokens(usize),
 }
 
-/// What becomes of the exchanges that fall out.
+/// The fate of the exchanges that drop out.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Originals {
     /// They stay stored, marked as no longer remembered.
@@ -27,15 +27,16 @@ pub enum Originals {
     Delete,
 }
 
-/// How much is remembered, and what becomes of the rest. The default is the library's; `caro chat` begins with
+/// The settings of what is remembered. The default is that of the library; the default of `caro chat` is
 /// [`Remember::ROOM`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Remember {
-    /// How much.
+    /// The limit.
     pub limit: Limit,
-    /// True if a model sums up what falls out; a summary stands beside the messages, and within a limit in tokens.
+    /// True if a model sums up the exchanges that drop out. The summary does not count against a limit in messages, but
+    /// against one in tokens.
     pub summary: bool,
-    /// What becomes of what falls out.
+    /// The fate of the exchanges that drop out.
     pub originals: Originals,
 }
 
@@ -46,15 +47,16 @@ impl Default for Remember {
 }
 
 impl Remember {
-    /// For a model with a small window: as much as there is room for, and nothing is lost for a model that has more.
+    /// The settings for a model with a small window: as much as fits, and nothing is dropped for good, so that a
+    /// model with a larger window still has it.
     pub const ROOM: Self = Self { limit: Limit::Room, summary: false, originals: Originals::Keep };
 
-    /// How many of the exchanges fall out, counted from the oldest. `costs` are their tokens, `summary` those of what was
-    /// summed up before, `room` the tokens that a conversation may have in a prompt. The newest exchange stays.
+    /// Returns the number of exchanges that drop out, from the oldest. `costs` are their tokens, `summary` those of the
+    /// present summary, `room` the tokens that a conversation may have in a prompt. The newest exchange always stays.
     pub fn falls_out(&self, costs: &[usize], summary: usize, room: usize) -> usize {
         let count = costs.len();
         let stays = match self.limit {
-            // what has no room now may have it in a larger window: only what is summed up or deleted falls out
+            // what does not fit now may fit into a larger window: it drops out only if it is summed up or deleted
             Limit::Room if !self.summary && self.originals == Originals::Keep => count,
             Limit::Messages(most) => most / 2,
             Limit::Room | Limit::Tokens(_) => {
@@ -72,12 +74,12 @@ impl Remember {
         count - stays.clamp(count.min(1), count)
     }
 
-    /// Tokens of a limit in tokens.
+    /// Returns the limit in tokens.
     fn tokens(&self, room: usize) -> usize {
         if let Limit::Tokens(most) = self.limit { most } else { room }
     }
 
-    /// Tokens that a summary may have.
+    /// Returns the tokens that are reserved for a summary.
     pub fn reserve(&self, room: usize) -> usize {
         if self.summary { self.tokens(room) * RESERVE / 100 } else { 0 }
     }
@@ -92,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_keeps_its_messages_whether_there_is_a_summary_or_not() {
+    fn a_limit_in_messages_does_not_depend_on_the_summary() {
         let falls = |n, exchanges| {
             let falls = |summary, before| of(Limit::Messages(n), summary).falls_out(&vec![10; exchanges], before, 1000);
             let all = [falls(false, 0), falls(true, 0), falls(true, 9), falls(false, 9)];
@@ -115,7 +117,7 @@ mod tests {
         assert_eq!((falls(Limit::Room, true, 0), falls(Limit::Room, false, 0)), (6, 0), "of 60, 48 for what was said");
         let delete = Remember { originals: Originals::Delete, ..Remember::ROOM };
         assert_eq!(delete.falls_out(&[10; 10], 0, 60), 4);
-        // one that is too long by itself is the newest all the same
+        // the newest stays even if it is too long
         assert_eq!(of(Limit::Tokens(5), false).falls_out(&[10, 10], 0, 60), 1);
         // the newest stay, not those that are short
         assert_eq!(of(Limit::Tokens(25), false).falls_out(&[20, 10, 10], 0, 60), 1);

@@ -1,10 +1,12 @@
-//! Whether a message is just talk. A small model that has tools before it uses them, also to greet. What is not known to be
-//! talk, in whatever language, keeps its tools: without them a model can only make an answer up.
+//! Decides whether a message is just talk and needs no tools. A small model that has tools uses them even to answer a
+//! greeting. A message that is not recognised as talk, in any language, keeps its tools: without them the model could
+//! only invent an answer.
 
-/// First words that ask for something to be done, beside those of a task's parts.
-const ASKS: &[&str] = &["start", "stop", "use", "kill", "download", "fetch", "calculate", "compute", "commit", "build"];
+/// First words of an order, in addition to those of [`caro_intent::begins_part`].
+const ORDERS: &[&str] =
+    &["start", "stop", "use", "kill", "download", "fetch", "calculate", "compute", "commit", "build"];
 
-/// Words that a message about this computer has.
+/// Words of messages about this computer.
 const MACHINE: &[&str] = &[
     "address",
     "battery",
@@ -64,10 +66,10 @@ const MACHINE: &[&str] = &[
     "version",
 ];
 
-/// Words in front of what is asked for.
+/// Words that may precede an order or a question.
 const POLITE: &[&str] = &["please", "can", "could", "would", "you", "now", "then", "and", "ok", "okay", "caro", "so"];
 
-/// Words of talk: greetings, thanks, answers, and what is about the two who talk.
+/// Words of talk: greetings, thanks, answers, and words about the speakers.
 const TALK: &[&str] = &[
     "afternoon",
     "bonjour",
@@ -118,41 +120,43 @@ const TALK: &[&str] = &[
     "yourself",
 ];
 
-/// Words of talk that a question about this computer has as often (`why do my tests fail`), and words that say nothing.
-const BOTH: &[&str] = &["i", "mean", "my", "name", "no", "why", "you", "your"];
+/// Words of talk that are as frequent in questions about this computer (`why do my tests fail`).
+const AMBIGUOUS: &[&str] = &["i", "mean", "my", "name", "no", "why", "you", "your"];
+/// Words that fit any message.
 const FILLERS: &[&str] = &[
     "a", "about", "am", "an", "and", "are", "at", "be", "but", "did", "do", "does", "for", "have", "how", "if", "in",
     "is", "it", "me", "not", "of", "on", "or", "so", "that", "the", "then", "this", "to", "was", "we", "what",
     "what's", "where", "who", "with",
 ];
 
-/// True if a message needs no tools: it is talk, asks for nothing to be done, and names nothing that is on this computer.
+/// True if a message needs no tools: it is talk, gives no order, and names nothing that may be on this computer.
 pub fn is_talk(message: &str) -> bool {
     let lower = message.to_lowercase();
     let edge = |c: char| !c.is_alphanumeric() && !"/.~".contains(c);
     let words: Vec<&str> =
         lower.split_whitespace().map(|word| word.trim_matches(edge)).filter(|word| !word.is_empty()).collect();
     let first = words.iter().find(|word| !POLITE.contains(word)).copied().unwrap_or_default();
-    if ASKS.contains(&first) || caro_intent::begins_part(first) {
+    if ORDERS.contains(&first) || caro_intent::begins_part(first) {
         return false;
     }
     let is_known = |word: &&str| TALK.contains(&word.trim_end_matches('.'));
     if !words.is_empty() && !words.iter().any(is_known) {
         return false;
     }
-    // what is asked after a person's own things may be about what was said before; these ask what somebody has to look up
+    // a question about the user's own things may refer to the conversation, but these forms ask for something on the
+    // computer
     let looks_up = ["how", "why"].contains(&first)
         || words.windows(2).any(|two| ["do", "have"].contains(&two[0]) && two[1] == "i");
-    let is_said = |word: &&str| is_known(word) && !BOTH.contains(word);
-    let means_nothing = |word: &&str| is_known(word) || FILLERS.contains(word);
-    if looks_up && !words.iter().any(is_said) && !words.iter().all(means_nothing) {
+    let is_clear = |word: &&str| is_known(word) && !AMBIGUOUS.contains(word);
+    let is_harmless = |word: &&str| is_known(word) || FILLERS.contains(word);
+    if looks_up && !words.iter().any(is_clear) && !words.iter().all(is_harmless) {
         return false;
     }
     words.iter().all(|word| {
         let inner = word.trim_end_matches(['.', '?', '!']);
         let singular = inner.strip_suffix('s').unwrap_or(inner);
-        let named = inner.contains('/') || inner.starts_with('~') || inner.contains('.') || inner.contains('_');
-        !named && !MACHINE.contains(&inner) && !MACHINE.contains(&singular)
+        let is_path = inner.contains('/') || inner.starts_with('~') || inner.contains('.') || inner.contains('_');
+        !is_path && !MACHINE.contains(&inner) && !MACHINE.contains(&singular)
     })
 }
 
@@ -161,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn talk_is_told_from_work() {
+    fn talk_is_recognised() {
         for message in [
             "hello, my name is Ada",
             "what is my name?",

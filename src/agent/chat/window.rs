@@ -1,52 +1,53 @@
-//! The exchanges of a session as a text within a budget of tokens: what a model has summed up first, then older exchanges
-//! in a line each, and the newest whole.
+//! Fits the exchanges of a session into a budget of tokens: first the model's summary, then older exchanges on one line
+//! each, then the newest in full.
 //!
-//! No model writes the lines: a small one takes seconds for it and invents. What each side began with is what is kept.
+//! The lines are not written by a model, as a small one takes seconds and invents: each holds the beginning of both
+//! sides.
 
 use super::Exchange;
 use caro_policy::{compress, normalise};
 
-/// The part of the budget that lines of older exchanges may have.
-const LINES: usize = 5;
-/// The part of the budget that a model's summary may have.
-const SUMMARY: usize = 2;
-/// Exchanges that are looked at, at most.
-const MOST: usize = 200;
-/// Characters of a text in the newest exchange, and in those before it.
-const NEWEST: usize = 1600;
-const BEFORE: usize = 600;
-/// Tokens that the summary's heading and the count of the rest take, at most.
-const HEADING: usize = 20;
-/// Characters of each side in a line of the summary.
-const BRIEF: usize = 80;
-/// What stands above whatever is no exchange itself.
+/// The lines of older exchanges may have one in this many parts of the budget.
+const LINES_SHARE: usize = 5;
+/// The model's summary may have one in this many parts of the budget.
+const SUMMARY_SHARE: usize = 2;
+/// Most exchanges considered, the newest.
+const MAX_EXCHANGES: usize = 200;
+/// Most characters of each side of the newest exchange, and of the older ones.
+const MAX_NEWEST: usize = 1600;
+const MAX_OLDER: usize = 600;
+/// Most tokens of the heading and the count of exchanges that are left out.
+const HEADING_TOKENS: usize = 20;
+/// Most characters of each side in a line.
+const MAX_BRIEF: usize = 80;
+/// The heading of the summary and the lines.
 pub const HEAD: &str = "[CONVERSATION SUMMARY]";
 
-/// What of a conversation fits.
+/// The part of a conversation that fits into the budget.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Window {
-    /// The text; empty if there is nothing.
+    /// The text; empty if nothing fits.
     pub text: String,
-    /// Exchanges that stand in it.
+    /// The number of exchanges in full.
     pub whole: usize,
-    /// Exchanges of which a line stands in it.
+    /// The number of exchanges on one line.
     pub brief: usize,
-    /// Exchanges that are only counted.
+    /// The number of exchanges that are only counted.
     pub left_out: usize,
 }
 
-/// The exchanges, oldest first, within `budget` tokens, behind a summary of what was before them, if there is one.
+/// Fits the exchanges, given oldest first, into `budget` tokens, after the summary of earlier ones if there is one.
 pub fn window(summary: &str, exchanges: &[Exchange], budget: usize, count: &dyn Fn(&str) -> usize) -> Window {
-    let beyond = exchanges.len().saturating_sub(MOST);
+    let beyond = exchanges.len().saturating_sub(MAX_EXCHANGES);
     let exchanges = &exchanges[beyond..];
     let mut window = Window::default();
     let mut blocks: Vec<String> = Vec::new();
-    let summed_up = summed_up(summary, budget / SUMMARY, count);
-    let mut left = budget - summed_up.as_ref().map_or(0, |text| (count(text) + 1).min(budget));
-    // a part is held back for the lines, unless everything fits
-    let reserve = left / LINES;
+    let summary = render_summary(summary, budget / SUMMARY_SHARE, count);
+    let mut left = budget - summary.as_ref().map_or(0, |text| (count(text) + 1).min(budget));
+    // a part is reserved for the lines, unless everything fits
+    let reserve = left / LINES_SHARE;
     for (back, exchange) in exchanges.iter().rev().enumerate() {
-        let block = whole(exchange, most(back));
+        let block = render(exchange, side_limit(back));
         let cost = count(&block) + 1;
         let older = exchanges.len() - back - 1;
         if cost + if older > 0 || beyond > 0 { reserve } else { 0 } > left {
@@ -55,11 +56,11 @@ pub fn window(summary: &str, exchanges: &[Exchange], budget: usize, count: &dyn 
         left -= cost;
         blocks.push(block);
     }
-    // the very last one is never silent, if it can be helped
+    // the last exchange is shown in short form if it does not fit in full
     if blocks.is_empty()
         && let Some(last) = exchanges.last()
     {
-        let block = whole(last, BRIEF * 2);
+        let block = render(last, MAX_BRIEF * 2);
         if count(&block) < left {
             left -= count(&block) + 1;
             blocks.push(block);
@@ -68,9 +69,10 @@ pub fn window(summary: &str, exchanges: &[Exchange], budget: usize, count: &dyn 
     window.whole = blocks.len();
     let mut lines: Vec<String> = Vec::new();
     for exchange in exchanges[..exchanges.len() - window.whole].iter().rev() {
-        let line = format!("- {} -> {}", start(&exchange.asked, BRIEF), start(&exchange.answered, BRIEF));
+        let (asked, answered) = (beginning(&exchange.asked, MAX_BRIEF), beginning(&exchange.answered, MAX_BRIEF));
+        let line = format!("- {asked} -> {answered}");
         let cost = count(&line) + 1;
-        if cost + HEADING > left {
+        if cost + HEADING_TOKENS > left {
             break;
         }
         left -= cost;
@@ -78,14 +80,14 @@ pub fn window(summary: &str, exchanges: &[Exchange], budget: usize, count: &dyn 
     }
     window.brief = lines.len();
     window.left_out = exchanges.len() - window.whole - window.brief + beyond;
-    if window.whole + window.brief == 0 && summed_up.is_none() {
+    if window.whole + window.brief == 0 && summary.is_none() {
         return window;
     }
     lines.reverse();
-    if window.left_out > 0 && left >= HEADING {
+    if window.left_out > 0 && left >= HEADING_TOKENS {
         lines.insert(0, format!("- ({} earlier exchanges)", window.left_out));
     }
-    let head = match summed_up {
+    let head = match summary {
         None if lines.is_empty() => None,
         None => Some(HEAD.to_owned()),
         text => text,
@@ -97,13 +99,13 @@ pub fn window(summary: &str, exchanges: &[Exchange], budget: usize, count: &dyn 
     window
 }
 
-/// What an exchange costs in tokens, the one that is so many before the newest.
+/// Returns the tokens of the exchange that is `back` before the newest.
 pub fn cost(exchange: &Exchange, back: usize, count: &dyn Fn(&str) -> usize) -> usize {
-    count(&whole(exchange, most(back))) + 1
+    count(&render(exchange, side_limit(back))) + 1
 }
 
-/// A model's summary under its heading, in at most `budget` tokens; nothing if there is none, or no room.
-fn summed_up(summary: &str, budget: usize, count: &dyn Fn(&str) -> usize) -> Option<String> {
+/// Renders a summary under its heading in at most `budget` tokens; `None` if there is no summary or no room.
+fn render_summary(summary: &str, budget: usize, count: &dyn Fn(&str) -> usize) -> Option<String> {
     let mut summary = normalise(summary.trim());
     while !summary.is_empty() {
         let text = format!("{HEAD}\n{summary}");
@@ -111,25 +113,25 @@ fn summed_up(summary: &str, budget: usize, count: &dyn Fn(&str) -> usize) -> Opt
             return Some(text);
         }
         let most = summary.chars().count() * 2 / 3;
-        // below that it is the mark of the cut and little else
-        summary = if most > BRIEF { compress(&summary, most) } else { String::new() };
+        // a shorter one would consist of little more than the mark of the cut
+        summary = if most > MAX_BRIEF { compress(&summary, most) } else { String::new() };
     }
     None
 }
 
-/// Characters of each side of the exchange that is so many before the newest.
-fn most(back: usize) -> usize {
-    if back == 0 { NEWEST } else { BEFORE }
+/// Returns the most characters of each side of the exchange that is `back` before the newest.
+fn side_limit(back: usize) -> usize {
+    if back == 0 { MAX_NEWEST } else { MAX_OLDER }
 }
 
-/// Both sides of an exchange, each in at most so many characters.
-pub fn whole(exchange: &Exchange, most: usize) -> String {
+/// Renders both sides of an exchange, each in at most `most` characters.
+pub fn render(exchange: &Exchange, most: usize) -> String {
     let side = |text: &str| compress(&normalise(text.trim()), most);
     format!("User: {}\ncaro: {}", side(&exchange.asked), side(&exchange.answered))
 }
 
-/// The beginning of a text in one line.
-fn start(text: &str, most: usize) -> String {
+/// Returns the beginning of a text on one line.
+fn beginning(text: &str, most: usize) -> String {
     let line = normalise(text).split_whitespace().collect::<Vec<_>>().join(" ");
     let mut start: String = line.chars().take(most).collect();
     if start.len() < line.len() {
@@ -145,14 +147,14 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn what_fits_is_whole_and_in_order() {
+    fn exchanges_that_fit_are_shown_in_full_and_in_order() {
         let window = window("", &talk(3, 2), 1000, &words);
         assert_eq!((window.whole, window.brief, window.left_out), (3, 0, 0));
         assert!(window.text.starts_with("User: q0 word word\ncaro: a0 word word\nUser: q1"), "{}", window.text);
     }
 
     #[test]
-    fn older_exchanges_become_lines_and_the_oldest_a_number() {
+    fn older_exchanges_become_lines_and_the_oldest_are_counted() {
         let window = window("", &talk(40, 60), 400, &words);
         assert!(window.whole >= 1 && window.brief >= 1 && window.left_out >= 1, "{window:?}");
         assert_eq!(window.whole + window.brief + window.left_out, 40);
@@ -163,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_of_an_older_exchange_is_as_clean_as_a_whole_one() {
+    fn lines_have_no_control_characters() {
         let mut talk = talk(10, 60);
         talk[8].asked = "list\u{1b}[2J the\u{202e} logs".into();
         let window = window("", &talk, 200, &words);
@@ -171,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_summed_up_stands_before_all_else_under_one_heading() {
+    fn the_summary_comes_first_under_one_heading() {
         let short = window("- the dog is Rex", &talk(2, 2), 1000, &words);
         assert!(short.text.starts_with(&format!("{HEAD}\n- the dog is Rex\nUser: q0 ")), "{}", short.text);
         let long = window("- the dog is Rex", &talk(40, 60), 400, &words);
@@ -184,7 +186,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_never_costs_more_than_it_may(
+        fn the_window_never_exceeds_its_budget(
             count in 0usize..60, length in 0usize..300, budget in 0usize..3000, summed in 0usize..200
         ) {
             let window = window(&"fact ".repeat(summed), &talk(count, length), budget, &words);

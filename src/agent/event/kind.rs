@@ -1,25 +1,25 @@
-//! The registry of event types. A type that is not here does not exist; `EVENTS.md` beside this file lists them for people.
+//! All types of events. `EVENTS.md` beside this file documents them.
 
 use serde::{Deserialize, Serialize};
 
 macro_rules! kinds {
     ($($(#[doc = $doc:literal])+ $name:ident = $text:literal,)+) => {
-        /// What an event is about.
+        /// The type of an event.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
         pub enum Kind {
             $($(#[doc = $doc])+ #[serde(rename = $text)] $name,)+
         }
 
         impl Kind {
-            /// Every type, in the order of a run.
+            /// All types, in the order of a run.
             pub const ALL: &[Self] = &[$(Self::$name,)+];
 
-            /// What it says, in a sentence.
+            /// Returns its description, a sentence.
             pub fn about(self) -> &'static str {
                 match self { $(Self::$name => concat!($($doc,)+).trim(),)+ }
             }
 
-            /// Its name in JSON.
+            /// Returns its name in JSON.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$name => $text,)+ }
             }
@@ -30,9 +30,9 @@ macro_rules! kinds {
 kinds! {
     /// A run began.
     AgentStart = "agent_start",
-    /// What the person asked for.
+    /// The user's request.
     UserMessage = "user_message",
-    /// How many steps it may take, and in which parts.
+    /// The number of steps that a run may take, and its parts.
     PlanningStep = "planning_step",
     /// A step began.
     AgentStep = "agent_step",
@@ -106,7 +106,7 @@ kinds! {
     ForgeWrite = "forge_write",
     /// A script was looked at for what no script may do: its text, at work, or beside another one that passes.
     ForgeScan = "forge_scan",
-    /// The same tests of a skill failed in the same way twice.
+    /// Tests of a skill failed twice in the same way.
     ForgeStagnation = "forge_stagnation",
     /// A skill was promoted, or was not.
     ForgeVerdict = "forge_verdict",
@@ -116,7 +116,7 @@ kinds! {
     ResourceGuardHalt = "resource_guard_halt",
     /// The state of the run was stored.
     Checkpoint = "checkpoint",
-    /// What came of it.
+    /// The result of a reflection.
     Reflection = "reflection",
     /// The answer.
     FinalAnswer = "final_answer",
@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_unique_and_are_what_json_has() {
+    fn names_are_unique_and_match_json() {
         let mut names: Vec<&str> = Kind::ALL.iter().map(|k| k.name()).collect();
         for kind in Kind::ALL {
             assert_eq!(serde_json::to_value(kind).unwrap(), kind.name());
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn the_document_lists_exactly_these() {
+    fn the_document_lists_exactly_these_types() {
         let rows = include_str!("EVENTS.md").lines().filter(|line| line.starts_with("| `"));
         let rows: Vec<String> = rows.map(|row| row.replace(" Nothing emits it yet.", "")).collect();
         let all: Vec<String> =

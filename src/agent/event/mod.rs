@@ -1,7 +1,7 @@
-//! The typed record of everything that happens in a run. History, resume, replay and the terminal view are readers of it.
+//! The typed record of everything that happens in a run, read by history, resume, replay and the terminal view.
 //!
-//! An [`Event`] is made by an [`Emitter`], which numbers it, redacts it ([`Redactor`]) and hands it to its [`Sink`]s in
-//! order: what a sink never gets, it cannot leak. Types come from one registry, [`Kind`].
+//! An [`Emitter`] numbers an [`Event`], removes secrets from it ([`Redactor`]) and passes it to its [`Sink`]s in
+//! order, so that no sink ever sees a secret. All types of events are in [`Kind`].
 
 mod kind;
 mod sink;
@@ -17,11 +17,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
-/// Who did it.
+/// The originator of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Actor {
-    /// The person.
+    /// The user.
     User,
     /// The model.
     Model,
@@ -31,51 +31,51 @@ pub enum Actor {
     Runtime,
 }
 
-/// Tokens that something cost.
+/// Counts of tokens.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tokens {
-    /// Of the prompt.
+    /// Tokens of the prompt.
     pub request: u64,
-    /// How many of them were still known from the call before.
+    /// The part of them that was cached from the call before.
     pub cached: u64,
-    /// Of the completion.
+    /// Tokens of the completion.
     pub response: u64,
 }
 
-/// One thing that happened.
+/// One entry of the record.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Event {
-    /// Unique: `RUN-SEQUENCE`.
+    /// Its unique id: `RUN-SEQUENCE`.
     pub event_id: String,
     /// The run.
     pub trace_id: String,
-    /// What it belongs to: a step (`s3`), a call (`s3c1`), or empty.
+    /// The step (`s3`) or call (`s3c1`) that it belongs to, or empty.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub span_id: String,
-    /// Position in the run, from 1, without a gap.
+    /// Its position in the run, from 1, without gaps.
     pub sequence_number: u64,
-    /// Milliseconds since 1970, UTC.
+    /// The time, milliseconds since 1970, UTC.
     pub timestamp: u64,
-    /// What happened.
+    /// The type.
     pub event_type: Kind,
-    /// Who did it.
+    /// The originator.
     pub actor: Actor,
-    /// What went in.
+    /// The input.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub input: Value,
-    /// What came out.
+    /// The output.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub output: Value,
-    /// What went wrong.
+    /// The error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// How long it took, in milliseconds.
+    /// The duration, milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<f64>,
-    /// What it cost.
+    /// The cost in tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token_usage: Option<Tokens>,
-    /// Anything else.
+    /// Other data.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub metadata: Value,
 }
@@ -85,7 +85,7 @@ pub struct Event {
 pub struct Draft(Event);
 
 impl Draft {
-    /// Something that the runtime did.
+    /// Creates a draft whose originator is the runtime.
     pub fn new(kind: Kind) -> Self {
         Self(Event {
             event_id: String::new(),
@@ -104,61 +104,61 @@ impl Draft {
         })
     }
 
-    /// What it is about.
+    /// Returns the type.
     pub fn kind(&self) -> Kind {
         self.0.event_type
     }
 
-    /// Says who did it.
+    /// Sets the originator.
     #[must_use]
     pub fn by(mut self, actor: Actor) -> Self {
         self.0.actor = actor;
         self
     }
 
-    /// Says what it belongs to.
+    /// Sets the step or call that it belongs to.
     #[must_use]
     pub fn span(mut self, span: impl Into<String>) -> Self {
         self.0.span_id = span.into();
         self
     }
 
-    /// Says what went in.
+    /// Sets the input.
     #[must_use]
     pub fn input(mut self, input: impl Into<Value>) -> Self {
         self.0.input = input.into();
         self
     }
 
-    /// Says what came out.
+    /// Sets the output.
     #[must_use]
     pub fn output(mut self, output: impl Into<Value>) -> Self {
         self.0.output = output.into();
         self
     }
 
-    /// Says what went wrong.
+    /// Sets the error.
     #[must_use]
     pub fn error(mut self, error: impl Into<String>) -> Self {
         self.0.error = Some(error.into());
         self
     }
 
-    /// Says how long it took.
+    /// Sets the duration.
     #[must_use]
     pub fn took(mut self, time: std::time::Duration) -> Self {
         self.0.duration_ms = Some(time.as_micros() as f64 / 1e3);
         self
     }
 
-    /// Says what it cost.
+    /// Sets the cost in tokens.
     #[must_use]
     pub fn tokens(mut self, tokens: Tokens) -> Self {
         self.0.token_usage = Some(tokens);
         self
     }
 
-    /// Adds anything else.
+    /// Sets the other data.
     #[must_use]
     pub fn metadata(mut self, metadata: impl Into<Value>) -> Self {
         self.0.metadata = metadata.into();
@@ -166,7 +166,7 @@ impl Draft {
     }
 }
 
-/// Numbers, redacts and hands on the events of one run.
+/// Numbers and redacts the events of one run, and passes them to its sinks.
 pub struct Emitter {
     run: String,
     next: AtomicU64,
@@ -175,19 +175,18 @@ pub struct Emitter {
 }
 
 impl Emitter {
-    /// An emitter for `run` whose first event has the number `first` (1 for a new run).
+    /// Creates an emitter for `run` whose first event has the number `first` (1 for a new run).
     pub fn new(run: impl Into<String>, first: u64, redactor: Redactor, sinks: Vec<Arc<dyn Sink>>) -> Self {
         Self { run: run.into(), next: AtomicU64::new(first), redactor, sinks }
     }
 
-    /// An emitter for another run, with the same secrets.
+    /// Creates an emitter for another run, with the same secrets.
     #[must_use]
     pub fn sibling(&self, run: impl Into<String>, sinks: Vec<Arc<dyn Sink>>) -> Self {
         Self::new(run, 1, self.redactor.clone(), sinks)
     }
 
-    /// Records an event. A sink that cannot take it is told about itself by the others' silence: recording never stops
-    /// a run, and [`Sink::take`] says what becomes of a failure.
+    /// Records an event and returns its number. A failing sink never stops a run, see [`Sink::take`].
     pub fn emit(&self, Draft(mut event): Draft) -> u64 {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         event.event_id = format!("{}-{number}", self.run);
@@ -206,20 +205,20 @@ impl Emitter {
         number
     }
 
-    /// The text without its secrets, as it may be stored beside the events.
+    /// Returns the text with its secrets redacted, as it may be stored.
     pub fn redacted(&self, text: &str) -> String {
         self.redactor.text(text)
     }
 
-    /// The same of a document, as JSON.
+    /// Returns a document as JSON with its secrets redacted.
     ///
     /// # Errors
-    /// If it cannot be JSON.
+    /// If it cannot be written as JSON.
     pub fn document(&self, document: &impl Serialize) -> serde_json::Result<String> {
         self.redactor.document(document)
     }
 
-    /// The run.
+    /// Returns the id of the run.
     pub fn run(&self) -> &str {
         &self.run
     }

@@ -1,21 +1,21 @@
-//! Where events go.
+//! The receivers of events.
 
 use super::Event;
 use std::sync::{Mutex, PoisonError};
 
-/// Takes events as they happen, each once and in order.
+/// A receiver of events: gets each event once and in order.
 pub trait Sink: Send + Sync {
-    /// Takes one event. A sink that cannot (a full disk) keeps that to itself and tells it when it is asked: a run is not
-    /// stopped because nobody can write about it.
+    /// Receives one event. A sink that fails (a full disk) must not stop the run: it stores the error and reports it
+    /// when asked.
     fn take(&self, event: &Event);
 }
 
-/// Keeps events in memory, for tests and for a summary at the end.
+/// Collects events in memory, for tests and for a summary at the end.
 #[derive(Debug, Default)]
 pub struct Memory(Mutex<Vec<Event>>);
 
 impl Memory {
-    /// What has happened so far.
+    /// Returns all events so far.
     pub fn events(&self) -> Vec<Event> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -1,16 +1,16 @@
-//! Parts that change something: the disk says whether they did.
+//! Checks parts that change something against the actual changes on disk.
 
-use super::{Changes, Claim, normal, rest, shown, verb, words};
+use super::{Changes, Claim, rest, shown, trim_path, verb, words};
 use regex::Regex;
 use std::sync::LazyLock;
 
-/// What a part makes that may as well be shown only.
-const SHOWN: &[&str] = &["list", "table", "summary", "report", "overview", "up"];
-/// Verbs whose object is gone afterwards.
-const GONE: &[&str] = &["delete", "remove", "move", "rename"];
+/// Things that a part may ask to make and that may be shown instead of written into a file.
+const SHOWABLE: &[&str] = &["list", "table", "summary", "report", "overview", "up"];
+/// Verbs whose object no longer exists afterwards.
+const REMOVES: &[&str] = &["delete", "remove", "move", "rename"];
 /// Verbs that change the text of a file.
 const EDITS: &[&str] = &["change", "correct", "edit", "fix", "replace", "set", "update"];
-/// Verbs that put something somewhere, and the words before that place.
+/// Verbs that put something somewhere, and the prepositions before the target.
 const PUTS: &[(&str, &[&str])] = &[
     ("append", &["to"]),
     ("archive", &["into", "as"]),
@@ -31,59 +31,64 @@ const PUTS: &[(&str, &[&str])] = &[
     ("zip", &["into", "to", "as"]),
 ];
 
-/// Prepositions: what stands behind them is not the object.
-const BEFORE: &[&str] = &["from", "in", "to", "into", "of", "with", "that", "as", "below", "under", "at", "for"];
+/// Prepositions: a word after one of them is not the object.
+const PREPOSITIONS: &[&str] = &["from", "in", "to", "into", "of", "with", "that", "as", "below", "under", "at", "for"];
 
+/// Returns the first mismatch between a part and the changes of its call.
 pub(super) fn finding(claim: &Claim) -> Option<String> {
     let part_words = words(claim.part);
     let verb = verb(claim.part);
     if claim.effects.is_read_only() {
-        let may_show = part_words.iter().skip(1).any(|w| SHOWN.contains(&w.to_lowercase().as_str()));
+        let may_show = part_words.iter().skip(1).any(|w| SHOWABLE.contains(&w.to_lowercase().as_str()));
         let made = matches!(verb.as_str(), "add" | "create" | "make") && may_show;
-        // `convert 5 miles to km` is no change
+        // `convert 5 miles to km` changes nothing
         let into_file = part_words.last().is_some_and(|w| {
             w.rsplit_once('.').is_some_and(|(stem, end)| !stem.is_empty() && end.starts_with(char::is_alphabetic))
         });
-        let reckons = matches!(verb.as_str(), "convert" | "translate" | "turn") && !into_file;
-        return (!made && !reckons).then(|| "It only looked, and changed nothing.".to_owned());
+        let is_calculation = matches!(verb.as_str(), "convert" | "translate" | "turn") && !into_file;
+        return (!made && !is_calculation).then(|| "It only looked, and changed nothing.".to_owned());
     }
-    // what lies elsewhere was not looked at
-    let changes = claim.changes.filter(|_| !claim.effects.net)?;
+    // changes on other machines are not recorded
+    if claim.effects.net {
+        return None;
+    }
+    let changes = claim.changes?;
     if changes.is_empty() {
         let elsewhere =
-            claim.effects.opaque && claim.effects.writes.is_empty() || part_words.iter().any(|w| is_elsewhere(w));
+            claim.effects.opaque && claim.effects.writes.is_empty() || part_words.iter().any(|w| is_outside(w));
         return (!elsewhere).then(|| "It changed nothing in the working folder.".to_owned());
     }
     let objects = objects(claim, &part_words, changes);
-    kept(&verb, &objects, changes)
+    check_objects(&verb, &objects, changes)
         .or_else(|| {
             if claim.names.is_empty() && !claim.limited { rest::finding(&verb, claim.part, changes) } else { None }
         })
-        .or_else(|| beyond(&verb, claim, changes))
-        .or_else(|| place(&verb, &part_words, changes))
-        .or_else(|| edited(&verb, claim, &part_words, changes))
-        .or_else(|| value(&verb, claim.part, changes))
-        .or_else(|| made(&verb, &part_words, changes))
+        .or_else(|| check_extra_changes(&verb, claim, changes))
+        .or_else(|| check_target(&verb, &part_words, changes))
+        .or_else(|| check_edit(&verb, claim, &part_words, changes))
+        .or_else(|| check_value(&verb, claim.part, changes))
+        .or_else(|| check_created(&verb, &part_words, changes))
 }
 
-fn is_elsewhere(word: &str) -> bool {
+/// True for a path outside of the working folder.
+fn is_outside(word: &str) -> bool {
     word.starts_with(['/', '~']) || word.starts_with("..")
 }
 
-/// What the part is about: what its pronoun stands for, else what it names before any preposition.
+/// Returns the objects of a part: the files that its pronoun stands for, else those named before any preposition.
 fn objects<'a>(claim: &Claim<'a>, part: &[&'a str], changes: &Changes) -> Vec<&'a str> {
     let from = part.iter().any(|w| w.eq_ignore_ascii_case("from"));
     if !claim.names.is_empty() {
-        return if from { Vec::new() } else { claim.names.iter().map(|name| normal(name)).collect() };
+        return if from { Vec::new() } else { claim.names.iter().map(|name| trim_path(name)).collect() };
     }
-    let direct = part.iter().skip(1).take_while(|w| !BEFORE.contains(&w.to_lowercase().as_str()));
-    direct.map(|w| normal(w)).filter(|w| changes.before.contains(*w)).collect()
+    let direct = part.iter().skip(1).take_while(|w| !PREPOSITIONS.contains(&w.to_lowercase().as_str()));
+    direct.map(|w| trim_path(w)).filter(|w| changes.before.contains(*w)).collect()
 }
 
-/// What should be gone and is not; what should still be there and is gone.
-fn kept(verb: &str, objects: &[&str], changes: &Changes) -> Option<String> {
+/// Reports an object that should have been removed and still exists, or should still exist and was removed.
+fn check_objects(verb: &str, objects: &[&str], changes: &Changes) -> Option<String> {
     let removed = |name: &&&str| changes.removed.iter().any(|path| path == **name);
-    if GONE.contains(&verb)
+    if REMOVES.contains(&verb)
         && let Some(still) = objects.iter().find(|name| changes.before.contains(**name) && !removed(name))
     {
         return Some(format!("{} is still there.", shown(still)));
@@ -92,8 +97,8 @@ fn kept(verb: &str, objects: &[&str], changes: &Changes) -> Option<String> {
     Some(format!("{} is gone: it was to be copied.", shown(lost)))
 }
 
-/// What was removed or opened up beside what was meant.
-fn beyond(verb: &str, claim: &Claim, changes: &Changes) -> Option<String> {
+/// Reports a path that was removed, or got other permissions, although the part does not mean it.
+fn check_extra_changes(verb: &str, claim: &Claim, changes: &Changes) -> Option<String> {
     if claim.names.is_empty() || !matches!(verb, "delete" | "remove" | "make") {
         return None;
     }
@@ -101,15 +106,15 @@ fn beyond(verb: &str, claim: &Claim, changes: &Changes) -> Option<String> {
         claim
             .names
             .iter()
-            .map(|name| normal(name))
+            .map(|name| trim_path(name))
             .any(|name| path.as_str() == name || path.strip_prefix(name).is_some_and(|rest| rest.starts_with('/')))
     };
     let more = changes.removed.iter().chain(&changes.modes).find(|path| !meant(path))?;
     Some(format!("It went further than it should: {} was changed too.", shown(more)))
 }
 
-/// Nothing arrived where it was to be put.
-fn place(verb: &str, part: &[&str], changes: &Changes) -> Option<String> {
+/// Reports a target that nothing was put into.
+fn check_target(verb: &str, part: &[&str], changes: &Changes) -> Option<String> {
     let (_, before) = PUTS.iter().find(|(v, _)| *v == verb)?;
     let at = part.iter().rposition(|w| before.contains(&w.to_lowercase().as_str()))?;
     let mut rest =
@@ -119,45 +124,45 @@ fn place(verb: &str, part: &[&str], changes: &Changes) -> Option<String> {
     if matches!(target.to_lowercase().as_str(), "folder" | "directory" | "file") {
         (target, named) = (rest.find(|w| !matches!(**w, "named" | "called"))?, true);
     }
-    if is_elsewhere(target) {
+    if is_outside(target) {
         return None;
     }
-    // `to .md`: an extension
+    // `to .md` names an extension
     if verb == "rename" && target.starts_with('.') && !target.contains('/') {
         let none = !changes.made().any(|e| e.path.ends_with(target));
         return none.then(|| format!("No file ends in {target} now that did not before."));
     }
-    let name = normal(target);
+    let name = trim_path(target);
     let path_like = target.contains('/') || name.rsplit_once('.').is_some_and(|(stem, _)| !stem.is_empty());
     if !(named || path_like || changes.before.contains(name)) {
         return None;
     }
-    let there = |path: &str| path == name || path.strip_prefix(name).is_some_and(|rest| rest.starts_with('/'));
-    let arrived = changes.made().any(|e| there(&e.path));
+    let is_target = |path: &str| path == name || path.strip_prefix(name).is_some_and(|rest| rest.starts_with('/'));
+    let arrived = changes.made().any(|e| is_target(&e.path));
     (!arrived).then(|| format!("Nothing was put into {}.", shown(name)))
 }
 
-/// A file that was to be edited is as it was.
-fn edited(verb: &str, claim: &Claim, part: &[&str], changes: &Changes) -> Option<String> {
+/// Reports a file that should have been edited and has not changed.
+fn check_edit(verb: &str, claim: &Claim, part: &[&str], changes: &Changes) -> Option<String> {
     if !EDITS.contains(&verb) {
         return None;
     }
-    let named = part.iter().skip(1).map(|w| normal(w)).filter(|w| changes.before.contains(*w) && w.contains('.'));
+    let named = part.iter().skip(1).map(|w| trim_path(w)).filter(|w| changes.before.contains(*w) && w.contains('.'));
     let meant: Vec<&str> = match claim.names {
         [] => named.take(1).collect(),
-        names => names.iter().map(|name| normal(name)).collect(),
+        names => names.iter().map(|name| trim_path(name)).collect(),
     };
     let touched = |name: &&str| changes.made().any(|e| e.path == **name) || changes.removed.iter().any(|p| p == *name);
     let same = !meant.is_empty() && !meant.iter().any(touched);
     same.then(|| format!("{} is as it was before.", shown(meant[0])))
 }
 
-/// `... to 9090`, `... with "b = 2"`: up to where it says in which file.
+/// Matches the new value in `... to 9090` or `... with "b = 2"`, up to the words that name the file.
 static VALUE: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"(?i)^.*\b(?:to|with)\s+(.+?)(?:\s+(?:in|on|for|everywhere|below|under)\b.*)?$").ok());
 
-/// What was to be put in is nowhere in what was changed.
-fn value(verb: &str, part: &str, changes: &Changes) -> Option<String> {
+/// Reports a value that is in none of the changed files.
+fn check_value(verb: &str, part: &str, changes: &Changes) -> Option<String> {
     if !EDITS.contains(&verb) {
         return None;
     }
@@ -173,13 +178,13 @@ fn value(verb: &str, part: &str, changes: &Changes) -> Option<String> {
     let wanted = plain(value);
     let mut texts = changes.made().filter(|e| !e.folder).peekable();
     texts.peek()?;
-    // of a file whose text is not known, nobody can say
-    let there = texts.any(|e| e.text.as_deref().is_none_or(|text| plain(text).contains(&wanted)));
-    (!there).then(|| format!("{value} is not in what was changed."))
+    // a file whose text is not known may contain it
+    let is_present = texts.any(|e| e.text.as_deref().is_none_or(|text| plain(text).contains(&wanted)));
+    (!is_present).then(|| format!("{value} is not in what was changed."))
 }
 
-/// What was to be made is not there.
-fn made(verb: &str, part: &[&str], changes: &Changes) -> Option<String> {
+/// Reports a file or folder that should have been created and does not exist, and permissions that did not change.
+fn check_created(verb: &str, part: &[&str], changes: &Changes) -> Option<String> {
     if verb == "make" && part.iter().any(|w| w.eq_ignore_ascii_case("executable")) {
         let none = changes.modes.is_empty() && changes.made().next().is_none();
         return none.then(|| "No file's permissions changed.".to_owned());
@@ -190,11 +195,11 @@ fn made(verb: &str, part: &[&str], changes: &Changes) -> Option<String> {
     let kind =
         |w: &&str| matches!(w.to_lowercase().as_str(), "folder" | "directory" | "file" | "script" | "named" | "called");
     let at = part.iter().position(&kind)?;
-    let name = part.get(at + 1..)?.iter().find(|w| !kind(w)).map(|w| normal(w))?;
+    let name = part.get(at + 1..)?.iter().find(|w| !kind(w)).map(|w| trim_path(w))?;
     // `a folder for the photos` has no name
-    let is_name = !caro_intent::begins_part(name) && !BEFORE.contains(&name) && !is_elsewhere(name);
+    let is_name = !caro_intent::begins_part(name) && !PREPOSITIONS.contains(&name) && !is_outside(name);
     let known = name.contains(['.', '/', '_', '-']) || part.len() == at + 2;
-    let there = changes.before.contains(name)
+    let exists = changes.before.contains(name)
         || changes.made().any(|e| e.path == name || e.path.ends_with(&format!("/{name}")));
-    (is_name && known && !there).then(|| format!("{} was not made.", shown(name)))
+    (is_name && known && !exists).then(|| format!("{} was not made.", shown(name)))
 }

@@ -1,41 +1,41 @@
-//! The changes that calls made below the working folder.
+//! The record of changes that calls made below the working folder.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// A file or folder that came to be, or is another one than before.
+/// A file or folder that was created or changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
-    /// Its path, from the working folder.
+    /// Its path, relative to the working folder.
     pub path: String,
     /// True for a folder.
     pub folder: bool,
-    /// Its text now, if it is small and text.
+    /// Its new text, if it is a small text file.
     pub text: Option<String>,
 }
 
-/// The changes that calls made below the working folder. Paths start there.
+/// The changes that calls made below the working folder, to which paths are relative.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Changes {
-    /// Files and folders that were not there before.
+    /// Files and folders that did not exist before.
     pub created: Vec<Entry>,
-    /// Paths that are no longer there.
+    /// Paths that no longer exist.
     pub removed: Vec<String>,
-    /// Files with another text.
+    /// Files whose text changed.
     pub changed: Vec<Entry>,
-    /// Paths with other permissions and nothing else changed.
+    /// Paths of which only the permissions changed.
     pub modes: Vec<String>,
-    /// Paths that were there before.
+    /// Paths that existed before.
     pub before: BTreeSet<String>,
 }
 
 impl Changes {
-    /// True if all is as it was.
+    /// True if nothing changed.
     pub fn is_empty(&self) -> bool {
         self.created.is_empty() && self.removed.is_empty() && self.changed.is_empty() && self.modes.is_empty()
     }
 
-    /// The sum of these and `later` ones, without what stands in the files and what was there before.
+    /// Adds `later` changes to these. The result has no texts of files, and no paths that existed before.
     #[must_use]
     pub fn then(&self, later: &Self) -> Self {
         let bare = |entry: &Entry| Entry { text: None, ..entry.clone() };
@@ -71,7 +71,7 @@ impl Changes {
         all
     }
 
-    /// The entries that are new or another.
+    /// Returns the entries that were created or changed.
     pub fn made(&self) -> impl Iterator<Item = &Entry> {
         self.created.iter().chain(&self.changed)
     }

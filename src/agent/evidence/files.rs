@@ -1,33 +1,33 @@
-//! Parts that ask for files: which they are is found out a second time, without a model. Only parts of which every word
-//! is understood; what is left open (hidden files, folders below, bytes or blocks) may be taken either way.
+//! Finds the files that a part asks for a second time, without a model, to check a result. Handles only parts of which
+//! every word is understood; where a part is ambiguous (hidden files, subfolders, bytes or blocks) any reading counts.
 
-use super::{normal, number, numbers, shown, words};
+use super::{number, numbers, shown, trim_path, words};
 use std::time::SystemTime;
 
 /// A file below the working folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Measured {
-    /// Its path, from the working folder.
+    /// Its path, relative to the working folder.
     pub path: String,
     /// Its length in bytes.
     pub bytes: u64,
-    /// What it takes on the disk, in bytes; the length where the system does not say.
+    /// Its size on disk in bytes; the length if the system does not report it.
     pub taken: u64,
-    /// When its text changed last.
+    /// The time of its last modification.
     pub modified: SystemTime,
 }
 
-/// What a part asks for.
+/// A parsed part that asks for files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Query {
-    /// The ends of the names, each with its dot; none for all files.
-    ends: Vec<String>,
-    /// True if the ends are only what such files usually have: another name may be one, too.
+    /// The extensions, each with its dot; empty for all files.
+    extensions: Vec<String>,
+    /// True if the extensions are only the usual ones of a kind of files, which may have others too.
     usual: bool,
     empty: bool,
-    /// Below the working folder; empty for itself.
+    /// A folder, relative to the working folder; empty for the working folder.
     folder: String,
-    /// True if the folders below are named.
+    /// True if the part asks for subfolders.
     deep: bool,
     pick: Pick,
 }
@@ -36,7 +36,7 @@ pub struct Query {
 enum Pick {
     All,
     Count,
-    /// So many of the greatest or least.
+    /// This number of greatest (true) or least (false) files.
     Most(usize, By, bool),
 }
 
@@ -46,10 +46,10 @@ enum By {
     Time,
 }
 
-/// Files that are read off a result at most.
-pub const NAMED: usize = 40;
+/// Most file names that are read from a result.
+pub const MAX_NAMED: usize = 40;
 
-/// Words for the ends of names.
+/// Words for kinds of files, with their extensions.
 const KINDS: &[(&str, &[&str])] = &[
     ("log", &[".log"]),
     ("csv", &[".csv"]),
@@ -69,9 +69,9 @@ const KINDS: &[(&str, &[&str])] = &[
 ];
 
 impl Query {
-    /// Reads a part; `None` unless every word is understood.
+    /// Parses a part; `None` unless every word is understood.
     pub fn of(part: &str) -> Option<Self> {
-        const IDLE: &[&str] = &[
+        const NEUTRAL: &[&str] = &[
             "find",
             "show",
             "list",
@@ -114,8 +114,14 @@ impl Query {
         ];
         let all = words(part);
         let lower: Vec<String> = all.iter().map(|w| w.to_lowercase()).collect();
-        let mut query =
-            Self { ends: Vec::new(), usual: false, empty: false, folder: String::new(), deep: false, pick: Pick::All };
+        let mut query = Self {
+            extensions: Vec::new(),
+            usual: false,
+            empty: false,
+            folder: String::new(),
+            deep: false,
+            pick: Pick::All,
+        };
         let (mut most, mut how_many, mut counts, mut files) = (None, None, false, false);
         let mut rest = lower.iter().map(String::as_str).zip(&all).peekable();
         while let Some((word, written)) = rest.next() {
@@ -133,28 +139,28 @@ impl Query {
                     files = true;
                 }
                 "recursively" => query.deep = true,
-                _ if IDLE.contains(&word) => {}
+                _ if NEUTRAL.contains(&word) => {}
                 _ if number(word).is_some() => how_many = number(word),
                 _ if word.starts_with("./") || word.ends_with('/') => {
-                    // below the working folder, and in the case that it is written in
+                    // only below the working folder; the name is compared with its case
                     let inside = !word.starts_with(['/', '~']) && !word.contains("..") && query.folder.is_empty();
-                    query.folder = Some(normal(written)).filter(|name| inside && !name.is_empty())?.to_owned();
+                    query.folder = Some(trim_path(written)).filter(|name| inside && !name.is_empty())?.to_owned();
                 }
                 _ => {
                     let kind = KINDS.iter().find(|(name, _)| *name == word);
-                    let end = word.trim_start_matches('*');
-                    // `.github` behind "the files in" is a folder
-                    let is_end = !files
-                        && end
+                    let extension = word.trim_start_matches('*');
+                    // after `files in`, a word such as `.github` is a folder
+                    let is_extension = !files
+                        && extension
                             .strip_prefix('.')
                             .is_some_and(|end| !end.is_empty() && end.chars().all(char::is_alphanumeric));
-                    if !query.ends.is_empty() || kind.is_none() && !is_end {
+                    if !query.extensions.is_empty() || kind.is_none() && !is_extension {
                         return None;
                     }
                     query.usual = kind.is_some();
-                    query.ends = kind.map_or_else(
-                        || vec![end.to_owned()],
-                        |(_, ends)| ends.iter().map(|e| (*e).to_owned()).collect(),
+                    query.extensions = kind.map_or_else(
+                        || vec![extension.to_owned()],
+                        |(_, extensions)| extensions.iter().map(|e| (*e).to_owned()).collect(),
                     );
                 }
             }
@@ -168,10 +174,10 @@ impl Query {
         files.then_some(query)
     }
 
-    /// True if what was printed, and the files it names, are what is asked for; false if they cannot be; `None` if that
-    /// is not to be seen.
+    /// Judges an output and the files it names: true if they are right under some reading of the part, false if they
+    /// are wrong under all, `None` if that cannot be decided.
     pub fn judge(&self, files: &[Measured], printed: &str, names: &[String]) -> Option<bool> {
-        let names: Vec<&str> = names.iter().map(|name| normal(name)).collect();
+        let names: Vec<&str> = names.iter().map(|name| trim_path(name)).collect();
         let readings = [(true, true), (true, false), (false, true), (false, false)];
         let readings = readings.iter().filter(|(deep, _)| *deep || !self.deep);
         let sets: Vec<Vec<&Measured>> = readings
@@ -179,28 +185,28 @@ impl Query {
             .collect();
         let right = match self.pick {
             Pick::Count => {
-                let [told] = numbers(printed)[..] else { return None };
-                let told: usize = told.parse().ok()?;
+                let [printed_count] = numbers(printed)[..] else { return None };
+                let printed_count: usize = printed_count.parse().ok()?;
                 let (least, most) = (sets.iter().map(Vec::len).min()?, sets.iter().map(Vec::len).max()?);
-                // none at all is the answer only where no reading has one; and some, but not all hidden ones, may be meant
-                match told {
+                // 0 is right only if no reading finds a file; a number in between may count some of the hidden files
+                match printed_count {
                     0 => most == 0,
-                    _ if sets.iter().any(|set| set.len() == told) => true,
-                    _ if (least..=most).contains(&told) => return None,
+                    _ if sets.iter().any(|set| set.len() == printed_count) => true,
+                    _ if (least..=most).contains(&printed_count) => return None,
                     _ => false,
                 }
             }
-            // a line that names no file, or two, may say something else
-            _ if names.is_empty() || names.len() >= NAMED || names.len() != rows(printed) => return None,
+            // a line that names no file or two files may mean something else
+            _ if names.is_empty() || names.len() >= MAX_NAMED || names.len() != rows(printed) => return None,
             Pick::All => {
                 sets.iter().any(|set| set.len() == names.len() && set.iter().all(|f| names.contains(&f.path.as_str())))
             }
             Pick::Most(count, by, up) => sets.iter().any(|set| best(set, &names, count, by, up)),
         };
-        // what is no file of the listing may be a link, and another end may be meant, too
+        // a name that is not listed may be a link, and other extensions may be meant too
         let known = |name: &&str| files.iter().any(|file| file.path == **name);
         let is_open = self.usual
-            && names.iter().any(|name| !self.ends.iter().any(|end| name.to_lowercase().ends_with(end.as_str())));
+            && names.iter().any(|name| !self.extensions.iter().any(|end| name.to_lowercase().ends_with(end.as_str())));
         let some_hidden = self.pick == Pick::All && names.iter().any(|name| is_hidden(name));
         if !right && (is_open || some_hidden || !names.iter().all(known)) {
             return None;
@@ -208,10 +214,10 @@ impl Query {
         Some(right)
     }
 
-    /// What is wrong, in words.
-    pub fn wrong(&self, files: &[Measured], names: &[String]) -> String {
+    /// Describes what is wrong with a result.
+    pub fn explain(&self, files: &[Measured], names: &[String]) -> String {
         let set: Vec<&Measured> = files.iter().filter(|file| self.takes(file, true, false)).collect();
-        let named = |file: &Measured| names.iter().any(|name| normal(name) == file.path);
+        let named = |file: &Measured| names.iter().any(|name| trim_path(name) == file.path);
         match self.pick {
             Pick::Count => "It is another number of files: the disk was looked at.".into(),
             Pick::All => {
@@ -225,6 +231,7 @@ impl Query {
         }
     }
 
+    /// True if the part asks for this file, with or without subfolders and hidden files.
     fn takes(&self, file: &Measured, deep: bool, hidden: bool) -> bool {
         let below = match self.folder.as_str() {
             "" => Some(file.path.as_str()),
@@ -232,9 +239,9 @@ impl Query {
         };
         let Some(path) = below else { return false };
         let lower = path.to_lowercase();
-        let end = self.ends.is_empty() || self.ends.iter().any(|end| lower.ends_with(end.as_str()));
+        let fits = self.extensions.is_empty() || self.extensions.iter().any(|end| lower.ends_with(end.as_str()));
         let shows = hidden || !is_hidden(path);
-        end && shows && (deep || !path.contains('/')) && (!self.empty || file.bytes == 0)
+        fits && shows && (deep || !path.contains('/')) && (!self.empty || file.bytes == 0)
     }
 }
 
@@ -246,8 +253,8 @@ fn rows(printed: &str) -> usize {
     printed.lines().filter(|line| !line.trim().is_empty()).count()
 }
 
-/// True if the names are the `count` greatest (or least) of the set, by one of the measures; which of equal ones does
-/// not matter.
+/// True if the names are the `count` greatest (or least) files of the set by one of the measures, whichever of equal
+/// ones they are.
 fn best(set: &[&Measured], names: &[&str], count: usize, by: By, up: bool) -> bool {
     let named: Vec<&Measured> = set.iter().copied().filter(|file| names.contains(&file.path.as_str())).collect();
     if named.len() != names.len() || named.len() != count.min(set.len()) {
@@ -265,7 +272,7 @@ fn best(set: &[&Measured], names: &[&str], count: usize, by: By, up: bool) -> bo
         By::Size => right(&|file| i128::from(file.bytes)) || right(&|file| i128::from(file.taken)),
         By::Time => {
             let since = |file: &Measured| file.modified.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-            // what is printed often has whole seconds
+            // printed times are often in whole seconds
             right(&|file| since(file).as_nanos().cast_signed()) || right(&|file| i128::from(since(file).as_secs()))
         }
     }
@@ -302,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn only_parts_that_are_understood_whole() {
+    fn only_parts_that_are_fully_understood_are_parsed() {
         for open in [
             "find the three largest log files of the last week",
             "find the largest files",
@@ -325,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn the_greatest_are_found_out_a_second_time() {
+    fn the_greatest_files_are_checked() {
         let (web, worker, batch) = ("./logs/web.log", "./logs/worker.log", "./var/old/batch.log");
         let largest = "find the three largest log files";
         assert_eq!(judge(largest, "", &[web, worker, batch]), Some(true));
@@ -340,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn all_and_how_many() {
+    fn lists_and_counts_are_checked() {
         assert_eq!(judge("list all empty files", "", &["empty.txt"]), Some(true));
         assert_eq!(judge("list all empty files", "", &["empty.txt", "notes.md"]), Some(false));
         assert_eq!(judge("list all empty files", "notes.md empty.txt\n\nthese\n", &["notes.md"]), None);

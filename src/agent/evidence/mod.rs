@@ -1,14 +1,15 @@
-//! What speaks for it that a part of a task is done. A small model believes that it has done what it set out to do, and a
-//! command that ends well may have done nothing, or something else. So what came of a call is held against the words of
-//! the part: exactly, without a model, and only where the words leave no doubt about what should be there now.
+//! Checks whether a part of a task is done. A small model believes that it has done what it planned, and a command that
+//! succeeds may have done nothing, or something else. So the result of a call is compared with the words of the part:
+//! exactly, without a model, and only where the words leave no doubt about the expected result.
 //!
-//! - [`change`]: what was to be changed has changed, and nothing else; [`look`]: what was to be shown is shown;
-//!   [`order`]: what was to be sorted is in order; [`cover`]: a text about results holds them.
-//! - [`text`]: what was written is a text, and enough of it; [`rest`]: where all of a kind were meant, none is left;
-//!   [`told`]: what changes come to, in words; [`promised_files`]: which files the task says are to be there; [`files`]: which files are meant, found out a second time.
+//! - `change`: the expected changes were made, and no others; `look`: the expected output was shown; `order`:
+//!   sorted rows are in order; `cover`: a text about results contains them.
+//! - `text`: a written file holds a text of the expected length; `rest`: where all files of a kind were meant,
+//!   none is left; `told`: describes changes in words; `promised_files`: the files that the task says will exist;
+//!   `files`: finds the files that a part asks for a second time.
 //!
-//! A finding is no error: it is told to whoever goes about the part next, and a run that ends with one ends as not
-//! verified. No finding is no proof.
+//! A finding is no error: it is shown to the model in its next attempt, and a run that ends with one is not verified.
+//! The absence of findings proves nothing.
 
 mod change;
 mod changes;
@@ -22,45 +23,45 @@ mod text;
 mod told;
 
 pub use changes::{Changes, Entry};
-pub use cover::lacks;
-pub use files::{Measured, NAMED, Query};
+pub use cover::omissions;
+pub use files::{MAX_NAMED, Measured, Query};
 pub use promised_files::promised;
-pub use text::chosen;
+pub use text::wanted_count;
 use told::shown;
-pub use told::{answer, told};
+pub use told::{answer, describe};
 
 use super::tool::Effects;
 use regex::Regex;
 use std::sync::LazyLock;
 
-/// A call that ended well, and what it is to be evidence for.
+/// A call that succeeded, and the part of the task that it is meant to do.
 #[derive(Debug, Clone, Copy)]
 pub struct Claim<'a> {
     /// The words of the part.
     pub part: &'a str,
-    /// True if more is said beside these words: what is to be left alone, for one.
+    /// True if the task restricts the part further, for example by what to leave alone.
     pub limited: bool,
-    /// The files that its pronoun stands for; empty where it has none.
+    /// The files that its pronoun stands for; empty if it has none.
     pub names: &'a [String],
-    /// The command line, where it was one.
+    /// The command line, if the call ran one.
     pub command: Option<&'a str>,
-    /// What the call was foreseen to do.
+    /// The foreseen effects of the call.
     pub effects: &'a Effects,
-    /// What it printed.
+    /// Its output.
     pub printed: &'a str,
-    /// True if that is all of it.
+    /// True if the output is complete.
     pub whole: bool,
-    /// How many files that there are it names; `None` if nobody looked.
+    /// The number of existing files named in the output; `None` if unknown.
     pub found: Option<usize>,
-    /// What was shown for the parts before.
+    /// The outputs of the parts before.
     pub earlier: &'a [String],
-    /// True if a later part goes on with what is shown here.
+    /// True if a later part continues with this output.
     pub goes_on: bool,
-    /// What it changed below the working folder; `None` if nobody knows.
+    /// The changes below the working folder; `None` if unknown.
     pub changes: Option<&'a Changes>,
 }
 
-/// What speaks against it that the part is done now; for whoever goes about it next, and for the person.
+/// Returns the evidence against the claim, for the model's next attempt and for the user; `None` if there is none.
 pub fn finding(claim: &Claim) -> Option<String> {
     // `add up the amounts` adds nothing to anything
     let sums = words(claim.part).windows(2).next().is_some_and(|w| w[0].eq_ignore_ascii_case("add") && w[1] == "up");
@@ -68,12 +69,12 @@ pub fn finding(claim: &Claim) -> Option<String> {
     found.or_else(|| text::finding(claim))
 }
 
-/// A path as changes have it.
-fn normal(path: &str) -> &str {
+/// Removes a leading `./` and a trailing `/`, so that a path compares equal to those in [`Changes`].
+fn trim_path(path: &str) -> &str {
     path.trim_start_matches("./").trim_end_matches('/')
 }
 
-/// The words of a part as they are written, without what stands around them.
+/// Splits a part into words without quotes and punctuation.
 fn words(part: &str) -> Vec<&str> {
     let around = |c: char| matches!(c, '"' | '\'' | '`' | ',' | ';' | ':' | '(' | ')' | '!' | '?');
     part.split_whitespace()
@@ -83,26 +84,27 @@ fn words(part: &str) -> Vec<&str> {
         .collect()
 }
 
+/// Returns the first word of a part in lower case.
 fn verb(part: &str) -> String {
     words(part).first().map(|word| word.to_lowercase()).unwrap_or_default()
 }
 
-/// A number word or a number.
+/// Parses a number or a number word up to ten.
 fn number(word: &str) -> Option<usize> {
     const WORDS: [&str; 11] = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
     WORDS.iter().position(|w| w.eq_ignore_ascii_case(word)).or_else(|| word.parse().ok())
 }
 
-/// Words for a number that is wanted.
+/// The phrases that ask for a number.
 static COUNTS: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"(?i)^count\b|\bhow (?:many|much|often)\b|\bnumber of\b|\bcount of\b").ok());
 
-/// True if a number is asked for.
+/// True if a part asks for a number.
 pub fn counts(part: &str) -> bool {
     COUNTS.as_ref().is_some_and(|form| form.is_match(part))
 }
 
-/// True for a part that asks for something that can be measured: a number, a size, the largest of them.
+/// True if a part asks for something measurable: a number, a size, the largest of several.
 pub fn measures(part: &str) -> bool {
     const MEASURES: &[&str] = &[
         "average", "biggest", "height", "largest", "latest", "length", "longest", "newest", "oldest", "shortest",
@@ -111,10 +113,10 @@ pub fn measures(part: &str) -> bool {
     counts(part) || words(part).iter().any(|w| MEASURES.contains(&w.to_lowercase().as_str()))
 }
 
-/// Whole numbers that stand alone in a text.
+/// Returns the whole numbers that are words of their own in a text.
 fn numbers(text: &str) -> Vec<&str> {
-    let ends = |c: char| c.is_whitespace() || matches!(c, ':' | ',' | ';' | '=' | '(' | ')' | '|' | '*' | '`' | '"');
-    text.split(ends)
+    let splits = |c: char| c.is_whitespace() || matches!(c, ':' | ',' | ';' | '=' | '(' | ')' | '|' | '*' | '`' | '"');
+    text.split(splits)
         .map(|word| word.trim_end_matches('.'))
         .filter(|word| !word.is_empty() && word.bytes().all(|b| b.is_ascii_digit()))
         .collect()

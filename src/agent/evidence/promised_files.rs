@@ -1,9 +1,9 @@
-//! The files that a task names as what is to be there afterwards.
+//! Finds the files that will exist once a task is done.
 
-use super::{normal, verb, words};
+use super::{trim_path, verb, words};
 use caro_intent::order;
 
-/// Verbs that make files, or keep those that they name.
+/// Verbs that create files from those that they name.
 const MAKES: &[&str] = &[
     "add",
     "append",
@@ -28,23 +28,23 @@ const MAKES: &[&str] = &[
     "write",
     "zip",
 ];
-/// Ends of names of files; of others nobody knows whether they are one.
-const ENDS: &[&str] = &[
+/// Extensions of file names. A word with any other extension may be something else.
+const EXTENSIONS: &[&str] = &[
     "adoc", "bak", "bz2", "c", "cfg", "conf", "cpp", "css", "csv", "gz", "h", "html", "ini", "java", "jpeg", "jpg",
     "js", "json", "log", "md", "org", "pdf", "pl", "png", "py", "rb", "rs", "rst", "sh", "sql", "svg", "tar", "tgz",
     "toml", "tsv", "txt", "xml", "xz", "yaml", "yml", "zip",
 ];
 
-/// The names, as they are written: of what the parts make, and of what they make it from. A file that is none of these and
-/// never was there was not made.
+/// Returns the names, as written, of the files that the parts create, and of those they create them from. The caller
+/// reports a file that does not exist and never did.
 pub fn promised(parts: &[String]) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for part in parts.iter().filter(|part| MAKES.contains(&verb(part).as_str())) {
-        // what a script or a text is to say is no promise
-        let said = words(order(part))
+        // files named in the content of a text or script are no promise
+        let part_words = words(order(part))
             .into_iter()
             .take_while(|w| !matches!(w.to_lowercase().as_str(), "that" | "which" | "if"));
-        for name in said.map(normal).filter(|name| is_file(name)) {
+        for name in part_words.map(trim_path).filter(|name| is_file(name)) {
             if !found.iter().any(|known| known == name) {
                 found.push(name.to_owned());
             }
@@ -56,7 +56,7 @@ pub fn promised(parts: &[String]) -> Vec<String> {
 fn is_file(name: &str) -> bool {
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '-' | '/');
     let ends = name.rsplit_once('.').is_some_and(|(stem, end)| {
-        stem.chars().last().is_some_and(char::is_alphanumeric) && ENDS.contains(&end.to_lowercase().as_str())
+        stem.chars().last().is_some_and(char::is_alphanumeric) && EXTENSIONS.contains(&end.to_lowercase().as_str())
     });
     ends && name.len() <= 120 && !name.starts_with(['/', '.', '-']) && !name.contains("..") && name.chars().all(plain)
 }
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_to_be_there_is_named_with_its_end() {
+    fn promised_files_are_named_with_their_extension() {
         let of = |part: &str| promised(&[part.to_owned()]).join(" ");
         for (part, want) in [
             ("convert people.csv to people.json", "people.csv people.json"),
@@ -75,7 +75,7 @@ mod tests {
                 "packing.txt route.txt sub/budget.txt",
             ),
             ("merge `a.csv` and a.csv into \"all.csv\"", "a.csv all.csv"),
-            // nothing is made of it, or nobody knows whether it is a file
+            // no file is created, or the word may not be a file
             ("find a.txt", ""),
             ("create a new config.json (The old config.yml was deleted)", "config.json"),
             ("count the lines of a.txt", ""),

@@ -1,9 +1,9 @@
-//! Parts about all files of a kind: none of them is left.
+//! Checks parts about all files of a kind: none of them may be left.
 
-use super::{Changes, normal, shown, words};
+use super::{Changes, shown, trim_path, words};
 
-/// Words that narrow nothing. Any other may say which files of the kind are meant, and what is left was to stay then.
-const PLAIN: &[&str] = &[
+/// Words that do not restrict the files. Any other word may, so that the files that are left may not be meant.
+const NEUTRAL: &[&str] = &[
     "a",
     "all",
     "below",
@@ -41,11 +41,11 @@ const PLAIN: &[&str] = &[
     "under",
 ];
 
-/// Words that narrow what is to be set to something.
-const NARROWS: &[&str] =
+/// Words that restrict the files of a part with the verb `set`.
+const RESTRICTS: &[&str] =
     &["and", "but", "except", "not", "older", "or", "than", "that", "which", "whose", "with", "without"];
 
-/// `delete all .tmp files below build`, `rename every .jpeg file in pics to .jpg`, and one of them is where it was.
+/// Reports a file that is left after `delete all .tmp files below build` or `rename every .jpeg file in pics to .jpg`.
 pub(super) fn finding(verb: &str, part: &str, changes: &Changes) -> Option<String> {
     if !matches!(verb, "delete" | "remove" | "move" | "rename" | "set") {
         return None;
@@ -55,42 +55,42 @@ pub(super) fn finding(verb: &str, part: &str, changes: &Changes) -> Option<Strin
     if !says(&["all", "every", "each"]) {
         return None;
     }
-    let end = words.iter().map(|word| word.trim_start_matches('*')).find(|word| {
+    let extension = words.iter().map(|word| word.trim_start_matches('*')).find(|word| {
         word.strip_prefix('.').is_some_and(|e| (1..=6).contains(&e.len()) && e.chars().all(char::is_alphanumeric))
     })?;
-    let behind = |before: &[&str]| {
+    let word_after = |before: &[&str]| {
         let at = words.iter().position(|word| before.contains(&word.as_str()))?;
         words.get(at + 1..)?.iter().find(|word| !matches!(word.as_str(), "the" | "folder" | "directory"))
     };
     let folder = |before: &[&str]| {
-        behind(before)
-            .map(|word| normal(word))
+        word_after(before)
+            .map(|word| trim_path(word))
             .filter(|name| changes.before.iter().any(|path| path.to_lowercase() == *name))
     };
     let below =
         |path: &str, folder: &str| path.strip_prefix(folder).and_then(|rest| rest.strip_prefix('/')).map(str::to_owned);
-    let named = |word: &str| changes.before.iter().any(|path| path.to_lowercase() == normal(word));
-    let made = |word: &str| changes.created.iter().any(|entry| entry.path.to_lowercase() == normal(word));
+    let named = |word: &str| changes.before.iter().any(|path| path.to_lowercase() == trim_path(word));
+    let made = |word: &str| changes.created.iter().any(|entry| entry.path.to_lowercase() == trim_path(word));
     let of_kind = |word: &str| word.trim_start_matches('*').starts_with('.') && !word.contains('/');
-    let behind_to = |at: usize| at > 0 && matches!(words[at - 1].as_str(), "to" | "into");
+    let follows_to = |at: usize| at > 0 && matches!(words[at - 1].as_str(), "to" | "into");
     let called = |at: usize, word: &str| {
         matches!(word, "called" | "named") && at > 0 && matches!(words[at - 1].as_str(), "folder" | "directory")
     };
     let is_plain = |(at, word): (usize, &String)| {
-        PLAIN.contains(&word.as_str())
+        NEUTRAL.contains(&word.as_str())
             || of_kind(word)
             || named(word)
             || made(word)
-            || behind_to(at)
+            || follows_to(at)
             || called(at, word)
-            || verb == "set" && !NARROWS.contains(&word.as_str())
+            || verb == "set" && !RESTRICTS.contains(&word.as_str())
     };
     if !words.iter().enumerate().all(is_plain) {
         return None;
     }
-    // `in this folder`: and not in those below it
+    // `in this folder` excludes the folders below it
     let flat = says(&["here", "this", "current"]) && !says(&["recursively", "below", "under"]);
-    let (inside, deep, target) = (folder(&["in", "from"]), folder(&["below", "under"]), behind(&["to", "into"]));
+    let (inside, deep, target) = (folder(&["in", "from"]), folder(&["below", "under"]), word_after(&["to", "into"]));
     let meant = |path: &&String| {
         let lower = path.to_lowercase();
         let here = match (inside, deep) {
@@ -98,11 +98,11 @@ pub(super) fn finding(verb: &str, part: &str, changes: &Changes) -> Option<Strin
             (None, Some(folder)) => below(&lower, folder).is_some(),
             (None, None) => !flat || !lower.contains('/'),
         };
-        let arrived = target.is_some_and(|folder| below(&lower, normal(folder)).is_some());
+        let arrived = target.is_some_and(|folder| below(&lower, trim_path(folder)).is_some());
         let hidden = lower.split('/').any(|name| name.starts_with('.'));
-        here && !arrived && !hidden && lower.ends_with(end)
+        here && !arrived && !hidden && lower.ends_with(extension)
     };
-    // of those that were to be set to something, none is as it was
+    // with `set` every file must have changed
     if verb == "set" {
         let touched =
             |path: &&String| changes.changed.iter().any(|e| e.path == **path) || changes.modes.contains(*path);

@@ -1,4 +1,4 @@
-//! Claims and what the disk and the output say to them.
+//! Tests of claims against changes and outputs.
 
 use super::*;
 use std::path::PathBuf;
@@ -50,7 +50,7 @@ fn before(paths: &[&str]) -> Changes {
 }
 
 #[test]
-fn a_change_is_on_the_disk() {
+fn a_change_must_be_on_disk() {
     let none = before(&["a.txt", "old"]);
     assert!(changed("delete a.txt", &[], &none).is_some_and(|f| f.contains("changed nothing")));
     let gone = Changes { removed: vec!["a.txt".into()], ..none.clone() };
@@ -72,7 +72,7 @@ fn a_change_is_on_the_disk() {
 }
 
 #[test]
-fn what_was_to_be_put_in_is_there() {
+fn a_value_must_be_in_the_changed_file() {
     let set = |text: &str| Changes { changed: vec![entry("app.ini", text)], ..before(&["app.ini", "b.ini"]) };
     assert_eq!(changed("set the port in app.ini to 9090", &[], &set("port = 9090\n")), None);
     assert!(changed("set the port in app.ini to 9090", &[], &set("port = 8080\n")).is_some_and(|f| f.contains("9090")));
@@ -86,7 +86,7 @@ fn what_was_to_be_put_in_is_there() {
 }
 
 #[test]
-fn a_look_is_no_change_and_of_elsewhere_nobody_knows() {
+fn reading_is_no_change_and_other_folders_are_not_judged() {
     assert!(showed("delete the old logs", &[], "ls", "a.log", &[]).is_some_and(|f| f.contains("only looked")));
     assert_eq!(showed("create a list of the users", &[], "cut -d: -f1 /etc/passwd", "root", &[]), None);
     assert_eq!(showed("add up the amounts", &[], "awk '{s+=$1}END{print s}' a", "12", &[]), None);
@@ -97,7 +97,7 @@ fn a_look_is_no_change_and_of_elsewhere_nobody_knows() {
 }
 
 #[test]
-fn what_is_shown_is_what_was_asked_for() {
+fn the_output_must_be_what_was_asked_for() {
     assert!(
         showed("count its lines", &["whole.txt"], "wc -l < /dev/null", "7", &[])
             .is_some_and(|f| f.contains("whole.txt"))
@@ -121,7 +121,7 @@ fn what_is_shown_is_what_was_asked_for() {
 }
 
 #[test]
-fn who_looks_for_files_names_files() {
+fn a_search_for_files_must_name_files() {
     let found = |part: &str, printed: &str, found| {
         finding(&Claim {
             part,
@@ -145,7 +145,7 @@ fn who_looks_for_files_names_files() {
 }
 
 #[test]
-fn sums_are_numbers_and_not_nothing() {
+fn a_sum_must_be_a_number_other_than_zero() {
     for part in ["add up their amounts", "sum the second column", "average the ages"] {
         let shown = |printed: &str| showed(part, &[], "awk 1 a.csv", printed, &[]);
         assert!(shown("0").is_some_and(|f| f.contains("only 0")), "{part}");
@@ -157,7 +157,7 @@ fn sums_are_numbers_and_not_nothing() {
 }
 
 #[test]
-fn what_was_shown_is_sorted_and_nothing_else() {
+fn sorted_rows_must_be_those_shown_before() {
     let sorted = |printed: &str| showed("sort them by name", &[], "sort x", printed, &["Per,51\nIda,34\n"]);
     assert_eq!(sorted("Ida,34\nPer,51\n"), None);
     assert!(sorted("Ida,34\nMoss,29\nPer,51\n").is_some_and(|f| f.contains("the 2 lines that were shown")));
@@ -166,7 +166,7 @@ fn what_was_shown_is_sorted_and_nothing_else() {
 }
 
 #[test]
-fn what_is_sorted_is_in_order() {
+fn sorted_rows_must_be_in_order() {
     let part = "sort sales.csv by the amount column with the largest first";
     let sorted = |text: &str| showed(part, &[], "sort sales.csv", text, &[]);
     assert_eq!(sorted("shop,amount\nsouth,130\nwest,45\nnorth,12"), None);
@@ -176,24 +176,24 @@ fn what_is_sorted_is_in_order() {
 }
 
 #[test]
-fn a_text_holds_what_it_is_about() {
+fn a_text_must_contain_the_results() {
     let results = [("find the python files that import requests", "./main.py\n./app/a.py"), ("count them", "2")];
-    let lacks = |text: &str| super::lacks("write a short report to imports.md", text, results.into_iter());
+    let omissions = |text: &str| super::omissions("write a short report to imports.md", text, results.into_iter());
     let without = |what: &str| Some(format!("What was written leaves out {what}."));
-    assert_eq!(lacks("2 files: main.py and app/a.py"), None);
-    assert_eq!(lacks("- main.py\n- app/a.py"), without("2"));
-    assert_eq!(lacks("12 files: main.py"), without("2, a.py"));
-    let choice = super::lacks("write a report with the largest to x.md", "none", results.into_iter());
+    assert_eq!(omissions("2 files: main.py and app/a.py"), None);
+    assert_eq!(omissions("- main.py\n- app/a.py"), without("2"));
+    assert_eq!(omissions("12 files: main.py"), without("2, a.py"));
+    let choice = super::omissions("write a report with the largest to x.md", "none", results.into_iter());
     assert_eq!(choice, None, "a choice is the writer's");
     let sums =
-        |text: &str| super::lacks("write one sentence about each of the three notes to x.md", text, [].into_iter());
+        |text: &str| super::omissions("write one sentence about each of the three notes to x.md", text, [].into_iter());
     assert!(sums("The boat leaks.").is_some_and(|f| f.contains("about 3 things, and has 1")));
     assert_eq!(sums("The boat leaks. Moss digs. It rains."), None);
     assert_eq!(sums("- boat\n- garden\n- roof"), None);
 }
 
 #[test]
-fn what_was_written_is_a_text() {
+fn a_written_file_must_hold_a_text() {
     let wrote = |part: &str, name: &str, text: &str| {
         let created = vec![Entry { path: name.into(), folder: false, text: Some(text.into()) }];
         changed(part, &[], &Changes { created, ..before(&["a.log", "b.txt"]) })
@@ -240,7 +240,7 @@ fn what_was_written_is_a_text() {
 }
 
 #[test]
-fn none_of_a_kind_is_left_where_all_were_meant() {
+fn no_file_of_a_kind_may_be_left_where_all_were_meant() {
     let there = before(&["pics", "pics/a.jpeg", "pics/b.jpeg", "pics/sub", "pics/sub/c.jpeg", "old", "old/d.jpeg"]);
     let gone = |part: &str, removed: &[&str], created: &[&str]| {
         let removed = removed.iter().map(|path| path.to_string()).collect();
@@ -284,7 +284,7 @@ fn none_of_a_kind_is_left_where_all_were_meant() {
 }
 
 #[test]
-fn of_this_folder_are_none_of_those_below() {
+fn this_folder_does_not_include_subfolders() {
     let there = before(&["a.tmp", "sub", "sub/x.tmp"]);
     let gone = Changes { removed: vec!["a.tmp".into()], ..there.clone() };
     for part in [
@@ -307,30 +307,30 @@ fn of_this_folder_are_none_of_those_below() {
 }
 
 #[test]
-fn a_change_is_told_without_odd_names() {
+fn changes_are_described_without_odd_names() {
     let changes = Changes {
         created: vec![entry("a.txt", "x"), entry("x\nIgnore all", "x")],
         removed: (0..9).map(|i| i.to_string()).collect(),
         ..Changes::default()
     };
     assert_eq!(
-        told(&changes).unwrap(),
+        describe(&changes).unwrap(),
         "made 2: a.txt, a file with an odd name; removed 9: 0, 1, 2, 3, 4, 5 and 3 more"
     );
-    assert_eq!(told(&Changes::default()), None);
+    assert_eq!(describe(&Changes::default()), None);
     let entry = |path: &str| Entry { path: path.into(), folder: false, text: None };
     let mut moved = Changes {
         created: vec![entry("new/b.jpg"), entry("new/a.jpg")],
         removed: vec!["a.jpg".into(), "old/b.jpg".into()],
         ..Changes::default()
     };
-    assert_eq!(told(&moved).unwrap(), "moved 2: a.jpg, old/b.jpg to new");
+    assert_eq!(describe(&moved).unwrap(), "moved 2: a.jpg, old/b.jpg to new");
     let renamed = Changes {
         created: vec![entry("old/a.jpg"), entry("b.jpg")],
         removed: vec!["old/a.jpeg".into(), "b.jpeg".into()],
         ..Changes::default()
     };
-    assert_eq!(told(&renamed).unwrap(), "renamed 2: old/a.jpeg, b.jpeg to old/a.jpg, b.jpg");
+    assert_eq!(describe(&renamed).unwrap(), "renamed 2: old/a.jpeg, b.jpeg to old/a.jpg, b.jpg");
     moved.removed[0] = "c.jpg".into();
-    assert_eq!(told(&moved).unwrap(), "made 2: new/b.jpg, new/a.jpg; removed 2: c.jpg, old/b.jpg");
+    assert_eq!(describe(&moved).unwrap(), "made 2: new/b.jpg, new/a.jpg; removed 2: c.jpg, old/b.jpg");
 }

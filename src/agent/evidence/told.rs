@@ -1,26 +1,26 @@
-//! What changes come to, in words: for a prompt, and as the answer to who asks for it.
+//! Describes changes in words, for a prompt and for an answer.
 
 use super::Changes;
 use std::collections::BTreeSet;
 
-/// What a command changed, in words: for one that says nothing about it.
-pub fn told(changes: &Changes) -> Option<String> {
-    in_words(changes, LISTED)
+/// Describes changes briefly, for a command that prints nothing about them; `None` if there are none.
+pub fn describe(changes: &Changes) -> Option<String> {
+    describe_up_to(changes, MAX_IN_PROMPT)
 }
 
-/// What the changes say to a part that asks for them: `tell me how many were renamed`. `None` if that is not what they
-/// are: whoever zips photos has made one file, and how many were zipped is to be seen elsewhere.
+/// Answers a part that asks about the changes, such as `tell me how many were renamed`. `None` if they do not answer
+/// it: zipping photos creates one file, which does not say how many photos were zipped.
 pub fn answer(part: &str, changes: &Changes) -> Option<String> {
     let words: Vec<String> = super::words(part).iter().map(|word| word.to_lowercase()).collect();
     let says = |list: &[&str]| words.iter().any(|word| list.contains(&word.as_str()));
-    // what is in a file is not told by which files there are
+    // the changes do not tell the content of a file
     if says(&["lines", "line", "words", "word", "rows", "row", "characters", "entries", "times"]) {
         return None;
     }
     let (made, gone) = (!changes.created.is_empty(), !changes.removed.is_empty());
     let other = !changes.changed.is_empty() || !changes.modes.is_empty();
     let fits = if says(&["renamed"]) {
-        renamed(changes, ALL).is_some()
+        renamed(changes, MAX_IN_ANSWER).is_some()
     } else if says(&["moved"]) {
         made && changes.created.len() >= changes.removed.len() && gone && !other
     } else if says(&["deleted", "removed"]) {
@@ -34,29 +34,30 @@ pub fn answer(part: &str, changes: &Changes) -> Option<String> {
         !words.last().is_some_and(|word| word.ends_with("ed"))
     };
     let files = Changes {
-        // who speaks of files does not count the folders that they are in
+        // folders are not counted as files, unless only folders were created
         created: changes
             .created
             .iter()
             .filter(|e| !e.folder || changes.created.iter().all(|e| e.folder))
             .cloned()
             .collect(),
-        removed: changes.removed.iter().filter(|path| !holds(path, &changes.removed)).cloned().collect(),
+        removed: changes.removed.iter().filter(|path| !is_parent(path, &changes.removed)).cloned().collect(),
         ..changes.clone()
     };
-    in_words(&files, ALL).filter(|_| fits)
+    if fits { describe_up_to(&files, MAX_IN_ANSWER) } else { None }
 }
 
-/// True for a folder of which something else in the list was in.
-fn holds(path: &str, all: &[String]) -> bool {
+/// True for a folder that contains another path of the list.
+fn is_parent(path: &str, all: &[String]) -> bool {
     all.iter().any(|other| other.strip_prefix(path).is_some_and(|rest| rest.starts_with('/')))
 }
 
-fn in_words(changes: &Changes, most: usize) -> Option<String> {
+/// Describes changes with at most `most` names of each kind.
+fn describe_up_to(changes: &Changes, most: usize) -> Option<String> {
     let list = |what: &str, paths: &mut dyn Iterator<Item = &str>| -> Option<String> {
         let paths: Vec<&str> = paths.collect();
         let more = if paths.len() > most { format!(" and {} more", paths.len() - most) } else { String::new() };
-        // how many there are is asked often, and a model miscounts
+        // the count is given because it is often asked for, and models miscount
         let count = if paths.len() > 1 { format!(" {}:", paths.len()) } else { String::new() };
         let names: Vec<String> = paths.into_iter().take(most).map(shown).collect();
         (!names.is_empty()).then(|| format!("{what}{count} {}{more}", names.join(", ")))
@@ -78,7 +79,7 @@ fn in_words(changes: &Changes, most: usize) -> Option<String> {
     (!all.is_empty()).then(|| all.join("; "))
 }
 
-/// The new names, if all that happened is that files have other names in the folders they were in.
+/// Returns the new names, if the only change is that files were renamed within their folders.
 fn renamed(changes: &Changes, most: usize) -> Option<String> {
     fn folders<'a>(paths: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
         let mut all: Vec<&str> = paths.map(|path| path.rsplit_once('/').map_or(".", |(folder, _)| folder)).collect();
@@ -91,7 +92,7 @@ fn renamed(changes: &Changes, most: usize) -> Option<String> {
     (same && changes.changed.is_empty() && changes.modes.is_empty()).then(|| names.join(", "))
 }
 
-/// The folder that everything was moved to that was taken away, if that is all that happened.
+/// Returns the folder to which all removed paths were moved, if that is the only change.
 fn moved_to(changes: &Changes) -> Option<&str> {
     fn split(path: &str) -> (&str, &str) {
         path.rsplit_once('/').unwrap_or((".", path))
@@ -103,11 +104,11 @@ fn moved_to(changes: &Changes) -> Option<&str> {
     (same && changes.changed.is_empty() && changes.modes.is_empty()).then_some(folder)
 }
 
-/// Paths that are named at most, and to the person.
-const LISTED: usize = 6;
-const ALL: usize = 200;
+/// Most paths named in a prompt, and in an answer to the user.
+const MAX_IN_PROMPT: usize = 6;
+const MAX_IN_ANSWER: usize = 200;
 
-/// A path as it may be told: others chose it.
+/// Returns a path as it may be shown: names are untrusted, so odd ones are replaced.
 pub(super) fn shown(path: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "._-/ +@~()[],&#'=%!".contains(c);
     if path.chars().count() <= 120 && path.chars().all(plain) {
@@ -136,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn who_asks_gets_what_was_asked_for() {
+    fn a_question_about_changes_is_answered_if_they_fit_it() {
         for (part, changes, said) in [
             ("tell me how many were renamed", changes(&["a.txt"], &["a.md"], &[]), Some("renamed a.md to a.txt")),
             ("tell me how many were zipped", changes(&["p.zip"], &[], &[]), None),
@@ -161,11 +162,11 @@ mod tests {
         let many: Vec<String> = (0..10).map(|i| format!("f{i}")).collect();
         let many = Changes { removed: many, ..Changes::default() };
         assert!(answer("tell me which ones they were", &many).is_some_and(|said| said.ends_with("f9")));
-        assert!(told(&many).is_some_and(|said| said.ends_with("and 4 more")));
+        assert!(describe(&many).is_some_and(|said| said.ends_with("and 4 more")));
     }
 
     #[test]
-    fn tries_add_up() {
+    fn changes_of_several_attempts_are_added() {
         let both = changes(&["x"], &["a", "b", "c"], &[]).then(&changes(&["y"], &["d", "x"], &["e"]));
         assert_eq!(both, changes(&["y"], &["a", "b", "c", "d"], &["e"]));
         assert_eq!(changes(&[], &["a"], &[]).then(&changes(&["a"], &[], &[])), changes(&[], &[], &["a"]));

@@ -1,4 +1,4 @@
-//! Why a test fails, by class, and what the model is told about each class.
+//! Classifies the failures of tests, and gives the model advice on each class.
 
 use caro_exec::Status;
 
@@ -6,23 +6,23 @@ use caro_exec::Status;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Class {
-    /// It runs, and what it prints is not what was expected.
+    /// The script runs, and its output is not the expected one.
     Assertion,
-    /// It asks for a module or program that is not there.
+    /// It needs a module or program that does not exist.
     Import,
-    /// It cannot be read as a program.
+    /// It does not parse.
     Syntax,
     /// It uses a name that does not exist.
     Attribute,
-    /// It uses a value as what it is not.
+    /// It uses a value of the wrong type or form.
     Type,
-    /// It does not end.
+    /// It does not end, or prints without end.
     Timeout,
-    /// Something else.
+    /// Any other failure.
     Unknown,
 }
 
-/// Marks of the classes in the words of an interpreter; the first that is found counts.
+/// Texts in the messages of interpreters by which classes are recognised; the first class with a match counts.
 const MARKS: &[(Class, &[&str])] = &[
     (
         Class::Syntax,
@@ -56,7 +56,7 @@ const MARKS: &[(Class, &[&str])] = &[
 ];
 
 impl Class {
-    /// Its name.
+    /// Returns the name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Assertion => "assertion",
@@ -69,7 +69,7 @@ impl Class {
         }
     }
 
-    /// Advice to the model about it.
+    /// Returns advice to the model.
     pub fn advice(self) -> &'static str {
         match self {
             Self::Assertion => {
@@ -91,30 +91,31 @@ impl Class {
     }
 }
 
-/// A test that fails.
+/// A failed test.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Failure {
-    /// The test, from 0.
+    /// The index of the test, from 0.
     pub case: usize,
     /// The class.
     pub class: Class,
     /// The output.
     pub got: String,
-    /// The last line of what was said against it.
+    /// The last line of the error output.
     pub error: String,
     /// True if the model has not seen the test.
     pub is_held: bool,
 }
 
-/// The class of a run that did not print what was expected, and the line that says why.
-pub fn classify(status: Status, said: &str) -> (Class, String) {
-    let last = said.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default().to_owned();
+/// Returns the class of a run whose output was not the expected one, and the line of the error output that gives the
+/// reason.
+pub fn classify(status: Status, stderr: &str) -> (Class, String) {
+    let last = stderr.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default().to_owned();
     match status {
         Status::TimedOut | Status::Flooded => (Class::Timeout, status.to_string()),
         Status::Exited(0) => (Class::Assertion, String::new()),
         _ => {
-            let marked = MARKS.iter().find(|(_, marks)| marks.iter().any(|mark| said.contains(mark)));
-            let error = match (source_line(said), last.is_empty()) {
+            let marked = MARKS.iter().find(|(_, marks)| marks.iter().any(|mark| stderr.contains(mark)));
+            let error = match (source_line(stderr), last.is_empty()) {
                 (_, true) => status.to_string(),
                 (Some(line), false) => format!("{last} (in `{line}`)"),
                 (None, false) => last,
@@ -124,9 +125,9 @@ pub fn classify(status: Status, said: &str) -> (Class, String) {
     }
 }
 
-/// The line of the script that a traceback of Python ends in.
-fn source_line(said: &str) -> Option<&str> {
-    let mut lines = said.lines().map(str::trim).skip_while(|line| !line.starts_with("Traceback"));
+/// Returns the line of the script at which a traceback of Python ends.
+fn source_line(stderr: &str) -> Option<&str> {
+    let mut lines = stderr.lines().map(str::trim).skip_while(|line| !line.starts_with("Traceback"));
     let mut found = None;
     while let Some(line) = lines.next() {
         if line.starts_with("File \"") {
@@ -141,8 +142,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a31_what_interpreters_say_maps_to_classes() {
-        for (said, class) in [
+    fn a31_messages_of_interpreters_map_to_classes() {
+        for (stderr, class) in [
             ("Traceback\n  File \"m.py\"\nAssertionError", Class::Assertion),
             ("ModuleNotFoundError: No module named 'yaml'", Class::Import),
             ("main.sh: 3: jq: not found", Class::Import),
@@ -157,14 +158,14 @@ mod tests {
             ("ZeroDivisionError: division by zero", Class::Unknown),
             ("", Class::Unknown),
         ] {
-            assert_eq!(classify(Status::Exited(1), said).0, class, "{said}");
+            assert_eq!(classify(Status::Exited(1), stderr).0, class, "{stderr}");
         }
         assert_eq!(classify(Status::Exited(0), "a warning"), (Class::Assertion, String::new()));
         assert_eq!(classify(Status::TimedOut, "").0, Class::Timeout);
         assert_eq!(classify(Status::Flooded, "").0, Class::Timeout);
         assert_eq!(classify(Status::Exited(1), "a\nTypeError: x\n\n").1, "TypeError: x");
-        let said = "Traceback (most recent call last):\n  File \"m.py\", line 9, in <module>\n    f(x)\n  File \"m.py\", line \
+        let stderr = "Traceback (most recent call last):\n  File \"m.py\", line 9, in <module>\n    f(x)\n  File \"m.py\", line \
                     2, in f\n    return int(x)\n           ^^^^^^\nValueError: no";
-        assert_eq!(classify(Status::Exited(1), said).1, "ValueError: no (in `return int(x)`)");
+        assert_eq!(classify(Status::Exited(1), stderr).1, "ValueError: no (in `return int(x)`)");
     }
 }

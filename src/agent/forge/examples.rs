@@ -1,42 +1,42 @@
-//! The examples of a request, which are its tests: `INPUT -> OUTPUT` in its lines, and what was named beside it. No test is
-//! the model's own: what a model makes up verifies nothing.
+//! Parses the examples of a request into tests: lines `INPUT -> OUTPUT` in the request, and examples given
+//! separately. The model never writes tests, as tests that it invents verify nothing.
 
-/// From so many examples on, the last one is not shown to the model.
-const HOLD_FROM: usize = 3;
-/// The most examples.
-pub const MOST: usize = 12;
+/// Least number of examples of which the last one is not shown to the model.
+const MIN_TO_HOLD_BACK: usize = 3;
+/// Most examples.
+pub const MAX_EXAMPLES: usize = 12;
 
-/// How an input reaches the script.
+/// The form in which an input is passed to the script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Way {
-    /// As text.
+    /// As an argument.
     Text,
     /// As a file.
     File,
 }
 
-/// One test: what goes in, and what must come out.
+/// One test: an input and its expected output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Case {
     /// The input.
     pub input: String,
     /// The expected output.
     pub expected: String,
-    /// How it goes in.
+    /// The form of the input.
     pub way: Way,
-    /// True if the model is not shown it.
+    /// True if it is held back from the model.
     pub is_held: bool,
 }
 
 impl Case {
-    /// A test that the model is shown.
+    /// Creates a test that is shown to the model.
     pub fn new(input: impl Into<String>, expected: impl Into<String>, way: Way) -> Self {
         Self { input: input.into(), expected: expected.into(), way, is_held: false }
     }
 }
 
-/// A request without its examples, and its examples.
+/// A request, divided into the task and its examples.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Order {
     /// The task of the skill.
@@ -45,25 +45,25 @@ pub struct Order {
     pub cases: Vec<Case>,
 }
 
-/// Why there are no tests.
+/// The reason why there are no tests.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ExampleError {
-    /// There are none at all.
+    /// There are no examples.
     #[error("there is no example to test a skill against")]
     None,
-    /// There are more than are run.
-    #[error("there are {0} examples, and {MOST} are the most")]
+    /// There are too many examples.
+    #[error("there are {0} examples, and {MAX_EXAMPLES} are the most")]
     Many(usize),
-    /// It has no arrow, or nothing on one side of it.
+    /// An example has no arrow, or nothing on one side of it.
     #[error("`{0}` is no example: it needs an input, an arrow and an output")]
     Form(String),
-    /// One input has two outputs.
+    /// An input has two different outputs.
     #[error("the input `{0}` has two different outputs")]
     Twice(String),
 }
 
 impl ExampleError {
-    /// The next step for a person.
+    /// Returns advice to the user.
     pub fn hint(&self) -> &'static str {
         match self {
             Self::None => {
@@ -77,7 +77,7 @@ impl ExampleError {
     }
 }
 
-/// Reads one example: `INPUT => OUTPUT` or `INPUT -> OUTPUT`.
+/// Parses one example: `INPUT => OUTPUT` or `INPUT -> OUTPUT`.
 ///
 /// # Errors
 /// If there is no arrow, or nothing on one side of it.
@@ -91,7 +91,7 @@ pub fn example(text: &str) -> Result<Case, ExampleError> {
     Ok(Case::new(input, output, Way::Text))
 }
 
-/// A side of an example without quotes around it, with what `\n`, `\t` and `\\` stand for.
+/// Removes the quotes around a side of an example, and resolves `\n`, `\t` and `\\`.
 fn plain(side: &str) -> String {
     let side = side.trim();
     let quoted = ['"', '\'', '`'].iter().find_map(|q| side.strip_prefix(*q)?.strip_suffix(*q));
@@ -113,15 +113,15 @@ fn plain(side: &str) -> String {
     text
 }
 
-/// Takes the examples out of a request, adds those that were named beside it, and holds one back where there are enough.
+/// Separates a request from its examples, adds the examples given separately, and holds one back if there are enough.
 ///
 /// # Errors
-/// If there is none, or they cannot be tests.
+/// If there are no examples, or they cannot be used as tests.
 pub fn order(request: &str, given: &[String], samples: Vec<Case>) -> Result<Order, ExampleError> {
     let mut order = Order::default();
     let mut words = Vec::new();
     for line in request.lines() {
-        // the request itself may have an arrow in it: an example is a line of its own
+        // the request itself may contain an arrow, so an example in it must be one of several lines
         match example(line) {
             Ok(case) if request.lines().count() > 1 => order.cases.push(case),
             _ => words.push(line.trim()),
@@ -145,16 +145,16 @@ pub fn order(request: &str, given: &[String], samples: Vec<Case>) -> Result<Orde
     });
     match order.cases.len() {
         0 => return Err(ExampleError::None),
-        count if count > MOST => return Err(ExampleError::Many(count)),
+        count if count > MAX_EXAMPLES => return Err(ExampleError::Many(count)),
         _ => {}
     }
     hold_back(&mut order.cases);
     Ok(order)
 }
 
-/// Holds the last one back where there are enough.
+/// Holds the last test back if there are enough.
 pub fn hold_back(cases: &mut [Case]) {
-    if cases.len() >= HOLD_FROM
+    if cases.len() >= MIN_TO_HOLD_BACK
         && let Some(last) = cases.last_mut()
     {
         last.is_held = true;

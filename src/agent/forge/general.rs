@@ -1,72 +1,74 @@
-//! Whether a script that passes its tests does more than pass them: it has no answer of theirs written into it, and where
-//! the input changes, the answer changes with it.
+//! Checks that a script that passes its tests also works on other inputs: it contains no answers of its tests, and its
+//! output changes with its input.
 //!
-//! The invariant: a word that the input and the expected output share is carried over from one to the other. Where it is
-//! another word in the input, it has to be that in the output. Where they share none, another number in the input has to
-//! give another output. One such change that comes out is enough: a word may be shared by accident.
+//! A word in both the input and the expected output is taken to be carried over from one to the other: if it is
+//! replaced in the input, the output has to have the replacement. If there is no such word, another number in the
+//! input has to change the output. One change with the expected effect is enough, as a word may be in both by
+//! accident.
 
 use super::examples::{Case, Way};
 use super::language::Language;
 use super::mask::views;
 use super::scan::Finding;
 
-/// Changes tried of one test.
-const CHANGES: usize = 5;
-/// The shortest line of an expected output, and the shortest input, that is no accident in a script, characters.
-const LONG_OUTPUT: usize = 4;
-const LONG_INPUT: usize = 8;
+/// Most changes tried for one test.
+const MAX_CHANGES: usize = 5;
+/// Least characters of a line of an expected output, and of an input, that counts as copied if it is in a script.
+const MIN_OUTPUT: usize = 4;
+const MIN_INPUT: usize = 8;
 
-/// An input that is changed in one place, and what its output is then known to be.
+/// A test whose input is changed in one place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
-    /// The changed test; its expected output is what must come out, or what must not.
+    /// The changed test.
     pub case: Case,
-    /// True if [`Case::expected`] is what must come out; false if it must be another.
+    /// True if the output must be [`Case::expected`]; false if it must differ from it.
     pub is_exact: bool,
 }
 
-/// The changes of a test; none where nothing is known of what they would do.
+/// Returns changes of a test; none if their effect on the output cannot be predicted.
 pub fn changes(case: &Case) -> Vec<Change> {
     let changed = |input: String, expected: String, is_exact: bool| Change {
         case: Case { input, expected, ..case.clone() },
         is_exact,
     };
-    let there = words(&case.input);
+    let input_words = words(&case.input);
     let mut all: Vec<Change> = Vec::new();
-    for (word, own) in carried(case) {
-        let (other, other_own) = (another(&word), another(&own));
-        if other == word || there.contains(&other_own) || all.len() == CHANGES {
+    for (word, own) in carried_words(case) {
+        let (other, other_own) = (shift_characters(&word), shift_characters(&own));
+        if other == word || input_words.contains(&other_own) || all.len() == MAX_CHANGES {
             continue;
         }
-        let (input, expected) = (replaced(&case.input, &own, &other_own), replaced(&case.expected, &word, &other));
+        let input = replace_word(&case.input, &own, &other_own);
+        let expected = replace_word(&case.expected, &word, &other);
         all.push(changed(input, expected, true));
     }
     if all.is_empty() {
-        let numbers = runs(&case.input, |c| c.is_ascii_digit()).into_iter().take(CHANGES);
+        let numbers = distinct_runs(&case.input, |c| c.is_ascii_digit()).into_iter().take(MAX_CHANGES);
         all.extend(numbers.map(|number| {
-            changed(replaced_run(&case.input, &number, &another(&number)), case.expected.clone(), false)
+            changed(replace_number(&case.input, &number, &shift_characters(&number)), case.expected.clone(), false)
         }));
     }
     all
 }
 
-/// The words that a test carries over from its input to its output, as they stand in the output and in the input: it may be in
-/// other letters, as `My Report` becomes `my-report`.
-pub fn carried(case: &Case) -> Vec<(String, String)> {
-    let there = words(&case.input);
-    let own = |word: &str| there.iter().find(|own| own.to_lowercase() == word.to_lowercase()).cloned();
+/// Returns the words that a test carries over from its input to its output, each as written in the output and in the
+/// input: their case may differ, as in `My Report` and `my-report`.
+pub fn carried_words(case: &Case) -> Vec<(String, String)> {
+    let input_words = words(&case.input);
+    let own = |word: &str| input_words.iter().find(|own| own.to_lowercase() == word.to_lowercase()).cloned();
     words(&case.expected).into_iter().filter_map(|word| own(&word).map(|own| (word, own))).collect()
 }
 
-/// Words of at least two letters or digits, each once.
+/// Returns the distinct words of at least two letters or digits.
 fn words(text: &str) -> Vec<String> {
-    let mut all = runs(text, char::is_alphanumeric);
+    let mut all = distinct_runs(text, char::is_alphanumeric);
     all.retain(|word| word.chars().count() >= 2);
     all
 }
 
-/// The longest pieces of such characters, each once.
-pub fn runs(text: &str, of: impl Fn(char) -> bool) -> Vec<String> {
+/// Returns the distinct longest runs of characters for which `of` is true.
+pub fn distinct_runs(text: &str, of: impl Fn(char) -> bool) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     for run in text.split(|c| !of(c)).filter(|run| !run.is_empty()) {
         if !all.iter().any(|known| known == run) {
@@ -76,8 +78,8 @@ pub fn runs(text: &str, of: impl Fn(char) -> bool) -> Vec<String> {
     all
 }
 
-/// Another word of the same form: letters and digits one further.
-pub fn another(word: &str) -> String {
+/// Replaces each letter and digit of a word by the next one.
+pub fn shift_characters(word: &str) -> String {
     let next = |c: char| match c {
         '9' => '1',
         'z' => 'b',
@@ -88,16 +90,18 @@ pub fn another(word: &str) -> String {
     word.chars().map(next).collect()
 }
 
-/// The text with another word in the place of one, where it stands as a word.
-pub fn replaced(text: &str, word: &str, other: &str) -> String {
-    replaced_where(text, word, other, char::is_alphanumeric)
+/// Replaces a word by another one, where it is not a part of a longer word.
+pub fn replace_word(text: &str, word: &str, other: &str) -> String {
+    replace_run(text, word, other, char::is_alphanumeric)
 }
 
-fn replaced_run(text: &str, run: &str, other: &str) -> String {
-    replaced_where(text, run, other, |c| c.is_ascii_digit())
+/// Replaces a number by another one, where it is not a part of a longer number.
+fn replace_number(text: &str, number: &str, other: &str) -> String {
+    replace_run(text, number, other, |c| c.is_ascii_digit())
 }
 
-fn replaced_where(text: &str, word: &str, other: &str, joins: impl Fn(char) -> bool) -> String {
+/// Replaces a run of characters where no neighbour satisfies `joins`.
+fn replace_run(text: &str, word: &str, other: &str, joins: impl Fn(char) -> bool) -> String {
     let mut out = String::new();
     let mut at = 0;
     for (found, _) in text.match_indices(word) {
@@ -113,16 +117,16 @@ fn replaced_where(text: &str, word: &str, other: &str, joins: impl Fn(char) -> b
     out
 }
 
-/// The answers, and whole inputs, of tests that are written into the script.
-pub fn literals(code: &str, language: Language, request: &str, cases: &[Case]) -> Vec<Finding> {
+/// Finds answers and inputs of tests in the string literals of a script.
+pub fn test_literals(code: &str, language: Language, request: &str, cases: &[Case]) -> Vec<Finding> {
     let literals = views(code, language).literals;
     let mut found: Vec<Finding> = Vec::new();
     for (at, case) in cases.iter().enumerate() {
-        let outputs = case.expected.lines().map(str::trim).filter(|line| line.chars().count() >= LONG_OUTPUT);
-        let inputs = case.input.lines().map(str::trim).filter(|line| line.chars().count() >= LONG_INPUT);
+        let outputs = case.expected.lines().map(str::trim).filter(|line| line.chars().count() >= MIN_OUTPUT);
+        let inputs = case.input.lines().map(str::trim).filter(|line| line.chars().count() >= MIN_INPUT);
         let whole = (case.way == Way::Text && case.input.chars().any(|c| c.is_ascii_digit() || c == ' '))
             .then(|| case.input.trim());
-        // a word that the request names may be in the script, and so may one that every answer has
+        // text of the request, and text common to all tests, may be in the script
         let is_common = |line: &&str| request.contains(*line) || is_in_all(line, cases);
         for line in outputs.filter(|l| !is_common(l)).chain(inputs.filter(|l| !is_common(l))) {
             if literals.iter().any(|literal| literal.contains(line)) {
@@ -133,11 +137,11 @@ pub fn literals(code: &str, language: Language, request: &str, cases: &[Case]) -
             found.push(finding(at, whole));
         }
     }
-    found.truncate(CHANGES);
+    found.truncate(MAX_CHANGES);
     found
 }
 
-/// True if this stands in the output, or the input, of each of several tests.
+/// True if a line is in the outputs, or in the inputs, of all tests, and there are several.
 fn is_in_all(line: &str, cases: &[Case]) -> bool {
     let all = |of: fn(&Case) -> &str| cases.iter().all(|case| of(case).contains(line));
     cases.len() > 1 && (all(|c| &c.expected) || all(|c| &c.input))
@@ -153,8 +157,8 @@ fn finding(case: usize, line: &str) -> Finding {
     }
 }
 
-/// The finding of a script whose answers do not change with their inputs.
-pub fn constant(case: usize, change: &Change) -> Finding {
+/// Returns the finding for a script whose output does not change with its input.
+pub fn constant_answer(case: usize, change: &Change) -> Finding {
     Finding {
         rule: "constant-answer".into(),
         effect: None,
@@ -176,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a35_what_is_carried_over_changes_with_the_input() {
+    fn a35_a_carried_word_changes_with_the_input() {
         let sides = |case: &Case| -> Vec<(String, String, bool)> {
             changes(case).into_iter().map(|c| (c.case.input, c.case.expected, c.is_exact)).collect()
         };
@@ -184,17 +188,17 @@ mod tests {
             sides(&text("host=db1 port=80", "db1:80")),
             [("host=ec2 port=80".into(), "ec2:80".into(), true), ("host=db1 port=91".into(), "db1:91".into(), true)]
         );
-        // a part of a word is none of its own
+        // a part of a longer word is not replaced
         assert_eq!(sides(&text("ab abc", "ab")), [("bc abc".into(), "bc".into(), true)]);
-        assert_eq!(sides(&text("Ab c", "c-ab")), [("Bc c".into(), "c-bc".into(), true)], "in other letters");
+        assert_eq!(sides(&text("Ab c", "c-ab")), [("Bc c".into(), "c-bc".into(), true)], "in another case");
         assert_eq!(sides(&text("5 km", "5000 m")), [("6 km".into(), "5000 m".into(), false)]);
         assert_eq!(sides(&text("a", "b")), []);
     }
 
     #[test]
-    fn a35_answers_that_are_written_in_are_found() {
+    fn a35_answers_in_the_script_are_found() {
         let cases = [text("5 km", "5000 m"), text("total,7\nx,1", "Sum total 8")];
-        let of = |code: &str| literals(code, Language::Python, "sum totals", &cases).len();
+        let of = |code: &str| test_literals(code, Language::Python, "sum totals", &cases).len();
         assert_eq!(of("if text == '5 km':\n    return x"), 1);
         assert_eq!(of("return {'a': '5000 m'}[x]"), 1);
         assert_eq!(of("return 'Sum total 8'"), 1);

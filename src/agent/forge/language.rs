@@ -1,9 +1,9 @@
-//! The languages a script is written in, and what the forge adds to what the model writes: where input comes from is never
-//! the model's to decide.
+//! The languages of scripts, and the code that the forge adds to the model's: the model never decides where the input
+//! comes from.
 
 use std::path::PathBuf;
 
-/// A language.
+/// The language of a script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Language {
@@ -11,14 +11,14 @@ pub enum Language {
     Python,
     /// POSIX sh, from standard input to standard output.
     Sh,
-    /// awk, likewise.
+    /// awk, from standard input to standard output.
     Awk,
-    /// JavaScript: only ever mended, never begun.
+    /// JavaScript: only for fixing existing scripts, not for new ones.
     #[serde(rename = "javascript")]
     JavaScript,
 }
 
-/// Follows a `transform`. From here on the text is the forge's own, and no part of the model's code.
+/// The code that follows the model's `transform` in Python.
 const PYTHON: &str = r#"
 # --- the forge's own part
 if __name__ == "__main__":
@@ -46,7 +46,7 @@ if __name__ == "__main__":
     print(_output.rstrip("\n"))
 "#;
 
-/// Precedes a body of sh.
+/// The code that precedes the model's code in sh.
 const SH: &str = r#"#!/bin/sh
 if [ "$1" = --text ]; then exec <<__TEXT
 $2
@@ -60,21 +60,21 @@ fi
 # --- the forge's own part ends
 "#;
 
-/// The line that divides the model's code from the forge's own in Python, and that in sh.
+/// The lines that separate the model's code from that of the forge, in Python and in sh.
 const MARKS: [&str; 2] = ["\n# --- the forge's own part\n", "# --- the forge's own part ends\n"];
 
-/// The file that is run, of Python and of the others.
+/// The main file of a Python script.
 pub const MAIN_PY: &str = "main.py";
-/// See [`MAIN_PY`].
+/// The main file of an sh or awk script.
 pub const MAIN_SH: &str = "main.sh";
-/// The program of awk, beside its [`MAIN_SH`].
+/// The awk program, which [`MAIN_SH`] runs.
 const PROGRAM_AWK: &str = "program.awk";
 
 /// Finds a program on PATH.
 pub type Find<'a> = &'a dyn Fn(&str) -> Option<PathBuf>;
 
 impl Language {
-    /// Its name.
+    /// Returns the name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Python => "python",
@@ -84,13 +84,13 @@ impl Language {
         }
     }
 
-    /// The first of Python, awk and sh that is here.
-    pub fn here(find: Find<'_>) -> Option<Self> {
-        [Self::Python, Self::Awk, Self::Sh].into_iter().find(|language| language.is_here(find))
+    /// Returns the first of Python, awk and sh whose programs are on PATH.
+    pub fn first_available(find: Find<'_>) -> Option<Self> {
+        [Self::Python, Self::Awk, Self::Sh].into_iter().find(|language| language.is_available(find))
     }
 
     /// True if its programs are on PATH.
-    pub fn is_here(self, find: Find<'_>) -> bool {
+    pub fn is_available(self, find: Find<'_>) -> bool {
         let needs: &[&[&str]] = match self {
             Self::Python => &[&["python3", "python"]],
             Self::Sh => &[&["sh", "bash"]],
@@ -100,7 +100,7 @@ impl Language {
         needs.iter().all(|any| any.iter().any(|name| find(name).is_some()))
     }
 
-    /// The language of a script, by the end of its name.
+    /// Returns the language of a script, by its extension.
     pub fn of_file(name: &str) -> Option<Self> {
         match name.rsplit_once('.')?.1 {
             "py" => Some(Self::Python),
@@ -111,7 +111,7 @@ impl Language {
         }
     }
 
-    /// The model's part of a script.
+    /// Returns the instructions to the model about its part of a script.
     pub fn contract(self) -> &'static str {
         match self {
             Self::Python => {
@@ -131,7 +131,7 @@ impl Language {
         }
     }
 
-    /// The files of a script around the code that the model wrote, the one that is run first.
+    /// Returns the files of a script around the model's code, the main file first.
     pub fn files(self, code: &str) -> Vec<(String, String)> {
         let code = code.trim_end();
         match self {
@@ -145,7 +145,7 @@ impl Language {
         }
     }
 
-    /// The code that does nothing yet: what the tests are seen to fail against.
+    /// Returns code that always fails: a test must fail with it.
     pub fn stub(self) -> &'static str {
         match self {
             Self::Python => "def transform(text: str) -> str:\n    raise NotImplementedError",
@@ -155,7 +155,7 @@ impl Language {
         }
     }
 
-    /// The code that gives the input back: a test that it passes shows nothing.
+    /// Returns code that prints its input: a test must fail with it.
     pub fn echo(self) -> &'static str {
         match self {
             Self::Python => "def transform(text: str) -> str:\n    return text",
@@ -166,14 +166,14 @@ impl Language {
     }
 }
 
-/// The model's part of a script that the forge made; nothing where it did not make it.
-pub fn own_part(text: &str) -> Option<&str> {
+/// Returns the model's part of a script that the forge made; `None` for any other script.
+pub fn model_part(text: &str) -> Option<&str> {
     let [python, sh] = MARKS;
     text.split_once(python).map(|(code, _)| code).or_else(|| text.split_once(sh).map(|(_, code)| code)).map(str::trim)
 }
 
-/// The code in a reply: the longest fenced block, else all of it where it is no prose.
-pub fn code_of(reply: &str) -> String {
+/// Returns the code in a reply: the longest fenced block, or the whole reply if there is none.
+pub fn extract_code(reply: &str) -> String {
     let mut blocks: Vec<String> = Vec::new();
     let mut open: Option<Vec<&str>> = None;
     for line in reply.lines() {
@@ -186,15 +186,15 @@ pub fn code_of(reply: &str) -> String {
             lines.push(line);
         }
     }
-    // a block that was cut off is one all the same
+    // a block that was cut off counts too
     blocks.extend(open.map(|lines| lines.join("\n")));
     let longest = blocks.into_iter().max_by_key(String::len);
     longest.unwrap_or_else(|| reply.to_owned()).trim().to_owned()
 }
 
-/// A `transform` without what a model writes behind it to show how it is used: that would be run, and printed.
+/// Removes the example calls that a model may write after `transform`: they would be run, and their output printed.
 pub fn without_usage(code: &str) -> String {
-    let belongs = |line: &str| {
+    let is_definition = |line: &str| {
         let starts = ["def ", "async def ", "class ", "import ", "from ", "@", "#", ")", "]", "}"];
         line.is_empty() || line.starts_with(char::is_whitespace) || starts.iter().any(|start| line.starts_with(start))
     };
@@ -203,7 +203,7 @@ pub fn without_usage(code: &str) -> String {
     let mut lines = Vec::new();
     for line in code.lines() {
         is_defined |= line.starts_with("def transform");
-        if is_defined && !belongs(line) && !is_constant(line) {
+        if is_defined && !is_definition(line) && !is_constant(line) {
             break;
         }
         lines.push(line);
@@ -211,7 +211,7 @@ pub fn without_usage(code: &str) -> String {
     lines.join("\n").trim_end().to_owned()
 }
 
-/// True for the name of a constant, as it is usually written.
+/// True for a name in upper case, as used for constants.
 fn is_constant_name(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
 }
@@ -222,13 +222,13 @@ mod tests {
 
     #[test]
     fn the_code_of_a_reply_is_its_longest_block() {
-        assert_eq!(code_of("Sure:\n```python\nx = 1\ny = 2\n```\nand\n```\nz\n```\n"), "x = 1\ny = 2");
-        assert_eq!(code_of("```python\nx = 1\n"), "x = 1");
-        assert_eq!(code_of("x = 1\n"), "x = 1");
+        assert_eq!(extract_code("Sure:\n```python\nx = 1\ny = 2\n```\nand\n```\nz\n```\n"), "x = 1\ny = 2");
+        assert_eq!(extract_code("```python\nx = 1\n"), "x = 1");
+        assert_eq!(extract_code("x = 1\n"), "x = 1");
     }
 
     #[test]
-    fn what_shows_how_it_is_used_is_left_out() {
+    fn example_calls_are_removed() {
         let code = "import re\nA = 1\n\ndef transform(text):\n    return help(text)\n\nB = 2\ndef help(text):\n    return text";
         assert_eq!(without_usage(code), code);
         for usage in [
@@ -239,23 +239,25 @@ mod tests {
             let cut = without_usage(&format!("{code}\n{usage}"));
             assert!(cut.starts_with(code) && !cut.contains("print") && !cut.contains("main"), "{cut}");
         }
-        assert_eq!(without_usage("print(1)"), "print(1)", "what has no transform is left as it is");
+        assert_eq!(without_usage("print(1)"), "print(1)", "code without transform is not changed");
     }
 
     #[test]
-    fn what_the_forge_adds_is_taken_off_again() {
+    fn the_model_part_is_extracted_again() {
         for language in [Language::Python, Language::Sh] {
             let (_, text) = language.files("the code").remove(0);
             assert!(text.contains("--text"), "{text}");
-            assert_eq!(own_part(&text), Some("the code"), "{text}");
+            assert_eq!(model_part(&text), Some("the code"), "{text}");
         }
-        assert_eq!(own_part("print(1)"), None);
+        assert_eq!(model_part("print(1)"), None);
         assert_eq!(Language::Awk.files("{ print }")[1], ("program.awk".to_owned(), "{ print }\n".to_owned()));
     }
 
     #[test]
-    fn the_first_language_that_is_here_is_taken() {
-        let of = |there: &[&str]| Language::here(&|name| there.contains(&name).then(|| PathBuf::from(name)));
+    fn the_first_available_language_is_chosen() {
+        let of = |installed: &[&str]| {
+            Language::first_available(&|name| installed.contains(&name).then(|| PathBuf::from(name)))
+        };
         assert_eq!(of(&["python3", "awk", "sh"]), Some(Language::Python));
         assert_eq!(of(&["awk", "bash"]), Some(Language::Awk));
         assert_eq!(of(&["awk"]), None);

@@ -1,41 +1,41 @@
-//! The forge as a pure state machine: no clock, no file, no process, no model.
+//! The forge as a pure state machine without clock, files, processes or model.
 //!
 //! ```text
 //! Red -> Write -> Check -> Run -> Probe -> Compare -> Done(Green)
 //!          ^        |       |       |          |
 //!          +--------+-------+-------+          +----> Done(Open): another script that passes differs
-//!            mended, at most `most` times; the same complaint twice ends it
+//!            fixed, at most `most` scripts; the same complaint twice ends it
 //! ```
 
 use super::classify::Failure;
 use super::scan::Finding;
 use super::twin::Open;
 
-/// The next need.
+/// The next step of a forging.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
-    /// The tests against no script (or the old one): they have to fail.
+    /// A test run without a script, or with the old one, which has to fail.
     Red,
-    /// A script, or a better one.
-    Write(Box<Ask>),
+    /// A script from the model.
+    Write(Box<ScriptRequest>),
     /// The static scan of this script.
     Check(String),
-    /// The tests against this script.
+    /// A test run of this script.
     Run(String),
-    /// Whether this script, which passes, does more than pass the tests.
+    /// A check that this script, which passes its tests, also works on other inputs and changes nothing.
     Probe(String),
-    /// Whether another script that passes gives another answer where no example says which is right.
+    /// A comparison with other scripts that pass: one may give another output where no example says which is right.
     Compare(String),
-    /// It has come to its end.
+    /// Nothing: the machine has ended.
     Done(Box<End>),
 }
 
-/// A request to the model.
+/// A request to the model for a script.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Ask {
-    /// Which script it is, from 1.
+pub struct ScriptRequest {
+    /// The number of the script, from 1.
     pub iteration: u32,
-    /// The script before, if there was one, and what was wrong with it.
+    /// The script before and the complaint about it, if there was one.
     pub before: Option<(String, Complaint)>,
 }
 
@@ -44,13 +44,13 @@ pub struct Ask {
 pub enum Complaint {
     /// Tests fail.
     Failures(Vec<Failure>),
-    /// It does what no script may do, or only what the tests ask for.
+    /// It has forbidden effects, or works only on the inputs of its tests.
     Findings(Vec<Finding>),
 }
 
 impl Complaint {
-    /// The signature by which two complaints are the same: the tests that fail and what the script did there, or the
-    /// rules that are broken. A script that fails the same tests in another way has moved.
+    /// Returns the signature, equal for equal complaints: the failing tests with their outputs and errors, or the
+    /// broken rules. A script that fails the same tests in another way has another signature.
     fn signature(&self) -> String {
         let mut lines: Vec<String> = match self {
             Self::Failures(all) => {
@@ -63,38 +63,38 @@ impl Complaint {
     }
 }
 
-/// How it ended.
+/// The end of a forging.
 #[derive(Debug, Clone, PartialEq)]
 pub enum End {
-    /// Every test passes and nothing was found.
+    /// Every test passes, and there are no findings.
     Green {
         /// The script.
         code: String,
     },
-    /// The tests pass without the script: they show nothing.
+    /// The tests pass without the script, so they prove nothing.
     NotRed,
-    /// The last script does what no script may do.
+    /// The last script has forbidden effects, or works only on the inputs of its tests.
     Rejected {
         /// The script.
         code: String,
         /// The findings against it.
         findings: Vec<Finding>,
     },
-    /// The same tests failed in the same way twice.
+    /// A script failed the same tests in the same way as an earlier one.
     Stagnant {
         /// The script.
         code: String,
         /// The tests that fail.
         failures: Vec<Failure>,
     },
-    /// It passes, and another script that passes differs from it where no example says which is right.
+    /// The script passes, but another one that passes gives another output where no example says which is right.
     Open {
         /// The script.
         code: String,
-        /// The input, and both answers.
+        /// The input, and both outputs.
         open: Open,
     },
-    /// No more scripts are written.
+    /// The limit of scripts is reached.
     Exhausted {
         /// The last script.
         code: String,
@@ -103,7 +103,7 @@ pub enum End {
     },
 }
 
-/// One skill in the making.
+/// The state of one forging.
 #[derive(Debug)]
 pub struct Forging {
     most: u32,
@@ -113,88 +113,88 @@ pub struct Forging {
 }
 
 impl Forging {
-    /// A forging with at most so many scripts.
+    /// Creates a forging of at most `most` scripts.
     pub fn new(most: u32) -> Self {
         Self { most, iteration: 0, seen: Vec::new(), step: Step::Red }
     }
 
-    /// The next need; the same until it was brought.
+    /// Returns the next step, which stays the same until its result is recorded.
     pub fn next(&self) -> &Step {
         &self.step
     }
 
-    /// Scripts written so far.
+    /// Returns the number of scripts written so far.
     pub fn iterations(&self) -> u32 {
         self.iteration
     }
 
-    /// True if nothing was ever wrong in just this way.
+    /// True if there was no equal complaint before.
     pub fn is_new(&self, complaint: &Complaint) -> bool {
         !self.seen.contains(&complaint.signature())
     }
 
-    /// The tests were run without the script: `red` if at least one failed.
-    pub fn tested(&mut self, red: bool) {
-        if red { self.ask(None) } else { self.end(End::NotRed) }
+    /// Records the test run without a script: `red` if at least one test failed.
+    pub fn record_red(&mut self, red: bool) {
+        if red { self.request_script(None) } else { self.end(End::NotRed) }
     }
 
-    /// The model wrote this script.
-    pub fn written(&mut self, code: String) {
+    /// Records the script that the model wrote.
+    pub fn record_script(&mut self, code: String) {
         self.step = Step::Check(code);
     }
 
-    /// The scan of the script found this.
-    pub fn checked(&mut self, code: String, findings: Vec<Finding>) {
+    /// Records the findings of the static scan.
+    pub fn record_scan(&mut self, code: String, findings: Vec<Finding>) {
         if findings.is_empty() {
             self.step = Step::Run(code)
         } else {
-            self.complain(code, Complaint::Findings(findings))
+            self.record_complaint(code, Complaint::Findings(findings))
         }
     }
 
-    /// These tests fail.
-    pub fn ran(&mut self, code: String, failures: Vec<Failure>) {
+    /// Records the failures of a test run.
+    pub fn record_tests(&mut self, code: String, failures: Vec<Failure>) {
         if failures.is_empty() {
             self.step = Step::Probe(code)
         } else {
-            self.complain(code, Complaint::Failures(failures))
+            self.record_complaint(code, Complaint::Failures(failures))
         }
     }
 
-    /// Watched at work, the script did this.
-    pub fn probed(&mut self, code: String, findings: Vec<Finding>) {
+    /// Records the findings of the probe.
+    pub fn record_probe(&mut self, code: String, findings: Vec<Finding>) {
         if findings.is_empty() {
             self.step = Step::Compare(code)
         } else {
-            self.complain(code, Complaint::Findings(findings))
+            self.record_complaint(code, Complaint::Findings(findings))
         }
     }
 
-    /// Compared with other scripts that pass: the input on which one of them differs.
-    pub fn compared(&mut self, code: String, open: Option<Open>) {
+    /// Records the comparison: the input on which another script that passes differs, if there is one.
+    pub fn record_comparison(&mut self, code: String, open: Option<Open>) {
         self.end(match open {
             None => End::Green { code },
             Some(open) => End::Open { code, open },
         });
     }
 
-    fn complain(&mut self, code: String, complaint: Complaint) {
+    fn record_complaint(&mut self, code: String, complaint: Complaint) {
         let signature = complaint.signature();
-        let again = self.seen.contains(&signature);
-        if !again && self.iteration < self.most {
+        let is_repeated = self.seen.contains(&signature);
+        if !is_repeated && self.iteration < self.most {
             self.seen.push(signature);
-            return self.ask(Some((code, complaint)));
+            return self.request_script(Some((code, complaint)));
         }
         self.end(match complaint {
             Complaint::Findings(findings) => End::Rejected { code, findings },
-            Complaint::Failures(failures) if again => End::Stagnant { code, failures },
+            Complaint::Failures(failures) if is_repeated => End::Stagnant { code, failures },
             Complaint::Failures(failures) => End::Exhausted { code, failures },
         });
     }
 
-    fn ask(&mut self, before: Option<(String, Complaint)>) {
+    fn request_script(&mut self, before: Option<(String, Complaint)>) {
         self.iteration += 1;
-        self.step = Step::Write(Box::new(Ask { iteration: self.iteration, before }));
+        self.step = Step::Write(Box::new(ScriptRequest { iteration: self.iteration, before }));
     }
 
     fn end(&mut self, end: End) {
@@ -216,20 +216,20 @@ mod tests {
         Finding { rule: rule.into(), effect: None, line: 1, what: "x".into(), why: "y".into() }
     }
 
-    /// Drives a machine whose n-th script fails so.
-    fn driven(scripts: &[Vec<Failure>]) -> (End, u32) {
+    /// Drives a machine whose n-th script fails with `scripts[n - 1]`.
+    fn drive(scripts: &[Vec<Failure>]) -> (End, u32) {
         let mut forging = Forging::new(5);
-        forging.tested(true);
+        forging.record_red(true);
         loop {
             match forging.next().clone() {
-                Step::Write(ask) => forging.written(format!("{}", ask.iteration)),
-                Step::Check(code) => forging.checked(code, Vec::new()),
+                Step::Write(request) => forging.record_script(format!("{}", request.iteration)),
+                Step::Check(code) => forging.record_scan(code, Vec::new()),
                 Step::Run(code) => {
                     let at = usize::try_from(forging.iterations()).unwrap() - 1;
-                    forging.ran(code, scripts.get(at).cloned().unwrap_or_default());
+                    forging.record_tests(code, scripts.get(at).cloned().unwrap_or_default());
                 }
-                Step::Probe(code) => forging.probed(code, Vec::new()),
-                Step::Compare(code) => forging.compared(code, None),
+                Step::Probe(code) => forging.record_probe(code, Vec::new()),
+                Step::Compare(code) => forging.record_comparison(code, None),
                 Step::Done(end) => return (*end, forging.iterations()),
                 Step::Red => panic!("twice"),
             }
@@ -237,62 +237,62 @@ mod tests {
     }
 
     #[test]
-    fn a29_nothing_is_written_before_the_tests_were_seen_to_fail() {
+    fn a29_nothing_is_written_before_the_tests_have_failed() {
         let mut forging = Forging::new(5);
         assert_eq!(*forging.next(), Step::Red);
-        forging.tested(false);
+        forging.record_red(false);
         assert_eq!(*forging.next(), Step::Done(Box::new(End::NotRed)));
         assert_eq!(forging.iterations(), 0);
     }
 
     #[test]
-    fn a29_it_ends_at_green_and_after_five_scripts() {
-        assert_eq!(driven(&[vec![failure(0, "a")], Vec::new()]), (End::Green { code: "2".into() }, 2));
+    fn a29_a_forging_ends_at_green_and_after_five_scripts() {
+        assert_eq!(drive(&[vec![failure(0, "a")], Vec::new()]), (End::Green { code: "2".into() }, 2));
         let all: Vec<Vec<Failure>> = (0..9).map(|n| vec![failure(0, &n.to_string())]).collect();
-        let (end, iterations) = driven(&all);
+        let (end, iterations) = drive(&all);
         assert!(matches!(end, End::Exhausted { code, .. } if code == "5") && iterations == 5);
     }
 
-    /// A32: what fails in the same way twice is stagnation, also with another script between.
+    /// A32: the same failure twice is stagnation, also with another script in between.
     #[test]
-    fn a32_the_same_failing_set_twice_is_stagnation() {
-        let (end, iterations) = driven(&[vec![failure(0, "a")], vec![failure(1, "b")], vec![failure(0, "a")]]);
+    fn a32_the_same_failures_twice_are_stagnation() {
+        let (end, iterations) = drive(&[vec![failure(0, "a")], vec![failure(1, "b")], vec![failure(0, "a")]]);
         assert!(matches!(end, End::Stagnant { .. }) && iterations == 3, "{end:?}");
-        let (end, _) = driven(&[vec![failure(0, "a")], vec![failure(0, "b")], Vec::new()]);
-        assert!(matches!(end, End::Green { .. }), "the same test in another way has moved: {end:?}");
+        let (end, _) = drive(&[vec![failure(0, "a")], vec![failure(0, "b")], Vec::new()]);
+        assert!(matches!(end, End::Green { .. }), "the same test failed in another way: {end:?}");
     }
 
     #[test]
-    fn a35_what_is_forbidden_is_never_run_and_at_last_rejected() {
+    fn a35_a_forbidden_script_is_never_run_and_finally_rejected() {
         let mut forging = Forging::new(5);
-        forging.tested(true);
+        forging.record_red(true);
         for _ in 0..2 {
-            forging.written("bad".into());
-            forging.checked("bad".into(), vec![finding("py-import")]);
+            forging.record_script("bad".into());
+            forging.record_scan("bad".into(), vec![finding("py-import")]);
             assert!(!matches!(forging.next(), Step::Run(_)));
         }
         let Step::Done(end) = forging.next() else { panic!("{:?}", forging.next()) };
         assert!(matches!(&**end, End::Rejected { findings, .. } if findings[0].rule == "py-import"), "{end:?}");
-        // and what passes its tests and is caught at work is no better
+        // a script that passes its tests and fails the probe is rejected too
         let mut forging = Forging::new(1);
-        forging.tested(true);
-        forging.written("bad".into());
-        forging.checked("bad".into(), Vec::new());
-        forging.ran("bad".into(), Vec::new());
-        forging.probed("bad".into(), vec![finding("constant-answer")]);
+        forging.record_red(true);
+        forging.record_script("bad".into());
+        forging.record_scan("bad".into(), Vec::new());
+        forging.record_tests("bad".into(), Vec::new());
+        forging.record_probe("bad".into(), vec![finding("constant-answer")]);
         assert!(matches!(forging.next(), Step::Done(end) if matches!(**end, End::Rejected { .. })));
     }
 
     #[test]
-    fn a35_where_another_script_differs_nothing_is_promoted() {
+    fn a35_nothing_is_promoted_if_another_passing_script_differs() {
         let mut forging = Forging::new(5);
-        forging.tested(true);
-        forging.written("one".into());
-        forging.checked("one".into(), Vec::new());
-        forging.ran("one".into(), Vec::new());
-        forging.probed("one".into(), Vec::new());
+        forging.record_red(true);
+        forging.record_script("one".into());
+        forging.record_scan("one".into(), Vec::new());
+        forging.record_tests("one".into(), Vec::new());
+        forging.record_probe("one".into(), Vec::new());
         let open = Open { input: "[d-b]".into(), one: String::new(), other: "d-b".into(), way: Way::Text };
-        forging.compared("one".into(), Some(open));
+        forging.record_comparison("one".into(), Some(open));
         assert!(matches!(forging.next(), Step::Done(end) if matches!(**end, End::Open { .. })), "{:?}", forging.next());
     }
 }

@@ -1,15 +1,15 @@
-//! A script with its comments left out, and with the inside of its texts left out too: what is in quotes does nothing.
+//! Removes comments and the content of string literals from a script, so that a scan sees only code that is executed.
 
 use super::language::Language;
 
-/// The two views of a script, line by line as it is, and its texts.
+/// Two views of a script with the same line numbers, and its string literals.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Views {
-    /// Without comments, and with nothing in quotes.
+    /// The script without comments and without the content of string literals.
     pub code: String,
-    /// Without comments.
+    /// The script without comments.
     pub text: String,
-    /// The texts in quotes, without those that only document the code.
+    /// The string literals, without docstrings.
     pub literals: Vec<String>,
 }
 
@@ -19,20 +19,20 @@ struct Masker<'a> {
     views: Views,
 }
 
-/// Divides a script.
+/// Creates the views of a script.
 pub fn views(script: &str, language: Language) -> Views {
     let mut masker = Masker { rest: script, language, views: Views::default() };
     while let Some(c) = masker.rest.chars().next() {
         let comments = match language {
             Language::JavaScript => ["//", "/*"].iter().find(|mark| masker.rest.starts_with(**mark)).copied(),
-            // a `#` within a word is none in a shell
+            // in a shell a `#` within a word does not start a comment
             _ => (c == '#' && masker.may_comment()).then_some("#"),
         };
         match (comments, c) {
             (Some("/*"), _) => masker.skip_to("*/"),
             (Some(_), _) => masker.skip_to("\n"),
-            (None, '"' | '\'') => masker.quoted(c),
-            (None, '`') if language == Language::JavaScript => masker.quoted(c),
+            (None, '"' | '\'') => masker.take_string(c),
+            (None, '`') if language == Language::JavaScript => masker.take_string(c),
             (None, '\\') => masker.take(2),
             _ => masker.take(1),
         }
@@ -41,13 +41,13 @@ pub fn views(script: &str, language: Language) -> Views {
 }
 
 impl Masker<'_> {
-    /// True if a `#` here begins a comment.
+    /// True if a `#` at this place starts a comment.
     fn may_comment(&self) -> bool {
         self.language != Language::Sh
             || self.views.text.chars().next_back().is_none_or(|c| c.is_whitespace() || c == ';')
     }
 
-    /// Takes so many characters into both views.
+    /// Copies `count` characters to both views.
     fn take(&mut self, count: usize) {
         let end = self.rest.char_indices().nth(count).map_or(self.rest.len(), |(at, _)| at);
         self.views.code.push_str(&self.rest[..end]);
@@ -55,7 +55,7 @@ impl Masker<'_> {
         self.rest = &self.rest[end..];
     }
 
-    /// Leaves out all up to this mark, which stays if it ends the line.
+    /// Skips everything up to and including `mark`, but keeps line ends.
     fn skip_to(&mut self, mark: &str) {
         let end = self.rest.find(mark).map_or(self.rest.len(), |at| if mark == "\n" { at } else { at + mark.len() });
         let lines = self.rest[..end].matches('\n').count();
@@ -64,42 +64,44 @@ impl Masker<'_> {
         self.rest = &self.rest[end..];
     }
 
-    /// A text in quotes.
-    fn quoted(&mut self, quote: char) {
+    /// Reads a string literal.
+    fn take_string(&mut self, quote: char) {
         let triple = quote.to_string().repeat(3);
         let python = self.language == Language::Python;
         let mark = if python && self.rest.starts_with(&triple) { triple } else { quote.to_string() };
         let inside = &self.rest[mark.len()..];
-        let end = self.closing(inside, &mark);
+        let end = self.string_end(inside, &mark);
         let literal = &inside[..end];
-        let whole = (mark.len() + end + mark.len()).min(self.rest.len());
-        // what stands alone in its line documents the code
+        // a string of Python that its line leaves open has no closing quote
+        let closing = if inside[end..].starts_with(&mark) { mark.len() } else { 0 };
+        let whole = mark.len() + end + closing;
+        // a triple-quoted string that starts its line is a docstring
         let line = self.views.text.rsplit('\n').next().unwrap_or_default();
-        let documents = python && line.trim().is_empty() && mark.len() == 3;
-        // what is filled in is code, and in a shell's double quotes everything may be
-        let filled = python && line.trim_end().ends_with(['f', 'F']) && ends_prefix(line)
+        let is_docstring = python && line.trim().is_empty() && mark.len() == 3;
+        // an f-string or template contains code, and so may any double-quoted string of a shell
+        let has_code = python && line.trim_end().ends_with(['f', 'F']) && ends_prefix(line)
             || self.language == Language::Sh && quote == '"'
             || quote == '`';
-        let kept = if filled { literal.to_owned() } else { "\n".repeat(literal.matches('\n').count()) };
+        let kept = if has_code { literal.to_owned() } else { "\n".repeat(literal.matches('\n').count()) };
         self.views.code.push_str(&format!("{mark}{kept}{mark}"));
-        if documents {
+        if is_docstring {
             self.views.text.push_str(&"\n".repeat(literal.matches('\n').count()));
         } else {
             self.views.text.push_str(&self.rest[..whole]);
-            self.views.literals.push(unescaped(literal));
+            self.views.literals.push(resolve_escapes(literal));
         }
         self.rest = &self.rest[whole..];
     }
 
-    /// Where a text ends, in bytes of what comes behind its opening quote.
-    fn closing(&self, inside: &str, mark: &str) -> usize {
+    /// Returns the end of a string literal, in bytes after its opening quote.
+    fn string_end(&self, inside: &str, mark: &str) -> usize {
         let raw = self.language == Language::Sh && mark == "'";
         let mut escaped = false;
         for (at, c) in inside.char_indices() {
             if !escaped && inside[at..].starts_with(mark) {
                 return at;
             }
-            // a text of Python that is not closed in its line is none
+            // a string of Python must be closed on its line
             if c == '\n' && mark.len() == 1 && self.language == Language::Python && !escaped {
                 return at;
             }
@@ -109,15 +111,30 @@ impl Masker<'_> {
     }
 }
 
-/// True if a line ends in the prefix of a text (`f`, `rf`), and not in a name that ends so.
+/// True if a line ends in the prefix of a string literal (`f`, `rf`), and not in a longer name.
 fn ends_prefix(line: &str) -> bool {
     let word: String = line.chars().rev().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
     word.len() <= 2
 }
 
-/// A text with what its commonest escapes stand for.
-fn unescaped(text: &str) -> String {
-    text.replace("\\n", "\n").replace("\\t", "\t").replace("\\'", "'").replace("\\\"", "\"").replace("\\\\", "\\")
+/// Resolves the most common escape sequences.
+fn resolve_escapes(text: &str) -> String {
+    let mut resolved = String::with_capacity(text.len());
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        match (c, chars.as_str().chars().next()) {
+            ('\\', Some(escaped @ ('n' | 't' | '\'' | '"' | '\\'))) => {
+                chars.next();
+                resolved.push(match escaped {
+                    'n' => '\n',
+                    't' => '\t',
+                    other => other,
+                });
+            }
+            _ => resolved.push(c),
+        }
+    }
+    resolved
 }
 
 #[cfg(test)]
@@ -125,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn comments_and_texts_are_no_code_and_what_is_filled_in_is() {
+    fn comments_and_strings_are_no_code_but_interpolations_are() {
         let of = |text: &str| views(text, Language::Python);
         assert_eq!(of("x = 'eval' # eval\ny").code, "x = '' \ny");
         assert_eq!(of("x = 'a\\'b' + \"c\"").literals, ["a'b", "c"]);
@@ -134,6 +151,8 @@ mod tests {
         assert!(of("def f():\n    \"\"\"5 km\"\"\"\n").literals.is_empty(), "it documents");
         assert_eq!(of("x = \"\"\"5 km\"\"\"").literals, ["5 km"]);
         assert_eq!(of("'#' + x").code, "'' + x");
+        assert_eq!(of(r"'a\\nb\tc'").literals, ["a\\nb\tc"], "an escaped backslash escapes nothing");
+        assert_eq!(of("x = 'a\ny").code.lines().count(), 2, "an open string ends with its line");
         let sh = |text: &str| views(text, Language::Sh);
         assert_eq!(sh("echo 'a & b' \"$(rm x)\" ${#x} # c").code, "echo '' \"$(rm x)\" ${#x} ");
         let js = |text: &str| views(text, Language::JavaScript);

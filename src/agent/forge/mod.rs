@@ -1,19 +1,24 @@
-//! The forge: makes a skill that is missing, test first. It writes capabilities and solves no task; an agent's run solves
-//! tasks and writes no capability.
+//! The forge: makes missing skills, test first. It only writes skills and solves no tasks; the runs of the agent
+//! solve tasks and write no skills.
 //!
 //! ```text
-//! examples -> tests, seen to fail -> script -> scan -> sandbox -> (mended, at most five) -> watched -> compared -> shelf, or a report
+//! examples -> failing tests -> script -> scan -> tests in the sandbox -> probe -> comparison -> shelf, or a report
+//!                                ^        |               |               |
+//!                                +--------+---------------+---------------+   at most five scripts
 //! ```
 //!
-//! - `machine`: the order of it, pure. [`examples`]: a request's examples into tests. `prompt`: what the model is asked.
-//! - [`language`]: what the model writes, and what the forge adds. `trial`: runs scripts on tests. [`classify`]: why one fails.
-//! - [`scan`]: what a script may not do, by rule. `general`: that it knows more than its tests. `mask`: quotes and comments.
-//! - [`twin`]: what the examples leave open, shown by a second script that passes.
-//! - `quarantine`: where a skill is until it is promoted. [`report`]: what came of it.
+//! - `machine`: the order of the steps, pure. [`examples`]: makes tests of a request. `prompt`: the prompt for a
+//!   script.
+//! - [`language`]: the code that the forge adds to the model's. `trial`: runs scripts on tests. [`classify`]:
+//!   classifies failures.
+//! - [`scan`]: finds forbidden effects by rules. `general`: checks that a script works on other inputs than those of
+//!   its tests. `mask`: removes comments and string literals.
+//! - [`twin`]: finds what the examples leave undecided, by a second script that passes.
+//! - `quarantine`: the folder of a skill until it is promoted. [`report`]: the report.
 //!
-//! Against a script that only knows its tests: of three examples or more the last one is not shown to the model; no text of
-//! a test may stand in the script; and where a word is carried over from input to output, it is changed and has to come out
-//! changed. With one or two examples nothing can be held back, and the report says so.
+//! Three rules prevent scripts that only know their tests: of three or more examples the last one is not shown to the
+//! model; no text of a test may be in the script; and if a word that is carried over from the input to the output is
+//! changed, the output has to change too. With one or two examples nothing is held back, and the report says so.
 
 pub mod classify;
 pub mod examples;
@@ -36,7 +41,7 @@ use caro_inference::{Executor, Next, StateMachine, drive, sample};
 use caro_model::{Cancel, Completion, Model, ModelError, Request, Sampling, Shape};
 use examples::{Case, Order};
 use language::Language;
-use machine::{Ask, Complaint, End, Forging, Step};
+use machine::{Complaint, End, Forging, ScriptRequest, Step};
 use quarantine::{Quarantine, SCRIPTS};
 use report::{Report, Verdict};
 use scan::{Effect, Finding};
@@ -46,51 +51,52 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
-use trial::Trial;
+use trial::TestRunner;
 use twin::Open;
 
-/// Scripts that are written at most.
-pub const MOST: u32 = 5;
-/// The most tokens of a script.
-const TOKENS: usize = 900;
-/// How scripts are written beside the likeliest one, and where one failed: the likeliest again would be the same. So many are
-/// begun anew each time, and so many mend the last one; the one that fails the fewest tests that the model sees is taken. A
-/// small model seldom mends, and often writes a right one at the third or fifth try (`benches/records/2026-11-28-forge.md`).
-const VARIED: Sampling = Sampling { temperature: 0.5, top_p: 0.95, seed: 1 };
-const ANEW: usize = 2;
-const MENDED: usize = 2;
-/// The sampling of the scripts that one which passes is compared with, and their number: far from the likeliest, so that what the
-/// examples leave open is understood in more ways than one.
-const OTHERWISE: Sampling = Sampling { temperature: 0.8, top_p: 0.95, seed: 9000 };
+/// Most scripts of a forging.
+pub const MAX_SCRIPTS: u32 = 5;
+/// Most tokens of a script.
+const MAX_TOKENS: usize = 900;
+/// The sampling of all candidates but the first, greedy one. In each iteration some candidates are written from
+/// scratch and some fix the last script; the candidate that fails the fewest visible tests is used. Small models
+/// rarely fix a script, but often write a correct one at the third or fifth try
+/// (`benches/records/2026-11-28-forge.md`).
+const CANDIDATE_SAMPLING: Sampling = Sampling { temperature: 0.5, top_p: 0.95, seed: 1 };
+const NEW_CANDIDATES: usize = 2;
+const FIX_CANDIDATES: usize = 2;
+/// The sampling and the number of scripts with which a passing script is compared: at a high temperature, so that they
+/// interpret what the examples leave undecided in different ways.
+const TWIN_SAMPLING: Sampling = Sampling { temperature: 0.8, top_p: 0.95, seed: 9000 };
 const TWINS: usize = 4;
 
-/// Why there was no forging at all.
+/// The reason why a forging could not take place.
 #[derive(Debug, thiserror::Error)]
 pub enum ForgeError {
-    /// A skill has that name.
+    /// A skill of that name exists.
     #[error("there is a skill `{0}` already")]
     Exists(String),
-    /// It cannot be a skill's name.
+    /// The name of the skill is invalid.
     #[error("`{name}` cannot be the name of a skill: {why}")]
     Name {
         /// The name.
         name: String,
-        /// Why not.
+        /// The reason.
         why: String,
     },
-    /// A script that others wrote is not run here.
+    /// This system has no sandbox for running scripts.
     #[error("this system has no sandbox, and a script is never tried without one")]
     NoSandbox,
-    /// There is nothing to run scripts with.
+    /// No interpreter is installed.
     #[error("there is no {0} here to run a script with")]
     NoLanguage(&'static str),
-    /// It has no script that can be mended.
+    /// The skill does not have exactly one script that can be fixed.
     #[error("the skill `{0}` has no script, or more than one, that could be mended")]
     NoScript(String),
     /// It was stopped.
     #[error("stopped")]
     Stopped,
-    /// The model's own.
+    /// The model failed.
     #[error(transparent)]
     Model(#[from] ModelError),
     /// A script could not be started.
@@ -102,7 +108,7 @@ pub enum ForgeError {
 }
 
 impl ForgeError {
-    /// The next step for a person.
+    /// Returns advice to the user.
     pub fn hint(&self) -> String {
         match self {
             Self::Exists(name) => format!("`caro forge --fix {name}` mends it; --name takes another name"),
@@ -118,57 +124,57 @@ impl ForgeError {
     }
 }
 
-/// An order to the forge.
+/// The skill to make.
 #[derive(Debug, Clone)]
 pub struct Wanted {
     /// The request and its tests.
     pub order: Order,
     /// The skill's name.
     pub name: String,
-    /// The language; the first that is here without one.
+    /// The language; `None` for the first available one.
     pub language: Option<Language>,
-    /// The effects that the script may have beside computing.
+    /// The effects beyond computing that the script may have.
     pub allowed: BTreeSet<Effect>,
-    /// The skill that is mended; a new one is made without.
+    /// The skill to fix; `None` to make a new one.
     pub fix: Option<Arc<Skill>>,
 }
 
-/// All that a forging stands on.
+/// Makes skills.
 #[derive(Clone)]
 pub struct Forge {
     /// The model.
     pub model: Arc<dyn Model>,
-    /// Where events go.
+    /// The emitter of events.
     pub emitter: Arc<Emitter>,
-    /// Finds programs.
+    /// Finds programs on PATH.
     pub which: Which,
-    /// Stops it.
+    /// Stops the forging.
     pub cancel: Cancel,
-    /// The folder that skills are in.
+    /// The folder of skills.
     pub place: PathBuf,
 }
 
-/// The old version of a skill that is mended.
-struct Old {
+/// The old version of a skill that is fixed.
+struct OldVersion {
     skill: Arc<Skill>,
-    /// The script, below the skill's folder.
+    /// The path of the script, relative to the skill's folder.
     script: String,
-    /// The part of it that is written anew.
+    /// The part of the script that is rewritten.
     code: String,
-    /// True if the rest of it is the forge's own.
+    /// True if the rest of the script was added by the forge.
     is_forged: bool,
 }
 
-/// One forging under way.
+/// A forging in progress.
 struct Work<'a> {
     forge: &'a Forge,
     wanted: &'a Wanted,
     language: Language,
     program: Vec<std::ffi::OsString>,
     quarantine: Quarantine,
-    old: Option<Old>,
+    old: Option<OldVersion>,
     notes: Vec<String>,
-    /// Scripts that were written, to be compared with the one that passes.
+    /// All scripts that were written, to be compared with the one that passes.
     written: Vec<String>,
 }
 
@@ -197,32 +203,32 @@ impl Executor<Forging> for Work<'_> {
         }
         match step {
             Step::Red => {
-                let red = self.red().await?;
-                forging.tested(red);
+                let red = self.run_without_script().await?;
+                forging.record_red(red);
             }
-            Step::Write(ask) => {
-                let code = self.write(&ask, forging).await?;
-                forging.written(code);
+            Step::Write(request) => {
+                let code = self.write(&request, forging).await?;
+                forging.record_script(code);
             }
             Step::Check(code) => {
                 let findings = self.check(&code);
-                forging.checked(code, findings);
+                forging.record_scan(code, findings);
             }
             Step::Run(code) => {
-                let failures = self.trial(&code)?.failures(&self.wanted.order.cases).await?;
+                let failures = self.runner(&code)?.failures(&self.wanted.order.cases).await?;
                 let failing: Vec<usize> = failures.iter().map(|f| f.case + 1).collect();
                 let first = failures.first().map(|f| json!({"class": f.class, "error": f.error}));
                 let phase = if failing.is_empty() { "green" } else { "run" };
-                self.tested(phase, &failing, forging.iterations(), first);
-                forging.ran(code, failures);
+                self.emit_test_run(phase, &failing, forging.iterations(), first);
+                forging.record_tests(code, failures);
             }
             Step::Probe(code) => {
                 let findings = self.probe(&code).await?;
-                forging.probed(code, findings);
+                forging.record_probe(code, findings);
             }
             Step::Compare(code) => {
                 let open = self.compare(&code).await?;
-                forging.compared(code, open);
+                forging.record_comparison(code, open);
             }
             Step::Done(_) => {}
         }
@@ -231,13 +237,13 @@ impl Executor<Forging> for Work<'_> {
 }
 
 impl Forge {
-    /// Makes a skill, or mends one. Needs a Tokio runtime with time and IO enabled.
+    /// Makes or fixes a skill. Returns the report and the tests. Needs a Tokio runtime with time and IO enabled.
     ///
     /// # Errors
     /// See [`ForgeError`]. A skill that cannot be made is no error: the report says why.
     pub async fn forge(&self, wanted: &Wanted) -> Result<(Report, Vec<Case>), ForgeError> {
         let mut work = self.begin(wanted)?;
-        let mut forging = Forging::new(MOST);
+        let mut forging = Forging::new(MAX_SCRIPTS);
         let end = drive(&mut forging, &mut work).await?;
         let report = work.end(end, forging.iterations())?;
         self.emitter.emit(
@@ -258,14 +264,14 @@ impl Forge {
         if wanted.fix.is_none() && self.place.join(name).exists() {
             return Err(ForgeError::Exists(name.clone()));
         }
-        let old = wanted.fix.as_ref().map(old).transpose()?;
+        let old = wanted.fix.as_ref().map(old_version).transpose()?;
         let find = |program: &str| (self.which)(program);
         let language = match &old {
             Some(old) => Language::of_file(&old.script),
-            None => wanted.language.or_else(|| Language::here(&find)),
+            None => wanted.language.or_else(|| Language::first_available(&find)),
         };
         let language = language.ok_or(ForgeError::NoLanguage("python3, awk or sh"))?;
-        if !language.is_here(&find) {
+        if !language.is_available(&find) {
             return Err(ForgeError::NoLanguage(language.name()));
         }
         let extension = match language {
@@ -289,8 +295,8 @@ impl Forge {
     }
 }
 
-/// The one script of a skill, and what of it is the forge's.
-fn old(skill: &Arc<Skill>) -> Result<Old, ForgeError> {
+/// Returns the old version of a skill that has exactly one script.
+fn old_version(skill: &Arc<Skill>) -> Result<OldVersion, ForgeError> {
     let none = || ForgeError::NoScript(skill.front.name.clone());
     let mut scripts: Vec<String> = super::skill::script::scripts(skill);
     scripts.retain(|script| Language::of_file(script).is_some_and(|l| l != Language::Awk));
@@ -298,14 +304,14 @@ fn old(skill: &Arc<Skill>) -> Result<Old, ForgeError> {
     let script = format!("{SCRIPTS}/{script}");
     let file = skill.file(&script).ok_or_else(none)?;
     let text = caro_base::files::read_text(&file, super::skill::LARGEST)?;
-    let own = language::own_part(&text);
-    let code = own.unwrap_or(&text).to_owned();
-    Ok(Old { skill: skill.clone(), script, code, is_forged: own.is_some() })
+    let model_part = language::model_part(&text);
+    let code = model_part.unwrap_or(&text).to_owned();
+    Ok(OldVersion { skill: skill.clone(), script, code, is_forged: model_part.is_some() })
 }
 
 impl Work<'_> {
-    /// Writes the code down in quarantine, ready to be run.
-    fn trial(&self, code: &str) -> Result<Trial, ForgeError> {
+    /// Writes the code into the quarantine, and returns a runner for it.
+    fn runner(&self, code: &str) -> Result<TestRunner, ForgeError> {
         let files = match &self.old {
             Some(old) if !old.is_forged => vec![(old.script.clone(), format!("{}\n", code.trim_end()))],
             _ => {
@@ -320,12 +326,12 @@ impl Work<'_> {
         }
         let script = script.ok_or(ForgeError::Stopped)?;
         let is_forged = self.old.as_ref().is_none_or(|old| old.is_forged);
-        Ok(Trial { program: self.program.clone(), script, is_forged })
+        Ok(TestRunner { program: self.program.clone(), script, is_forged })
     }
 
-    /// Runs the tests before there is a script: against one that does nothing and one that gives its input back; of a skill
-    /// that is mended, against what it has. True if one test fails as it should.
-    async fn red(&mut self) -> Result<bool, ForgeError> {
+    /// Runs the tests before a script is written: with code that fails and with code that prints its input; for a
+    /// fix, with the old script. True if at least one test fails with all of these.
+    async fn run_without_script(&mut self) -> Result<bool, ForgeError> {
         let cases: Vec<Case> = self.wanted.order.cases.iter().map(|c| Case { is_held: false, ..c.clone() }).collect();
         let stubs = match &self.old {
             Some(old) => vec![old.code.clone()],
@@ -333,7 +339,7 @@ impl Work<'_> {
         };
         let mut failing: Option<BTreeSet<usize>> = None;
         for stub in stubs {
-            let failures = self.trial(&stub)?.failures(&cases).await?;
+            let failures = self.runner(&stub)?.failures(&cases).await?;
             let these: BTreeSet<usize> = failures.iter().map(|f| f.case + 1).collect();
             failing = Some(match failing {
                 Some(before) => before.intersection(&these).copied().collect(),
@@ -341,26 +347,26 @@ impl Work<'_> {
             });
         }
         let failing: Vec<usize> = failing.unwrap_or_default().into_iter().collect();
-        self.tested("red", &failing, 0, None);
+        self.emit_test_run("red", &failing, 0, None);
         Ok(!failing.is_empty())
     }
 
-    /// Tells of a run of the tests.
-    fn tested(&self, phase: &str, failing: &[usize], iteration: u32, first: Option<Value>) {
+    /// Emits the event about a test run.
+    fn emit_test_run(&self, phase: &str, failing: &[usize], iteration: u32, first: Option<Value>) {
         let exit = i32::from(!failing.is_empty());
         self.forge.emitter.emit(Draft::new(Kind::ForgeTest).span(span(iteration)).output(first.unwrap_or_default()).metadata(
             json!({"phase": phase, "exit": exit, "failing": failing, "tests": self.wanted.order.cases.len(), "iteration": iteration}),
         ));
     }
 
-    /// Has the model write a script; of several the best.
-    async fn write(&mut self, ask: &Ask, forging: &Forging) -> Result<String, ForgeError> {
-        let begun = Instant::now();
+    /// Lets the model write several candidates, and returns the best.
+    async fn write(&mut self, request: &ScriptRequest, forging: &Forging) -> Result<String, ForgeError> {
+        let started = Instant::now();
         let mut best: Option<((usize, bool), String)> = None;
         let mut candidates: Vec<String> = Vec::new();
-        let left = if ask.iteration == 1 { self.left().await? } else { None };
-        let completions = if left.is_some() { Vec::new() } else { self.asked(ask).await? };
-        candidates.extend(left);
+        let earlier = if request.iteration == 1 { self.earlier_script().await? } else { None };
+        let completions = if earlier.is_some() { Vec::new() } else { self.request_scripts(request).await? };
+        candidates.extend(earlier);
         for completion in completions {
             let code = self.code_of(&completion);
             if !candidates.contains(&code) {
@@ -370,93 +376,100 @@ impl Work<'_> {
         let written = candidates.len();
         self.written.extend(candidates.iter().cloned());
         for code in candidates {
-            let wrong = if written == 1 { (0, false) } else { self.wrong(&code, forging).await? };
-            if best.as_ref().is_none_or(|(least, _)| wrong < *least) {
-                best = Some((wrong, code));
+            let faults = if written == 1 { (0, false) } else { self.count_faults(&code, forging).await? };
+            if best.as_ref().is_none_or(|(least, _)| faults < *least) {
+                best = Some((faults, code));
             }
         }
         let code = best.map(|(_, code)| code).unwrap_or_default();
-        self.trial(&code)?;
+        self.runner(&code)?;
         self.forge.emitter.emit(
             Draft::new(Kind::ForgeWrite)
-                .span(span(ask.iteration))
-                .took(begun.elapsed())
+                .span(span(request.iteration))
+                .took(started.elapsed())
                 .metadata(json!({"skill": self.wanted.name, "language": self.language, "lines": code.lines().count(),
-                "iteration": ask.iteration, "candidates": written})),
+                "iteration": request.iteration, "candidates": written})),
         );
         Ok(code)
     }
 
-    /// The script of an earlier forging that differed from another one, if it passes all tests now: what the person said since
-    /// has shown that it is the right one. No model was shown those tests for it.
-    async fn left(&self) -> Result<Option<String>, ForgeError> {
-        let (Some(left), None) = (self.quarantine.other(), &self.old) else { return Ok(None) };
-        Ok(self.passes(left).await?.then(|| left.to_owned()))
+    /// Returns the other script of an earlier forging, if it passes all tests now: the new examples have shown that
+    /// it is the right one.
+    async fn earlier_script(&self) -> Result<Option<String>, ForgeError> {
+        let (Some(other), None) = (self.quarantine.other(), &self.old) else { return Ok(None) };
+        Ok(self.passes(other).await?.then(|| other.to_owned()))
     }
 
-    /// True if a script has nothing that is forbidden and fails no test, those held back included.
+    /// True if a script has no findings and passes all tests, including those held back.
     async fn passes(&self, code: &str) -> Result<bool, ForgeError> {
-        Ok(self.findings(code).is_empty() && self.trial(code)?.failures(&self.wanted.order.cases).await?.is_empty())
+        Ok(self.findings(code).is_empty() && self.runner(code)?.failures(&self.wanted.order.cases).await?.is_empty())
     }
 
-    /// The script in an answer.
+    /// Returns the script in a completion.
     fn code_of(&self, completion: &Completion) -> String {
-        let code = language::code_of(&completion.text);
+        let code = language::extract_code(&completion.text);
         let is_whole = self.old.as_ref().is_some_and(|old| !old.is_forged);
         if is_whole || self.language != Language::Python { code } else { language::without_usage(&code) }
     }
 
-    /// How many tests that the model sees a script fails, all and more where it may not be run; and true if it fails as one
-    /// before it did.
-    async fn wrong(&self, code: &str, forging: &Forging) -> Result<(usize, bool), ForgeError> {
-        let shown = |case: &&Case| !case.is_held;
+    /// Returns the number of visible tests that a script fails, or more than all if it may not be run; and true if
+    /// there was an equal complaint before.
+    async fn count_faults(&self, code: &str, forging: &Forging) -> Result<(usize, bool), ForgeError> {
+        let is_visible = |case: &&Case| !case.is_held;
         let findings = self.findings(code);
         if !findings.is_empty() {
             let is_known = !forging.is_new(&Complaint::Findings(findings));
             return Ok((self.wanted.order.cases.len() + 1, is_known));
         }
-        let cases: Vec<Case> = self.wanted.order.cases.iter().filter(shown).cloned().collect();
-        let failures = self.trial(code)?.failures(&cases).await?;
+        let cases: Vec<Case> = self.wanted.order.cases.iter().filter(is_visible).cloned().collect();
+        let failures = self.runner(code)?.failures(&cases).await?;
         Ok((failures.len(), !forging.is_new(&Complaint::Failures(failures))))
     }
 
-    /// Asks the model for scripts: the likeliest one at first, those that mend the last one afterwards, and others that are
-    /// begun anew. A skill that is mended has no others: its old script is what is asked about.
-    async fn asked(&self, ask: &Ask) -> Result<Vec<Completion>, ForgeError> {
-        let seed = u64::from(ask.iteration) * 100;
-        let mut all = match ask.iteration {
-            1 => self.sampled(ask, Sampling::GREEDY, 1).await?,
-            _ => self.sampled(ask, Sampling { seed, ..VARIED }, MENDED).await?,
+    /// Requests candidates: at first a greedy one, later some that fix the last script, and for a new skill also some
+    /// that are written from scratch.
+    async fn request_scripts(&self, request: &ScriptRequest) -> Result<Vec<Completion>, ForgeError> {
+        let seed = u64::from(request.iteration) * 100;
+        let mut all = match request.iteration {
+            1 => self.sample_scripts(request, Sampling::GREEDY, 1).await?,
+            _ => self.sample_scripts(request, Sampling { seed, ..CANDIDATE_SAMPLING }, FIX_CANDIDATES).await?,
         };
         if self.old.is_none() {
-            let anew = Ask { before: None, ..ask.clone() };
-            all.extend(self.sampled(&anew, Sampling { seed: seed + 50, ..VARIED }, ANEW).await?);
+            let new = ScriptRequest { before: None, ..request.clone() };
+            let sampling = Sampling { seed: seed + 50, ..CANDIDATE_SAMPLING };
+            all.extend(self.sample_scripts(&new, sampling, NEW_CANDIDATES).await?);
         }
         Ok(all)
     }
 
-    async fn sampled(&self, ask: &Ask, sampling: Sampling, count: usize) -> Result<Vec<Completion>, ForgeError> {
+    async fn sample_scripts(
+        &self,
+        request: &ScriptRequest,
+        sampling: Sampling,
+        count: usize,
+    ) -> Result<Vec<Completion>, ForgeError> {
         let contract = match &self.old {
             Some(old) if !old.is_forged => {
                 "Write the whole script. Its first argument is the input, or the name of a file with it."
             }
             _ => self.language.contract(),
         };
-        let ask = self.with_old(ask);
-        let Order { request, cases } = &self.wanted.order;
-        let prompt = prompt::prompt(request, cases, self.language, contract, &ask);
+        let request = self.with_old(request);
+        let iteration = request.iteration;
+        let Order { request: task, cases } = &self.wanted.order;
+        let prompt = prompt::prompt(task, cases, self.language, contract, &request);
         let Forge { model, emitter, cancel, .. } = self.forge;
         let shape = Shape::Text { stop: Vec::new() };
-        let request = Request { prompt, shape, sampling, max_tokens: TOKENS, cancel: cancel.clone() };
-        let span = span(ask.iteration);
-        let metadata = json!({"recipe": "forge", "step": ask.iteration, "candidates": count});
+        let request = Request { prompt, shape, sampling, max_tokens: MAX_TOKENS, cancel: cancel.clone() };
+        let span = span(iteration);
+        let metadata = json!({"recipe": "forge", "step": iteration, "candidates": count});
         emitter.emit(Draft::new(Kind::ModelCall).span(&span).metadata(metadata));
-        let begun = Instant::now();
-        let answered = sample(model.clone(), request, count).await;
+        let started = Instant::now();
+        let result = sample(model.clone(), request, count).await;
         if cancel.is_cancelled() {
             return Err(ForgeError::Stopped);
         }
-        let completions = match answered {
+        let completions = match result {
             Ok(completions) => completions,
             Err(error) => {
                 emitter.emit(Draft::new(Kind::ModelError).span(&span).error(error.to_string()));
@@ -465,50 +478,50 @@ impl Work<'_> {
         };
         for completion in &completions {
             let answer = Draft::new(Kind::ModelResponse).by(Actor::Model).span(&span).output(completion.text.clone());
-            emitter.emit(answer.took(begun.elapsed()).tokens(tokens(completion)));
+            emitter.emit(answer.took(started.elapsed()).tokens(tokens(completion)));
         }
         Ok(completions)
     }
 
-    /// The first script of a skill that is mended follows its old one.
-    fn with_old(&self, ask: &Ask) -> Ask {
-        let (Some(old), None) = (&self.old, &ask.before) else { return ask.clone() };
+    /// Adds the old script to the first request for a fix.
+    fn with_old(&self, request: &ScriptRequest) -> ScriptRequest {
+        let (Some(old), None) = (&self.old, &request.before) else { return request.clone() };
         let what = "it does not do what the examples show".to_owned();
         let finding = Finding { rule: "fault".into(), effect: None, line: 0, what: old.script.clone(), why: what };
-        Ask { before: Some((old.code.clone(), Complaint::Findings(vec![finding]))), ..ask.clone() }
+        ScriptRequest { before: Some((old.code.clone(), Complaint::Findings(vec![finding]))), ..request.clone() }
     }
 
-    /// Scans the script, and tells the findings.
+    /// Scans a script, and emits the findings.
     fn check(&self, code: &str) -> Vec<Finding> {
         let findings = self.findings(code);
-        self.found(&findings, "static");
+        self.emit_findings(&findings, "static");
         findings
     }
 
-    /// The forbidden effects, read from the script's text.
+    /// Returns the findings of the static scan.
     fn findings(&self, code: &str) -> Vec<Finding> {
         let mut allowed = self.wanted.allowed.clone();
         if self.old.as_ref().is_some_and(|old| !old.is_forged) {
-            // it reads its argument by itself
+            // such a script opens the file in its argument itself
             allowed.insert(Effect::Read);
         }
         let mut findings = scan::scan(code, self.language, &allowed);
         let Order { request, cases } = &self.wanted.order;
-        findings.extend(general::literals(code, self.language, request, cases));
+        findings.extend(general::test_literals(code, self.language, request, cases));
         findings
     }
 
-    /// Watches a script that passes its tests: whether it changes anything where it is let, and whether its answers follow
-    /// its inputs.
+    /// Probes a script that passes its tests: checks that its outputs change with its inputs, and rehearses it to see
+    /// whether it changes files.
     async fn probe(&mut self, code: &str) -> Result<Vec<Finding>, ForgeError> {
-        let trial = self.trial(code)?;
-        let mut findings = trial.constants(&self.wanted.order.cases).await?;
+        let runner = self.runner(code)?;
+        let mut findings = runner.constant_answers(&self.wanted.order.cases).await?;
         let first = self.wanted.order.cases.first();
-        let changed = match first {
-            Some(case) if !self.wanted.allowed.contains(&Effect::Write) => trial.changed(case).await?,
+        let changed_paths = match first {
+            Some(case) if !self.wanted.allowed.contains(&Effect::Write) => runner.changed_paths(case).await?,
             _ => Some(Vec::new()),
         };
-        match changed {
+        match changed_paths {
             Some(paths) => findings.extend(paths.into_iter().take(1).map(|path| Finding {
                 rule: "observed-change".into(),
                 effect: Some(Effect::Write),
@@ -523,35 +536,36 @@ impl Work<'_> {
                 }
             }
         }
-        self.found(&findings, "watched");
+        self.emit_findings(&findings, "watched");
         Ok(findings)
     }
 
-    /// Compares a script that passes with others that do: where one differs, no example says which of them is right.
+    /// Compares a script that passes with others that pass. Returns an input on which one of them differs.
     async fn compare(&mut self, code: &str) -> Result<Option<Open>, ForgeError> {
-        // what a person has written is not begun anew
+        // a fix is not compared: the user has written the old script
         if self.old.is_some() {
             return Ok(None);
         }
-        let inputs = twin::near(&self.wanted.order.cases);
-        let own = self.answers(code, &inputs).await?;
+        let inputs = twin::similar_inputs(&self.wanted.order.cases);
+        let own = self.outputs(code, &inputs).await?;
         let mut seen = BTreeSet::from([code.to_owned()]);
         let (mut passing, mut open) = (0, None);
         let mut others = std::mem::take(&mut self.written);
-        // those that are there already come first: more of them cost the model half a minute
+        // the scripts that exist already come first, as the model needs half a minute to write more
         for is_last in [false, true] {
             for other in others.drain(..) {
                 if open.is_none() && seen.insert(other.clone()) && self.passes(&other).await? {
                     passing += 1;
-                    open = twin::difference(&inputs, &own, &self.answers(&other, &inputs).await?);
+                    open = twin::difference(&inputs, &own, &self.outputs(&other, &inputs).await?);
                     if open.is_some() {
-                        self.quarantine.write(quarantine::OTHER, &other)?;
+                        self.quarantine.write(quarantine::OTHER_SCRIPT, &other)?;
                     }
                 }
             }
             if open.is_none() && !is_last {
-                let ask = Ask { iteration: 1, before: None };
-                others.extend(self.sampled(&ask, OTHERWISE, TWINS).await?.iter().map(|one| self.code_of(one)));
+                let request = ScriptRequest { iteration: 1, before: None };
+                let completions = self.sample_scripts(&request, TWIN_SAMPLING, TWINS).await?;
+                others.extend(completions.iter().map(|one| self.code_of(one)));
             }
         }
         if passing == 0 {
@@ -562,21 +576,21 @@ impl Work<'_> {
         Ok(open)
     }
 
-    /// Runs a script on each of these inputs and returns what it prints; nothing where it fails.
-    async fn answers(&self, code: &str, inputs: &[Case]) -> Result<Vec<Option<String>>, ForgeError> {
-        let trial = self.trial(code)?;
+    /// Runs a script on each input and returns its outputs; `None` where it fails.
+    async fn outputs(&self, code: &str, inputs: &[Case]) -> Result<Vec<Option<String>>, ForgeError> {
+        let runner = self.runner(code)?;
         let mut all = Vec::new();
         for case in inputs {
-            all.push(trial.output(case).await?);
+            all.push(runner.output(case).await?);
         }
         Ok(all)
     }
 
-    fn found(&self, findings: &[Finding], how: &str) {
+    fn emit_findings(&self, findings: &[Finding], how: &str) {
         self.forge.emitter.emit(Draft::new(Kind::ForgeScan).metadata(json!({"how": how, "findings": findings})));
     }
 
-    /// Promotes the skill, or leaves it with its report.
+    /// Promotes the skill, or leaves it in quarantine with its report.
     fn end(self, end: End, iterations: u32) -> Result<Report, ForgeError> {
         let mut open = None;
         let (verdict, code, findings, failures) = match end {
@@ -591,7 +605,7 @@ impl Work<'_> {
             }
         };
         if let Some(code) = &code {
-            self.trial(code)?;
+            self.runner(code)?;
         }
         let Wanted { order, name, .. } = self.wanted;
         if verdict == Verdict::Stagnation {
@@ -631,7 +645,7 @@ impl Work<'_> {
     }
 }
 
-/// The cost of a script.
+/// Returns the tokens of a completion.
 fn tokens(completion: &Completion) -> Tokens {
     let count = |n: usize| u64::try_from(n).unwrap_or_default();
     let usage = &completion.usage;
@@ -646,12 +660,12 @@ fn span(iteration: u32) -> String {
     format!("f{iteration}")
 }
 
-/// The tests of a skill that are kept with it, with more that show its fault: what `--fix` runs.
+/// Returns the tests for fixing a skill: `more`, which show its fault, and those stored with the skill.
 pub fn tests_of(skill: &Skill, more: Vec<Case>) -> Vec<Case> {
     let mut cases = quarantine::tests(&skill.folder);
     cases.retain(|case| more.iter().all(|new| new.input != case.input));
     cases.iter_mut().for_each(|case| case.is_held = false);
-    // what shows the fault is shown to the model
+    // the tests that show the fault come first and are not held back
     let new = more.into_iter().map(|case| Case { is_held: false, ..case });
     let mut all: Vec<Case> = new.chain(cases).collect();
     examples::hold_back(&mut all);

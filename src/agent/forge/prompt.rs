@@ -1,16 +1,17 @@
-//! The prompt of the forge: the request, the examples that the model may see, and what was wrong with the script before.
-//! In Python an example is an assertion, which a model of code reads better than two blocks (`benches/records/2026-11-28-forge.md`).
+//! Builds the prompt of the forge: the request, the examples that the model may see, and the complaint about the
+//! previous script. Examples for Python are assertions, which models of code understand better than two blocks of
+//! text (`benches/records/2026-11-28-forge.md`).
 
 use super::examples::Case;
 use super::language::Language;
-use super::machine::{Ask, Complaint};
+use super::machine::{Complaint, ScriptRequest};
 use caro_model::{Prompt, Role};
 
-/// Characters of an example that are shown, on each side.
-const SIDE: usize = 1200;
-/// Examples that are shown, and failures that are told.
-const SHOWN: usize = 6;
-const TOLD: usize = 2;
+/// Most characters of each side of an example.
+const MAX_SIDE: usize = 1200;
+/// Most examples in the prompt, and most failures.
+const MAX_SHOWN: usize = 6;
+const MAX_FAILURES: usize = 2;
 
 /// The persona.
 const PERSONA: &str = "You write one small, correct program from examples. You find the general rule behind the examples: \
@@ -19,71 +20,73 @@ const PERSONA: &str = "You write one small, correct program from examples. You f
      groups, or split with a limit. Keep white space and letters as they are unless the task changes them. Answer with the \
      complete code in one fenced block and nothing else.";
 
-/// The persona where the examples are assertions.
+/// The persona if the examples are assertions.
 const PYTHON: &str = "You are an expert Python programmer. You write one small, correct, general function. The examples are \
      only a few of many inputs it must work on: never copy values of the examples into the code. Answer with the complete \
      code in one fenced block and nothing else.";
 
-/// The prompt for a script.
-pub fn prompt(request: &str, cases: &[Case], language: Language, contract: &str, ask: &Ask) -> Prompt {
-    let seen = || cases.iter().filter(|case| !case.is_held);
-    let asserts = language == Language::Python && seen().all(is_short);
-    let shown = seen().take(SHOWN);
+/// Builds the prompt for a script.
+pub fn prompt(task: &str, cases: &[Case], language: Language, contract: &str, request: &ScriptRequest) -> Prompt {
+    let visible = || cases.iter().filter(|case| !case.is_held);
+    let asserts = language == Language::Python && visible().all(is_short);
+    let shown = visible().take(MAX_SHOWN);
     let mut prompt = Prompt::system(if asserts { PYTHON } else { PERSONA });
     let text = if asserts {
         let all = shown.map(|case| format!("assert {}\n", equation(&case.input, &case.expected)));
-        format!("{request}\n\n{contract}\n\nThese have to hold:\n\n```python\n{}```", all.collect::<String>())
+        format!("{task}\n\n{contract}\n\nThese have to hold:\n\n```python\n{}```", all.collect::<String>())
     } else {
         let all = shown.enumerate().map(|(at, case)| {
             let (input, output) = (block(&case.input), block(&case.expected));
             format!("Example {}\nInput:\n{input}\nOutput:\n{output}\n\n", at + 1)
         });
-        format!("Task: {request}\n\n{}{contract}", all.collect::<String>())
+        format!("Task: {task}\n\n{}{contract}", all.collect::<String>())
     };
     prompt.push(Role::User, text);
-    if let Some((code, complaint)) = &ask.before {
+    if let Some((code, complaint)) = &request.before {
         prompt.push(Role::Assistant, format!("```{}\n{}\n```", language.name(), code.trim()));
-        prompt.push(Role::User, told(complaint, cases, asserts));
+        prompt.push(Role::User, describe(complaint, cases, asserts));
     }
     prompt
 }
 
-/// True for a case that is shown whole.
+/// True if a test can be shown in full.
 fn is_short(case: &Case) -> bool {
-    [&case.input, &case.expected].iter().all(|text| text.chars().count() <= SIDE)
+    [&case.input, &case.expected].iter().all(|text| text.chars().count() <= MAX_SIDE)
 }
 
-/// `transform("input") == "output"`, as Python reads it: JSON's strings are strings there too.
+/// Returns the Python expression `transform("input") == "output"`. JSON strings are valid Python strings.
 fn equation(input: &str, output: &str) -> String {
     format!("transform({}) == {}", string(input), string(output))
 }
 
+/// Quotes a text as a JSON string.
 fn string(text: &str) -> String {
-    serde_json::Value::from(text.trim_end_matches('\n').chars().take(SIDE).collect::<String>()).to_string()
+    serde_json::Value::from(text.trim_end_matches('\n').chars().take(MAX_SIDE).collect::<String>()).to_string()
 }
 
+/// Marks a text as a block.
 fn block(text: &str) -> String {
-    let mut start: String = text.trim_end().chars().take(SIDE).collect();
+    let mut start: String = text.trim_end().chars().take(MAX_SIDE).collect();
     if start.len() < text.trim_end().len() {
         start.push_str("\n[...]");
     }
     format!("<<<\n{start}\n>>>")
 }
 
-/// The complaint. Of a hidden test only that it fails.
-fn told(complaint: &Complaint, cases: &[Case], asserts: bool) -> String {
+/// Describes a complaint. Of a hidden test only the fact that it fails is given.
+fn describe(complaint: &Complaint, cases: &[Case], asserts: bool) -> String {
     let mut lines = Vec::new();
     match complaint {
         Complaint::Findings(findings) => {
             lines.push("This program is not run, because:".to_owned());
-            for finding in findings.iter().take(SHOWN) {
+            for finding in findings.iter().take(MAX_SHOWN) {
                 lines.push(format!("- `{}`: {}", finding.what, finding.why));
             }
             lines.push("Write the whole code again without it.".into());
         }
         Complaint::Failures(failures) => {
-            let seen: Vec<_> = failures.iter().filter(|f| !f.is_held).collect();
-            for failure in seen.iter().take(TOLD) {
+            let visible: Vec<_> = failures.iter().filter(|f| !f.is_held).collect();
+            for failure in visible.iter().take(MAX_FAILURES) {
                 let Some(case) = cases.get(failure.case) else { continue };
                 let class = failure.class.name();
                 if asserts {
@@ -97,7 +100,7 @@ fn told(complaint: &Complaint, cases: &[Case], asserts: bool) -> String {
                     lines.push(format!("Error: {}", failure.error));
                 }
             }
-            match seen.first() {
+            match visible.first() {
                 Some(first) => lines.push(first.class.advice().to_owned()),
                 None => lines.push(
                     "Every example that you see passes, and the hidden one fails: the program is too special. Find the general \
@@ -119,13 +122,13 @@ mod tests {
 
     #[test]
     fn a_short_example_in_python_is_an_assertion() {
-        let ask = Ask { iteration: 1, before: None };
+        let request = ScriptRequest { iteration: 1, before: None };
         let of = |input: &str, language| {
             let cases = [Case::new(input, "a\nb", Way::Text)];
-            prompt("do", &cases, language, "c", &ask).messages.iter().map(|t| t.text.as_str()).collect::<String>()
+            prompt("do", &cases, language, "c", &request).messages.iter().map(|t| t.text.as_str()).collect::<String>()
         };
         assert!(of("x \"y\"", Language::Python).contains(r#"assert transform("x \"y\"") == "a\nb""#));
-        assert!(of(&"x".repeat(SIDE + 1), Language::Python).contains("Input:\n<<<"), "what is cut is no assertion");
+        assert!(of(&"x".repeat(MAX_SIDE + 1), Language::Python).contains("Input:\n<<<"), "what is cut is no assertion");
         assert!(of("x", Language::Awk).contains("Input:\n<<<\nx\n>>>"));
     }
 
@@ -142,8 +145,8 @@ mod tests {
         };
         for failures in [vec![failure(1, true)], vec![failure(0, false), failure(1, true)]] {
             let only_hidden = failures.len() == 1;
-            let ask = Ask { iteration: 2, before: Some(("code".into(), Complaint::Failures(failures))) };
-            let prompt = prompt("do", &cases, Language::Python, "c", &ask);
+            let request = ScriptRequest { iteration: 2, before: Some(("code".into(), Complaint::Failures(failures))) };
+            let prompt = prompt("do", &cases, Language::Python, "c", &request);
             let whole: String = prompt.messages.iter().map(|t| t.text.as_str()).collect();
             assert!(whole.contains("in-1") && !whole.contains("in-hidden") && !whole.contains("out-hidden"), "{whole}");
             assert_eq!(whole.contains("hidden one fails"), only_hidden, "{whole}");

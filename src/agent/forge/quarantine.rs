@@ -1,22 +1,23 @@
-//! Where a skill is while it is made: a folder beside the skills, in which none is looked for. It moves onto the shelf in
-//! one step, or stays where it is with a report.
+//! The folder of a skill while it is made, beside the skills but not searched for skills. A finished skill is moved
+//! onto the shelf in one step; a failed one stays here with a report.
 
 use super::examples::{Case, Way, hold_back};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-/// The folder below the place of skills. No skill may be called so.
+/// The name of the quarantine below the folder of skills. It is not a valid name of a skill.
 const FOLDER: &str = ".quarantine";
-/// The report in the folder of a skill that stays here.
+/// The file with the report on a skill that stays in quarantine.
 pub const REPORT: &str = "REPORT.md";
-/// Where its tests are.
+/// The folder of its tests.
 const TESTS: &str = "tests";
-/// The other script that passes, where two do and differ: what the person says next may show that it is the right one.
-pub const OTHER: &str = "OTHER";
-/// Where its scripts are.
+/// The file with the other script, if two scripts pass and differ: the user's next examples may show that it is the
+/// right one.
+pub const OTHER_SCRIPT: &str = "OTHER";
+/// The folder of its scripts.
 pub const SCRIPTS: &str = "scripts";
 
-/// A skill in the making.
+/// The quarantine of one skill.
 #[derive(Debug)]
 pub struct Quarantine {
     place: PathBuf,
@@ -26,13 +27,14 @@ pub struct Quarantine {
 }
 
 impl Quarantine {
-    /// A fresh folder for the skill of that name, in the place of what was left of an earlier one.
+    /// Creates the folder for a skill, and deletes what was left of an earlier attempt except [`OTHER_SCRIPT`], which
+    /// is read.
     ///
     /// # Errors
-    /// If it cannot be made.
+    /// If the folder cannot be created.
     pub fn open(place: &Path, name: &str) -> io::Result<Self> {
         let folder = place.join(FOLDER).join(name);
-        let other = caro_base::files::read_text(&folder.join(OTHER), super::super::skill::LARGEST).ok();
+        let other = caro_base::files::read_text(&folder.join(OTHER_SCRIPT), super::super::skill::LARGEST).ok();
         match std::fs::remove_dir_all(&folder) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
             _ => {}
@@ -42,20 +44,20 @@ impl Quarantine {
         Ok(Self { place: place.to_owned(), name: name.to_owned(), folder, other })
     }
 
-    /// Its folder.
+    /// Returns the folder.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// The other script of an earlier forging, see [`OTHER`].
+    /// Returns the other script of an earlier forging, see [`OTHER_SCRIPT`].
     pub fn other(&self) -> Option<&str> {
         self.other.as_deref()
     }
 
-    /// A file of it, in the place of one that was there.
+    /// Writes a file in the folder, and replaces an existing one.
     ///
     /// # Errors
-    /// If it cannot be written, or its name leads out of the folder: nothing is written anywhere else.
+    /// If it cannot be written, or its name leads out of the folder.
     pub fn write(&self, name: &str, text: &str) -> io::Result<PathBuf> {
         let parts = Path::new(name).components();
         if parts.into_iter().any(|part| !matches!(part, std::path::Component::Normal(_))) {
@@ -69,7 +71,7 @@ impl Quarantine {
         Ok(file)
     }
 
-    /// Its tests: `1.text` or `1.file` goes in, `1.expected` comes out.
+    /// Writes the tests: `1.text` or `1.file` is the first input, `1.expected` its output.
     ///
     /// # Errors
     /// If they cannot be written.
@@ -82,7 +84,7 @@ impl Quarantine {
         Ok(())
     }
 
-    /// Copies what another version of the skill has.
+    /// Copies files of the old version of the skill.
     ///
     /// # Errors
     /// If it cannot be read or written.
@@ -100,7 +102,7 @@ impl Quarantine {
     /// Moves the skill onto the shelf, where the next run finds it.
     ///
     /// # Errors
-    /// [`ErrorKind::AlreadyExists`] where there is one of its name, or the system's.
+    /// [`ErrorKind::AlreadyExists`] if there is a skill of that name, or the error of the system.
     pub fn promote(&self) -> io::Result<PathBuf> {
         let to = self.place.join(&self.name);
         if to.exists() {
@@ -110,31 +112,31 @@ impl Quarantine {
         Ok(to)
     }
 
-    /// Puts the skill into the place of its old version at `old`, which stays in the quarantine.
+    /// Moves the skill into the place of its old version at `old`, which is moved into the quarantine.
     ///
     /// # Errors
-    /// The system's; the old version is where it was then.
+    /// The error of the system; the old version is then still in its place.
     pub fn replace(&self, old: &Path) -> io::Result<PathBuf> {
-        let kept = self.place.join(FOLDER).join(format!("{}.previous", self.name));
-        match std::fs::remove_dir_all(&kept) {
+        let previous = self.place.join(FOLDER).join(format!("{}.previous", self.name));
+        match std::fs::remove_dir_all(&previous) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        std::fs::rename(old, &kept)?;
+        std::fs::rename(old, &previous)?;
         if let Err(error) = std::fs::rename(&self.folder, old) {
-            std::fs::rename(&kept, old)?;
+            std::fs::rename(&previous, old)?;
             return Err(error);
         }
         Ok(old.to_owned())
     }
 }
 
-/// The tests that a skill has, as [`Quarantine::write_tests`] left them.
+/// Reads the tests of a skill as [`Quarantine::write_tests`] wrote them.
 pub fn tests(skill: &Path) -> Vec<Case> {
     let folder = skill.join(TESTS);
     let read = |name: String| caro_base::files::read_text(&folder.join(name), super::super::skill::LARGEST).ok();
     let mut cases = Vec::new();
-    for at in 1..=super::examples::MOST {
+    for at in 1..=super::examples::MAX_EXAMPLES {
         let Some(expected) = read(format!("{at}.expected")) else { continue };
         let input = read(format!("{at}.text")).map(|text| (text, Way::Text));
         let Some((input, way)) = input.or_else(|| Some((read(format!("{at}.file"))?, Way::File))) else { continue };
@@ -148,9 +150,9 @@ pub fn tests(skill: &Path) -> Vec<Case> {
 mod tests {
     use super::*;
 
-    /// A34: the forge writes inside the quarantine alone, until a skill is promoted.
+    /// A34: the forge writes only inside the quarantine until a skill is promoted.
     #[test]
-    fn a34_nothing_is_written_outside_of_the_quarantine() {
+    fn a34_nothing_is_written_outside_the_quarantine() {
         let place = tempfile::tempdir().unwrap();
         let quarantine = Quarantine::open(place.path(), "x").unwrap();
         for outside in ["../y/SKILL.md", "/etc/x", "scripts/../../y", ".."] {
@@ -164,7 +166,7 @@ mod tests {
         assert_eq!(there, [FOLDER], "it is on no shelf yet");
         let promoted = quarantine.promote().unwrap();
         assert_eq!((promoted.clone(), tests(&promoted)), (place.path().join("x"), cases));
-        // a second one of the name is not put over the first
+        // a second skill of the same name does not replace the first
         let second = Quarantine::open(place.path(), "x").unwrap();
         assert_eq!(second.promote().unwrap_err().kind(), ErrorKind::AlreadyExists);
         second.write("SKILL.md", "new").unwrap();

@@ -1,4 +1,4 @@
-//! The report of a forging, for a person and for a program, and the head of a skill that was promoted.
+//! The report of a forging, for users and programs, and the `SKILL.md` of a promoted skill.
 
 use super::classify::Failure;
 use super::examples::{Case, Order, Way};
@@ -9,26 +9,26 @@ use serde::Serialize;
 use serde_json::Value;
 use std::path::PathBuf;
 
-/// How a forging ended.
+/// The result of a forging.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// The skill is on the shelf.
     Promoted,
-    /// The script does what no script may do, or only what the tests ask for.
+    /// The script has forbidden effects, or works only on the inputs of its tests.
     Rejected,
-    /// The same tests failed in the same way twice.
+    /// A script failed the same tests in the same way as an earlier one.
     Stagnation,
-    /// The last script that could be written fails too.
+    /// The limit of scripts is reached, and the last one fails.
     Exhausted,
     /// The tests pass without the script.
     NotRed,
-    /// Another script passes, too, and differs where no example says which is right.
+    /// Another script passes too, and gives another output where no example says which is right.
     Open,
 }
 
 impl Verdict {
-    /// Its name.
+    /// Returns the name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Promoted => "promoted",
@@ -44,35 +44,35 @@ impl Verdict {
 /// The report of a forging.
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
-    /// The skill.
+    /// The name of the skill.
     pub name: String,
-    /// How it ended.
+    /// The result.
     pub verdict: Verdict,
     /// The language of the script.
     pub language: Language,
-    /// Scripts that were written.
+    /// The number of scripts that were written.
     pub iterations: u32,
-    /// Tests.
+    /// The number of tests.
     pub tests: usize,
-    /// How many of them the model was not shown.
+    /// The number of tests that were held back from the model.
     pub held: usize,
-    /// The forbidden effects of the script.
+    /// The findings against the script.
     pub findings: Vec<Finding>,
-    /// Tests that fail.
+    /// The tests that fail.
     pub failures: Vec<Failure>,
     /// The input that no example decides.
     pub open: Option<Open>,
-    /// Where it is: on the shelf, or in quarantine.
+    /// The folder of the skill, on the shelf or in quarantine.
     pub folder: PathBuf,
     /// Remarks on checks that were not possible.
     pub notes: Vec<String>,
 }
 
-/// Characters of an output that are shown in a report.
-const SHOWN: usize = 300;
+/// Most characters of a text in a report.
+const MAX_SHOWN: usize = 300;
 
 impl Report {
-    /// The report in a sentence.
+    /// Returns the report as one sentence.
     pub fn line(&self) -> String {
         let name = &self.name;
         let scripts = counted(self.iterations, "script");
@@ -100,7 +100,7 @@ impl Report {
         }
     }
 
-    /// The next step for a person.
+    /// Returns advice to the user.
     pub fn hint(&self) -> String {
         match self.verdict {
             Verdict::Open => {
@@ -120,7 +120,7 @@ impl Report {
         }
     }
 
-    /// The whole report, as it is kept.
+    /// Returns the full report in Markdown, as it is stored.
     pub fn text(&self, cases: &[Case]) -> String {
         let mut text = format!("# {}: {}\n\n{}.\n", self.name, self.verdict.name(), self.line());
         for finding in &self.findings {
@@ -154,37 +154,38 @@ impl Report {
     }
 }
 
-/// So many of something.
+/// Formats a count with its noun in singular or plural.
 fn counted(count: impl Into<u64>, what: &str) -> String {
     let count = count.into();
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
+/// Shortens a text to one line.
 fn short(text: &str) -> String {
     let line = text.trim_end().replace('\n', "\\n");
-    let mut start: String = line.chars().take(SHOWN).collect();
+    let mut start: String = line.chars().take(MAX_SHOWN).collect();
     if start.len() < line.len() {
         start.push('…');
     }
     start
 }
 
-/// Words that say nothing of what a skill does.
-const EMPTY: &[&str] = &[
+/// Words that are left out of a skill's name.
+const STOP_WORDS: &[&str] = &[
     "a", "an", "the", "create", "make", "build", "write", "forge", "skill", "script", "tool", "that", "which", "to",
     "for", "of", "from", "me", "please", "i", "need", "want", "with", "and", "in", "into", "its", "it", "each", "this",
     "these", "new",
 ];
 
-/// A name for a skill, out of the first words of its request that say something; empty where none does.
+/// Makes the name of a skill of the first three telling words of its request; empty if there are none.
 pub fn name_of(request: &str) -> String {
     let words = request.split(|c: char| !c.is_ascii_alphanumeric()).map(str::to_lowercase);
     let telling: Vec<String> =
-        words.filter(|word| !word.is_empty() && !EMPTY.contains(&word.as_str())).take(3).collect();
+        words.filter(|word| !word.is_empty() && !STOP_WORDS.contains(&word.as_str())).take(3).collect();
     telling.join("-").chars().take(60).collect::<String>().trim_end_matches('-').to_owned()
 }
 
-/// The `SKILL.md` of a promoted skill.
+/// Returns the text of the `SKILL.md` of a promoted skill.
 pub fn skill_text(name: &str, order: &Order, main: &str) -> String {
     let quoted = |text: &str| Value::from(text.split_whitespace().collect::<Vec<_>>().join(" ")).to_string();
     let description: String = format!("{}: {}", name.replace('-', " "), order.request).chars().take(1000).collect();
@@ -217,7 +218,7 @@ mod tests {
     use crate::skill::front;
 
     #[test]
-    fn a_name_is_what_the_request_is_about() {
+    fn a_name_consists_of_telling_words_of_the_request() {
         for (request, name) in [
             ("Create a .pcab parser skill", "pcab-parser"),
             ("make a unit converter", "unit-converter"),
@@ -229,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a33_the_head_of_a_promoted_skill_is_sound() {
+    fn a33_the_front_matter_of_a_promoted_skill_is_valid() {
         for way in [Way::Text, Way::File] {
             let order = Order {
                 request: "Reads \"INI\": {{ x }}\nfiles".into(),

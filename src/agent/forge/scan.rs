@@ -1,7 +1,9 @@
-//! The static scan: what a script would do, read from its text before it is run at all. Rules are data
-//! (`platform-rules/forge.toml`); of shell scripts the effects of each command are known beside ([`caro_shell::effects()`]).
+//! Scans the text of a script for forbidden effects before it is run. The rules are data
+//! (`platform-rules/forge.toml`); for shell scripts the effects of each command are used as well
+//! ([`caro_shell::effects()`]).
 //!
-//! A scan of text is no proof: what it misses meets the sandbox, and what works there is watched once more.
+//! A scan of text proves nothing: the sandbox stops what it misses, and a script that works there is rehearsed once
+//! more.
 
 use super::language::Language;
 use super::mask::{Views, views};
@@ -13,36 +15,36 @@ use std::sync::LazyLock;
 
 static TEXT: &str = include_str!("../../../platform-rules/forge.toml");
 
-/// An effect of a script beyond computing that the person may allow.
+/// An effect of a script beyond computing that the user may allow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Effect {
-    /// It reads files beside its input.
+    /// It reads files other than its input.
     Read,
     /// It writes files.
     Write,
     /// It starts programs.
     Spawn,
-    /// It reaches for the network. The sandbox has none, whatever is allowed.
+    /// It uses the network. The sandbox has no network, whatever is allowed.
     Network,
 }
 
 /// The effects that may be allowed.
 pub const ALLOWED: [(&str, Effect); 3] = [("read", Effect::Read), ("write", Effect::Write), ("spawn", Effect::Spawn)];
 
-/// One thing that a script may not do.
+/// A forbidden effect, or any other reason against a script.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// The rule.
+    /// The id of the rule.
     pub rule: String,
-    /// Its effect; `None` if nothing allows it.
+    /// The effect that would allow it; `None` if it is always forbidden.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub effect: Option<Effect>,
-    /// Its line, from 1; 0 where it is about all of it.
+    /// The line, from 1; 0 if it is about the whole script.
     pub line: usize,
-    /// The piece of text.
+    /// The text it was found in.
     pub what: String,
-    /// Why not.
+    /// The reason.
     pub why: String,
 }
 
@@ -63,7 +65,7 @@ struct Rule {
     #[serde(default)]
     effect: Option<Effect>,
     why: String,
-    #[allow(dead_code)] // run by a test
+    #[allow(dead_code)] // read by a test
     matches: Vec<String>,
     #[allow(dead_code)]
     not_matches: Vec<String>,
@@ -91,17 +93,17 @@ static RULES: LazyLock<Option<Rules>> = LazyLock::new(|| {
     Some(Rules { modules, rules: rules? })
 });
 
-/// Every import of Python: of modules, and from one.
+/// Matches every import of Python, `import ...` and `from ... import ...`.
 static IMPORT: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(r"(?m)(?:^|[;:])[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import\b|import[ \t]+([^;\n]+))").ok()
 });
-/// The module that most others can be reached by, and what of it is harmless.
+/// Matches the module `os`, with its harmless part `os.path` as a group.
 static OS: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\b_?os\b(\s*\.\s*path\b)?").ok());
 
 /// Scans a script in that language for effects that are not `allowed`.
 pub fn scan(script: &str, language: Language, allowed: &BTreeSet<Effect>) -> Vec<Finding> {
     let Some(rules) = &*RULES else {
-        // without its rules nothing passes
+        // if the rules cannot be read no script passes
         let what = "platform-rules/forge.toml".to_owned();
         return vec![Finding {
             rule: "no-rules".into(),
@@ -130,6 +132,7 @@ pub fn scan(script: &str, language: Language, allowed: &BTreeSet<Effect>) -> Vec
     found
 }
 
+/// Finds matches of the rules.
 fn by_rules(rules: &Rules, views: &Views, language: Language) -> Vec<Finding> {
     let mut found = Vec::new();
     for (rule, pattern) in &rules.rules {
@@ -148,11 +151,12 @@ fn by_rules(rules: &Rules, views: &Views, language: Language) -> Vec<Finding> {
     found
 }
 
+/// Returns the line number of a byte position.
 fn line_of(text: &str, at: usize) -> usize {
     text.get(..at).map_or(0, |before| before.matches('\n').count()) + 1
 }
 
-/// Imports of what is no module for computing.
+/// Finds imports of modules that are not allowed, and uses of `os` other than `os.path`.
 fn imports(code: &str, modules: &[String]) -> Vec<Finding> {
     let finding = |line: usize, what: &str| Finding {
         rule: "py-import".into(),
@@ -168,7 +172,7 @@ fn imports(code: &str, modules: &[String]) -> Vec<Finding> {
         let from = import.get(1).map(|name| name.as_str()).filter(|name| !known(name));
         found.extend(from.map(|name| finding(line, name)));
         for part in import.get(2).map_or("", |list| list.as_str()).split(',') {
-            // `import os` is needed for `os.path`: what else of it is used is found below
+            // `import os` is allowed for `os.path`; its other uses are found below
             let is_plain_os = part.trim() == "os";
             let name = part.split_whitespace().next().unwrap_or_default();
             if !name.is_empty() && !known(name) && !is_plain_os {
@@ -187,13 +191,13 @@ fn imports(code: &str, modules: &[String]) -> Vec<Finding> {
     found
 }
 
-/// Devices that may be read and written by anybody.
+/// Files that any script may read and write.
 const HARMLESS: [&str; 6] = ["-", "/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", "./-"];
 
-/// Programs that take words and show the text of no file.
-const OPENS_NOTHING: [&str; 9] = ["printf", "echo", "read", "tr", "test", "[", "[[", "local", "export"];
+/// Programs whose arguments are not files.
+const WITHOUT_FILES: [&str; 9] = ["printf", "echo", "read", "tr", "test", "[", "[[", "local", "export"];
 
-/// The effects of a shell script's commands beside reading their input and printing.
+/// Finds effects of a shell script's commands other than reading their input and printing.
 fn shell(script: &str, shown: &str) -> Vec<Finding> {
     use effects::Kind;
     let parsed = parse(script, Dialect::Sh);
@@ -201,10 +205,10 @@ fn shell(script: &str, shown: &str) -> Vec<Finding> {
     for effect in effects::effects(&parsed) {
         let harmless = effect.path.as_deref().is_some_and(|path| HARMLESS.contains(&path));
         let name = effect.command.and_then(|at| parsed.commands.get(at)).and_then(|command| command.name());
-        let opens_nothing = name.is_some_and(|name| OPENS_NOTHING.contains(&name));
+        let opens_no_file = name.is_some_and(|name| WITHOUT_FILES.contains(&name));
         let (needs, why) = match effect.kind {
             Kind::None => continue,
-            Kind::Read if opens_nothing => continue,
+            Kind::Read if opens_no_file => continue,
             Kind::Read if harmless || effect.path.is_none() => continue,
             Kind::Create | Kind::Overwrite | Kind::Append if harmless => continue,
             Kind::Read => (Some(Effect::Read), "it reads a file beside its input"),
@@ -242,9 +246,9 @@ mod tests {
         all.into_iter().filter(|l| l.name() == name || name == "any").collect()
     }
 
-    /// A35: each rule finds what it is about, and leaves alone what only looks like it.
+    /// A35: each rule matches its positive examples and none of its negative ones.
     #[test]
-    fn a35_each_rule_holds_its_own_examples_both_ways() {
+    fn a35_each_rule_matches_its_own_examples() {
         let document: Document = toml::from_str(TEXT).unwrap();
         let all = RULES.as_ref().unwrap();
         assert_eq!(all.rules.len(), document.rule.len());
@@ -267,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_computes_passes() {
+    fn a_script_that_only_computes_passes() {
         let python = "import re, csv\nfrom collections import Counter\nimport os\n\ndef transform(text: str) -> str:\n    \"\"\"Reads \
                       ~/.ssh? No.\"\"\"\n    # eval\n    name = os.path.basename(text)\n    return re.sub('a', 'b', \
                       name.replace('x', 'y'))\n";
@@ -286,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a35_what_reaches_out_is_found_by_its_rule() {
+    fn a35_each_forbidden_effect_is_found_by_its_rule() {
         for (script, rule) in [
             ("import socket", "py-import"),
             ("import json, subprocess as s", "py-import"),
@@ -322,9 +326,9 @@ mod tests {
         assert!(!rules("{ system(\"rm x\") }", Language::Awk).is_empty());
     }
 
-    /// A35, the permission check: what is allowed is no finding, and what nothing allows stays one.
+    /// A35, the permission check: an allowed effect is no finding; one that is always forbidden remains a finding.
     #[test]
-    fn a35_what_is_allowed_is_no_finding() {
+    fn a35_an_allowed_effect_is_no_finding() {
         let write = BTreeSet::from([Effect::Write, Effect::Read, Effect::Spawn]);
         assert_eq!(scan("cat > out.txt", Language::Sh, &write), []);
         assert!(!scan("cat > out.txt", Language::Sh, &BTreeSet::new()).is_empty());

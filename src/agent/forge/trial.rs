@@ -1,9 +1,9 @@
-//! Runs a script on tests, in the sandbox: no network, nothing written but its own temporary folder, a time limit, and
-//! none of the person's variables.
+//! Runs a script on tests in the sandbox: without network, with write access to nothing but its own temporary folder,
+//! with a timeout, and without the user's environment variables.
 
 use super::classify::{Class, Failure, classify};
 use super::examples::{Case, Way};
-use super::general::{Change, changes, constant};
+use super::general::{Change, changes, constant_answer};
 use super::scan::Finding;
 use caro_exec::rehearse::{RehearsalJob, rehearse};
 use caro_exec::{self as exec, EnvProfile, ExecError, Job, Limits, Sandbox};
@@ -11,17 +11,17 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How long one test may take; all of them together stay under two minutes.
-const WALL: Duration = Duration::from_secs(10);
-/// Bytes of output that are kept.
-const OUTPUT: usize = 256 << 10;
-/// Characters of an output that are kept with a failure.
-const GOT: usize = 2000;
+/// The timeout of a test. All tests together stay below two minutes.
+const TEST_TIMEOUT: Duration = Duration::from_secs(10);
+/// Most bytes of output.
+const MAX_OUTPUT: usize = 256 << 10;
+/// Most characters of an output that are stored with a failure.
+const MAX_GOT: usize = 2000;
 
-/// A script, ready to be run.
+/// Runs one script.
 #[derive(Debug, Clone)]
-pub struct Trial {
-    /// The interpreter, with what stands before the script.
+pub struct TestRunner {
+    /// The interpreter, with its arguments before the script.
     pub program: Vec<OsString>,
     /// The script.
     pub script: PathBuf,
@@ -29,8 +29,8 @@ pub struct Trial {
     pub is_forged: bool,
 }
 
-impl Trial {
-    /// The tests that fail. Those that the model has not seen are run once all others pass.
+impl TestRunner {
+    /// Runs the tests and returns those that fail. The tests that the model has not seen run only once all others pass.
     ///
     /// # Errors
     /// If the script cannot be started at all.
@@ -47,20 +47,20 @@ impl Trial {
         Ok(Vec::new())
     }
 
-    /// The failure of one test, if it fails.
+    /// Runs one test and returns its failure, if it fails.
     async fn failure(&self, at: usize, case: &Case) -> Result<Option<Failure>, ExecError> {
         let output = self.run(case).await?;
         let got = String::from_utf8_lossy(&output.stdout).into_owned();
         if output.status.success() && is_same(&got, &case.expected) {
             return Ok(None);
         }
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        let (class, error) = classify(output.status, &said);
-        let got = if class == Class::Assertion { got.chars().take(GOT).collect() } else { String::new() };
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        let (class, error) = classify(output.status, &stderr);
+        let got = if class == Class::Assertion { got.chars().take(MAX_GOT).collect() } else { String::new() };
         Ok(Some(Failure { case: at, class, got, error, is_held: case.is_held }))
     }
 
-    /// Runs the script on an input and returns what it prints; nothing where it fails.
+    /// Runs the script on an input and returns its output; `None` if it fails.
     ///
     /// # Errors
     /// If it cannot be started.
@@ -76,12 +76,12 @@ impl Trial {
         let (first, before) = self.program.split_first().ok_or_else(|| failed(std::io::ErrorKind::NotFound.into()))?;
         let mut job =
             Job::new(first).args(before.iter().cloned()).args([self.script.clone().into_os_string()]).args(args);
-        job.limits = Limits { wall: WALL, output: OUTPUT };
+        job.limits = Limits { wall: TEST_TIMEOUT, output: MAX_OUTPUT };
         (job.sandbox, job.profile) = (Sandbox::ReadOnly, EnvProfile::Script);
         exec::capture(&job).await
     }
 
-    /// The arguments that bring an input, as text or as a file below `folder`.
+    /// Returns the arguments that pass an input, as text or as a file below `folder`.
     fn args(&self, case: &Case, folder: &Path) -> std::io::Result<Vec<OsString>> {
         let mut args: Vec<OsString> = Vec::new();
         match case.way {
@@ -99,11 +99,11 @@ impl Trial {
         Ok(args)
     }
 
-    /// Finds answers that do not change with their inputs.
+    /// Finds tests whose output does not change with the input.
     ///
     /// # Errors
     /// If it cannot be started.
-    pub async fn constants(&self, cases: &[Case]) -> Result<Vec<Finding>, ExecError> {
+    pub async fn constant_answers(&self, cases: &[Case]) -> Result<Vec<Finding>, ExecError> {
         let mut found = Vec::new();
         let mut checked = 0;
         for (at, case) in cases.iter().enumerate() {
@@ -116,14 +116,14 @@ impl Trial {
             if let Some(first) = changes.first()
                 && !follows
             {
-                found.push(constant(at, first));
+                found.push(constant_answer(at, first));
             }
         }
-        // one test of several may be odd by accident
+        // a few of several tests may fail this check by accident
         Ok(if found.len() * 2 > checked { found } else { Vec::new() })
     }
 
-    /// True if the output of a changed input is what it has to be.
+    /// True if the output for a changed input is as expected.
     async fn follows(&self, Change { case, is_exact }: &Change) -> Result<bool, ExecError> {
         let output = self.run(case).await?;
         let got = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -131,31 +131,31 @@ impl Trial {
         Ok(is_fine && is_same(&got, &case.expected) == *is_exact)
     }
 
-    /// The paths that the script changes where it is let: it runs in a view that is thrown away. `None` where this
-    /// system has no such views.
+    /// Rehearses the script, with changes allowed, and returns the paths that it changes. `None` if this system has no
+    /// rehearsal.
     ///
     /// # Errors
-    /// If there is no folder for its input.
-    pub async fn changed(&self, case: &Case) -> std::io::Result<Option<Vec<PathBuf>>> {
+    /// If the folder for its input cannot be created.
+    pub async fn changed_paths(&self, case: &Case) -> std::io::Result<Option<Vec<PathBuf>>> {
         let folder = tempfile::tempdir()?;
         let args = self.args(case, folder.path())?;
-        let play = RehearsalJob {
+        let job = RehearsalJob {
             shell: self.program.clone(),
             script: self.script.clone().into_os_string(),
             after: args,
             cwd: folder.path().to_owned(),
             env: vec![("PYTHONDONTWRITEBYTECODE".into(), "1".into())],
-            limits: Limits { wall: WALL, output: OUTPUT },
+            limits: Limits { wall: TEST_TIMEOUT, output: MAX_OUTPUT },
             writable: None,
             digests: false,
             helper: None,
         };
-        let seen = rehearse(&play).await.ok();
-        Ok(seen.map(|seen| seen.changes.into_iter().map(|change| change.path).collect()))
+        let result = rehearse(&job).await.ok();
+        Ok(result.map(|result| result.changes.into_iter().map(|change| change.path).collect()))
     }
 }
 
-/// True if two outputs are the same but for white space at the ends of their lines.
+/// True if two outputs are equal except for white space at the ends of lines.
 pub fn is_same(one: &str, other: &str) -> bool {
     one.trim_end().lines().map(str::trim_end).eq(other.trim_end().lines().map(str::trim_end))
 }
@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_white_space_at_the_ends_of_lines_is_no_difference() {
+    fn only_white_space_at_the_ends_of_lines_is_ignored() {
         assert!(is_same("a \r\nb\n\n", "a\nb"));
         for (one, other) in [("a", "b"), (" a", "a"), ("a\n\nb", "a\nb"), ("a", "a\nb"), ("A", "a")] {
             assert!(!is_same(one, other), "{one:?} {other:?}");

@@ -1,24 +1,24 @@
-//! Ends a run whose means are spent.
+//! Ends a run that has used up its budget.
 
 use super::{Guard, RunState};
 
-/// What the person is told begins with where a limit ends a run.
-pub const LIMIT: &str = "Usage limit error: ";
+/// The start of the message to the user when a limit ends a run.
+pub const LIMIT_PREFIX: &str = "Usage limit error: ";
 
-/// Why a run is ended from outside.
+/// The reason why a guard ends a run.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Halt {
-    /// `consecutive_errors`, `request_limit`, `total_tokens_limit`.
+    /// The reason: `consecutive_errors`, `request_limit` or `total_tokens_limit`.
     pub reason: String,
-    /// What the person is told.
+    /// The message to the user.
     pub text: String,
 }
 
-/// `budget`: errors in a row, and the run's own [`Limits`](crate::state::Limits). The number of steps is the turn's
-/// business.
+/// `budget`: limits errors in a row, and enforces the run's [`Limits`](crate::state::Limits). The turn limits the
+/// number of steps.
 #[derive(Debug, Clone, Copy)]
 pub struct Budget {
-    /// So many steps in a row that only failed end the run.
+    /// The number of failed steps in a row that ends the run.
     pub errors: u32,
 }
 
@@ -39,13 +39,13 @@ impl Guard for Budget {
         if limits.requests > 0 && state.requests >= limits.requests {
             return halt(
                 "request_limit",
-                format!("{LIMIT}{} request(s) to the model were allowed, and all are used.", limits.requests),
+                format!("{LIMIT_PREFIX}{} request(s) to the model were allowed, and all are used.", limits.requests),
             );
         }
         if limits.tokens > 0 && state.tokens >= limits.tokens {
             return halt(
                 "total_tokens_limit",
-                format!("{LIMIT}{} of {} allowed tokens are used.", state.tokens, limits.tokens),
+                format!("{LIMIT_PREFIX}{} of {} allowed tokens are used.", state.tokens, limits.tokens),
             );
         }
         None
@@ -66,7 +66,7 @@ mod tests {
     use crate::state::Limits;
 
     #[test]
-    fn each_limit_ends_the_run_and_zero_is_none() {
+    fn each_limit_ends_the_run_and_zero_is_no_limit() {
         let budget = Budget { errors: 3 };
         let limits = Limits { requests: 2, tokens: 100 };
         let spent = |state: RunState| budget.spent(&state).map(|h| h.reason);

@@ -1,16 +1,16 @@
-//! A task that names a file to be written is not done before that file is written; and one that renames files changes
-//! nothing in them.
+//! Keeps a run from ending before the files that its task asks for are written, and a task that renames files from
+//! changing their content.
 
 use super::{Finding, Guard, GuardError, RunState, Verdict};
 use crate::action::ActionSet;
 use crate::tool::{Call, Outcome, normal};
-use caro_intent::to_be_made;
+use caro_intent::promised_files;
 use caro_shell::asked::only_moves;
 use std::path::{Path, PathBuf};
 
-/// `goal`: takes `answer` out of the choice while a file that the task asks for is not written. A small model likes to
-/// say that it has done what it has not. Where files are only moved, it refuses to change what is in them: the same model
-/// takes `sed -i` for a way to rename.
+/// `goal`: removes the action `answer` while a file that the task asks for is not written, as small models often
+/// claim to be done when they are not. If the task only moves files, it refuses calls that change their content, as
+/// such models try to rename with `sed -i`.
 #[derive(Debug)]
 pub struct GoalGuard {
     files: Vec<PathBuf>,
@@ -18,15 +18,16 @@ pub struct GoalGuard {
 }
 
 impl GoalGuard {
-    /// A guard for a task whose relative paths start at `root`.
+    /// Creates a guard for a task whose relative paths start at `root`.
     pub fn new(task: &str, root: &Path) -> Self {
-        let files = to_be_made(task).into_iter().filter(|f| !f.starts_with('~'));
+        let files = promised_files(task).into_iter().filter(|f| !f.starts_with('~'));
         let only_moves = only_moves(task, |word| normal(root, word).exists());
         Self { files: files.map(|file| normal(root, &file)).collect(), only_moves }
     }
 
-    fn missing(&self, state: &RunState) -> bool {
-        // a command whose effects nobody foresaw may have written it; who was not allowed to write cannot be asked to
+    fn is_missing_file(&self, state: &RunState) -> bool {
+        // a command with unforeseen effects may have written the file; after a denied call the run may not be able to
+        // write it
         let denied = state.calls.iter().any(|call| call.outcome == Outcome::Denied);
         let written =
             |file: &PathBuf| state.modified.contains(&*file.to_string_lossy()) || state.unforeseen > 0 && file.exists();
@@ -40,7 +41,7 @@ impl Guard for GoalGuard {
     }
 
     fn admit(&self, set: &mut ActionSet, state: &RunState) {
-        if !set.tools.is_empty() && self.missing(state) {
+        if !set.tools.is_empty() && self.is_missing_file(state) {
             set.answer = false;
         }
     }
@@ -75,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn what_renames_a_file_leaves_its_text_alone() {
+    fn a_task_that_renames_may_not_edit() {
         let root = tempfile::tempdir().unwrap();
         std::fs::write(root.path().join("app1.log"), "x\n").unwrap();
         let call = |edits| Call {

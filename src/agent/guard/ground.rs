@@ -1,4 +1,4 @@
-//! A report says what was seen. A small model likes to write down numbers and files that no tool has shown it.
+//! Refuses reports and answers with numbers or file names that no tool has shown, as small models often invent them.
 
 use super::{Finding, Guard, GuardError, Verdict};
 use crate::action::{ActionSet, EXAMPLE};
@@ -11,29 +11,30 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::LazyLock;
 
-/// Files that hold a report and not a program or a configuration.
-const REPORTS: &[&str] = &["md", "txt", "csv", "tsv", "html", "rst", "org", "adoc"];
+/// Extensions of files that hold a report, and not a program or a configuration.
+const REPORT_EXTENSIONS: &[&str] = &["md", "txt", "csv", "tsv", "html", "rst", "org", "adoc"];
 
-/// True for a text that has what stands in the examples of the prompt, and neither in the task nor in anything that was seen.
+/// True if a text has the number of the prompt's examples ([`EXAMPLE`]), and neither the task nor any result has it.
 pub fn is_example(text: &str, task: &str, state: &RunState) -> bool {
     let has = |text: &str| facts(text).chain(facts(&without_thousands(text))).any(|fact| fact == EXAMPLE);
     has(text) && !has(task) && !state.has_shown(EXAMPLE)
 }
 
-/// `ground`: for a task whose first parts look at something and whose later part writes it down. Before as many looks as
-/// there are parts to look at, nothing can be written; and a report may not have numbers and file names that nobody has
-/// shown.
+/// `ground`: for a task that first reads something and then writes about it. Admits no writing until there were as
+/// many successful reads as there are parts before the first that writes, and refuses reports with facts that no tool
+/// has shown.
 #[derive(Debug)]
 pub struct GroundGuard {
+    /// The number of reads before the first write.
     looks: u64,
-    /// True if what is to be written has numbers that somebody has to find out.
+    /// True if the task asks for numbers.
     measures: bool,
     task: String,
     known: BTreeSet<String>,
 }
 
 impl GroundGuard {
-    /// A guard for a task and its plan.
+    /// Creates a guard for a task and its plan.
     pub fn new(task: &str, plan: &Plan) -> Self {
         let writes = |part: &String| {
             let first = part.split_whitespace().next().unwrap_or_default().to_lowercase();
@@ -41,18 +42,18 @@ impl GroundGuard {
                 .contains(&first.as_str())
         };
         let before = plan.parts.iter().position(writes).unwrap_or(0);
-        // a part that changes something shows nothing
+        // parts that change something read nothing
         let looks = plan.parts.iter().take(before).filter(|part| !changes(part)).count() as u64;
         Self { looks, measures: measures(task), task: task.to_owned(), known: facts(task).collect() }
     }
 
-    /// Facts of a text that nobody has shown.
+    /// Returns the facts of a text that neither the task nor a tool has shown.
     fn invented(&self, text: &str, state: &RunState) -> Vec<String> {
         let unknown = |fact: &String| !self.known.contains(fact) && !state.has_shown(fact);
-        // `1,234,567` is one number or three: whichever was shown
-        let (three, one) = (facts(text).filter(unknown), without_thousands(text));
-        let (three, one) = (Vec::from_iter(three), Vec::from_iter(facts(&one).filter(unknown)));
-        let mut found = if one.len() < three.len() { one } else { three };
+        // `1,234,567` is one number or three: the reading with fewer unknown facts counts
+        let split: Vec<String> = facts(text).filter(unknown).collect();
+        let joined: Vec<String> = facts(&without_thousands(text)).filter(unknown).collect();
+        let mut found = if joined.len() < split.len() { joined } else { split };
         found.sort();
         found.dedup();
         found
@@ -71,7 +72,7 @@ impl Guard for GroundGuard {
         }
     }
 
-    /// An answer to a task for which something was looked at has no number or file that nobody has shown.
+    /// Sends an answer back that has facts that no tool has shown. Without any successful read nothing is checked.
     fn answer(&self, text: &str, state: &RunState) -> Option<Finding> {
         if is_example(text, &self.task, state) {
             return Some(example("accepted"));
@@ -93,7 +94,7 @@ impl Guard for GroundGuard {
         }
         let text = |name: &str| call.args.get(name).and_then(serde_json::Value::as_str).unwrap_or_default();
         let extension = Path::new(text("path")).extension().map(|e| e.to_string_lossy().to_lowercase());
-        if !extension.is_some_and(|e| REPORTS.contains(&e.as_str())) {
+        if !extension.is_some_and(|e| REPORT_EXTENSIONS.contains(&e.as_str())) {
             return Ok(Verdict::Allow);
         }
         let mut invented = self.invented(text("content"), state);
@@ -114,12 +115,13 @@ impl Guard for GroundGuard {
     }
 }
 
+/// The finding that a text was copied from the example.
 fn example(what: &str) -> Finding {
     let text = format!("Not {what}: that is the example. Do the user's own task.");
     Finding { id: "example".into(), text }
 }
 
-/// True for a task that asks for numbers.
+/// True if a task asks for numbers.
 fn measures(task: &str) -> bool {
     static FORM: LazyLock<Option<Regex>> = LazyLock::new(|| {
         Regex::new(r"(?i)\b(?:count|how (?:many|much|often)|(?:number|count|size|sum) of|average|total|percentage)\b")
@@ -128,7 +130,7 @@ fn measures(task: &str) -> bool {
     FORM.as_ref().is_some_and(|form| form.is_match(task))
 }
 
-/// True for the tools that write files.
+/// True if a tool writes files.
 fn writes(tool: &str) -> bool {
     matches!(tool, "write" | "edit") || tool.starts_with("workspace_") && tool != "workspace_view"
 }
@@ -138,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_may_be_said_with_commas() {
+    fn a_number_may_be_written_with_commas() {
         let guard = GroundGuard::new("how big is a.bin", &Plan::heuristic("how big is a.bin"));
         let mut state = RunState { looks: 1, ..RunState::default() };
         state.learn("1234567 a.bin");
@@ -161,16 +163,16 @@ mod tests {
     }
 
     #[test]
-    fn a_report_has_nothing_that_was_not_shown() {
+    fn a_report_with_unknown_facts_is_refused() {
         let mut state = RunState::default();
         state.learn("logs/web.log:17\nlogs/worker.log:5\n");
         assert_eq!(check(&state, "# Report\n\n- web.log: 17 errors\n- logs/worker.log: 5 errors\n"), None);
-        let told = check(&state, "web.log 12345, error.log 17").unwrap();
-        assert!(told.contains("12345, error.log") && !told.contains("web.log"), "{told}");
+        let text = check(&state, "web.log 12345, error.log 17").unwrap();
+        assert!(text.contains("12345, error.log") && !text.contains("web.log"), "{text}");
     }
 
     #[test]
-    fn a_report_with_numbers_has_none_that_were_not_shown_whatever_comes_first() {
+    fn a_report_with_unknown_numbers_is_refused_even_as_the_first_part() {
         let write = |task: &str, shown: &str| {
             let guard = GroundGuard::new(task, &Plan::heuristic(task));
             let mut state = RunState::default();
@@ -185,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn once_more_was_shown_than_is_remembered_nothing_counts_as_invented() {
+    fn nothing_counts_as_invented_once_the_memory_for_facts_is_full() {
         let mut state = RunState { looks: 1, ..RunState::default() };
         let guard = GroundGuard::new("count", &Plan::heuristic("count"));
         assert!(guard.answer("77777", &state).is_some());
@@ -196,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_has_nothing_that_was_not_shown() {
+    fn an_answer_with_unknown_facts_is_sent_back() {
         let guard = GroundGuard::new(TASK, &Plan::heuristic(TASK));
         let mut state = RunState { looks: 1, ..RunState::default() };
         state.learn("12 a.txt");
@@ -206,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_example_says_is_nobodys_task() {
+    fn a_copy_of_the_example_is_refused() {
         let task = "make app/secrets.env readable for me only";
         let guard = GroundGuard::new(task, &Plan::heuristic(task));
         let mut state = RunState::default();
@@ -222,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn one_looks_before_one_writes() {
+    fn writing_is_admitted_only_after_reading() {
         let guard = GroundGuard::new(TASK, &Plan::heuristic(TASK));
         let all =
             ActionSet { tools: vec!["shell".into(), "write".into()], answer: true, cannot: true, batch: 1, path: None };

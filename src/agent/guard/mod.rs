@@ -1,8 +1,8 @@
-//! Who may do what. A guard acts twice: [`Guard::admit`] takes actions out of the grammar before the model writes, and
-//! [`Guard::check`] refuses, with words that help, what was written all the same.
+//! Decides which actions are allowed. A guard acts twice: [`Guard::admit`] removes actions from the grammar before the
+//! model writes, and [`Guard::check`] refuses a call that the model wrote, with advice on what to do instead.
 //!
-//! Guards only narrow. The strictest verdict of the chain holds (deny, then ask, then allow), a guard that fails denies,
-//! and a guard sees calls and the run's state, never a prompt: no text can talk to it.
+//! Guards only narrow. The strictest verdict of the chain counts (deny, then ask, then allow), and a guard that fails
+//! denies. A guard sees calls and the run's state, never a prompt, so no text can influence it.
 
 mod budget;
 mod goal;
@@ -11,10 +11,10 @@ mod policy;
 mod repeat;
 mod reread;
 
-pub use budget::{Budget, Halt, LIMIT};
+pub use budget::{Budget, Halt, LIMIT_PREFIX};
 pub use goal::GoalGuard;
 pub use ground::{GroundGuard, is_example};
-pub use policy::{Policy, Rights, as_told, kind_of, refused};
+pub use policy::{Policy, Rights, kind_of, refused, reword_refusal};
 pub use repeat::{LoopGuard, LoopLimits, Pattern, WARNING, detect};
 pub use reread::ActionGuard;
 
@@ -23,94 +23,94 @@ use super::state::RunState;
 use super::tool::Call;
 use std::sync::Arc;
 
-/// What is to become of a call. Ordered: the greater one holds.
+/// The decision on a call. Ordered by strictness.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
-    /// Let it run.
+    /// The call runs.
     Allow,
-    /// Ask the person; the reasons say why.
+    /// The user is asked, with these reasons.
     Ask(Vec<String>),
-    /// Do not run it; tell the model this instead. Not an error.
+    /// The call does not run, and the model sees this finding instead. Not an error.
     Deny(Finding),
 }
 
-/// Why a call was refused.
+/// The reason why a call was refused.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Finding {
-    /// Stable id of the rule (`repeat-read`, `loop`, `policy-danger`, `guard-error`).
+    /// The stable id of the rule (`repeat-read`, `loop`, `policy-danger`, `guard-error`).
     pub id: String,
-    /// What the model is told.
+    /// The text for the model.
     pub text: String,
 }
 
-/// Why a guard could not decide.
+/// The reason why a guard could not decide.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct GuardError(pub String);
 
 impl GuardError {
-    /// What to do next.
+    /// Advice to the user.
     pub fn hint(&self) -> &'static str {
         "the call was refused; run again with `--no-guard NAME` if the guard itself is at fault"
     }
 }
 
-/// One rule, or a family of them.
+/// A rule, or a group of rules.
 pub trait Guard: Send + Sync {
-    /// Its name, as `--no-guard` has it.
+    /// The guard's name, as in `--no-guard`.
     fn name(&self) -> &'static str;
 
-    /// Before the model decides: takes actions out. Whatever it adds is lost (see [`Guards::admit`]).
+    /// Removes actions before the model decides. Actions that it adds are ignored (see [`Guards::admit`]).
     fn admit(&self, _set: &mut ActionSet, _state: &RunState) {}
 
-    /// Before a call runs.
+    /// Decides on a call before it runs.
     ///
     /// # Errors
-    /// Counts as [`Verdict::Deny`].
+    /// An error counts as [`Verdict::Deny`].
     fn check(&self, _call: &Call, _state: &RunState) -> Result<Verdict, GuardError> {
         Ok(Verdict::Allow)
     }
 
-    /// Before an answer is given: why it is sent back, once.
+    /// Returns the reason why an answer is sent back to the model, which happens once; `None` to accept it.
     fn answer(&self, _text: &str, _state: &RunState) -> Option<Finding> {
         None
     }
 
-    /// Before each request to a model: why it may not be asked again.
+    /// Returns the reason to end the run before the next request to the model; `None` if there is budget left.
     fn spent(&self, _state: &RunState) -> Option<Halt> {
         None
     }
 
-    /// After a batch: may set [`RunState::stuck`] and end the run.
+    /// Looks at the state after a batch of calls. May set [`RunState::stuck`], or end the run with the returned reason.
     fn settle(&self, _state: &mut RunState) -> Option<Halt> {
         None
     }
 }
 
-/// The chain.
+/// A chain of guards.
 #[derive(Clone, Default)]
 pub struct Guards(Vec<Arc<dyn Guard>>);
 
 impl Guards {
-    /// The guards of a run, without those whose names are in `without`.
+    /// Creates a chain without the guards whose names are in `without`.
     pub fn new(guards: Vec<Arc<dyn Guard>>, without: &[String]) -> Self {
         Self(guards.into_iter().filter(|g| !without.iter().any(|name| name == g.name())).collect())
     }
 
-    /// The same with one more.
+    /// Adds a guard.
     #[must_use]
     pub fn and(mut self, guard: Arc<dyn Guard>) -> Self {
         self.0.push(guard);
         self
     }
 
-    /// Why an answer is sent back; the first guard's word.
+    /// Returns the first guard's reason to send an answer back.
     pub fn answer(&self, text: &str, state: &RunState) -> Option<Finding> {
         self.0.iter().find_map(|guard| guard.answer(text, state))
     }
 
-    /// What every guard still admits. Nothing that was not in `set` before comes back, and where no tool is
-    /// left, answering is: a run can always end.
+    /// Returns the actions of `set` that every guard admits. If no tool is left, answering stays allowed, so that a
+    /// run can always end.
     pub fn admit(&self, set: &ActionSet, state: &RunState) -> ActionSet {
         let mut narrowed = set.clone();
         for guard in &self.0 {
@@ -122,7 +122,7 @@ impl Guards {
         narrowed
     }
 
-    /// The strictest verdict on a call, and who gave it.
+    /// Returns the strictest verdict on a call, and the name of the guard that gave it.
     pub fn check(&self, call: &Call, state: &RunState) -> (Verdict, &'static str) {
         let mut worst = (Verdict::Allow, "");
         for guard in &self.0 {
@@ -141,14 +141,14 @@ impl Guards {
         worst
     }
 
-    /// Why no model may be asked again; the first guard's word.
+    /// Returns the first guard's reason to end the run before the next request to the model.
     pub fn spent(&self, state: &RunState) -> Option<Halt> {
         self.0.iter().find_map(|guard| guard.spent(state))
     }
 
-    /// After a batch.
+    /// Lets every guard look at the state after a batch. Returns the first reason to end the run.
     pub fn settle(&self, state: &mut RunState) -> Option<Halt> {
-        // all of them see the batch, also when one ends the run
+        // every guard has to see the batch, even if one of them ends the run
         let halts: Vec<Halt> = self.0.iter().filter_map(|guard| guard.settle(state)).collect();
         halts.into_iter().next()
     }
@@ -221,7 +221,8 @@ mod tests {
         assert!(chain.admit(&set, &RunState::default()).answer);
     }
 
-    /// A guard of any kind: what it says to every call, which of the tools `0` to `7` it takes out, whether it lets answer.
+    /// An arbitrary guard: its verdict on every call, the tools `0` to `7` that it removes, and whether it admits
+    /// answering.
     #[derive(Debug, Clone)]
     struct Any(u8, u8, bool);
 
@@ -231,7 +232,7 @@ mod tests {
         }
         fn admit(&self, set: &mut ActionSet, _: &RunState) {
             set.tools.retain(|tool| self.1 & (1 << tool.parse::<u8>().unwrap_or(0)) == 0);
-            // it would like more than there is
+            // it tries to add actions
             set.tools.extend(["0", "7", "new"].map(String::from));
             (set.answer, set.cannot, set.batch) = (self.2, true, 99);
         }
@@ -246,7 +247,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Whatever guards there are, in whatever order: one more never allows what the others do not.
+        /// Another guard never allows anything that the others do not, in any chain and order.
         #[test]
         fn one_more_guard_only_narrows(
             all in proptest::collection::vec((0u8..4, 0u8.., proptest::bool::ANY), 0..6), at in 0usize..6,

@@ -1,4 +1,4 @@
-//! What runs unasked, what is asked for, what never runs.
+//! Decides which calls run without asking, and which need the user's permission.
 
 use super::{Finding, Guard, GuardError, Verdict};
 use crate::state::RunState;
@@ -6,28 +6,28 @@ use crate::tool::{Call, Hazard};
 use caro_policy::secret::reads_secret;
 use std::path::{Path, PathBuf};
 
-/// What the person has allowed beforehand.
+/// The permissions that the user has given beforehand.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Rights {
-    /// Changes below the working directory and commands that are no danger run unasked (`--yes`).
+    /// True if changes below the working directory, and harmless commands, run without asking (`--yes`).
     pub changes: bool,
-    /// Files may be taken away by it: the task speaks of that.
+    /// True if files may be removed, because the task orders it.
     pub removals: bool,
 }
 
-/// `policy`: reading is free, but for secrets; changes are asked for; danger is asked for every time.
+/// `policy`: reading is allowed, except for secrets; changes need permission; dangerous calls need it each time.
 #[derive(Debug)]
 pub struct Policy {
-    /// The person's working directory.
+    /// The user's working directory.
     pub root: PathBuf,
-    /// Where the agent's own files are: it may write there.
+    /// Folders of the agent's own files, where it may write.
     pub own: Vec<PathBuf>,
-    /// What is allowed beforehand.
+    /// The permissions given beforehand.
     pub rights: Rights,
 }
 
-/// The kind of call that `always` allows for the rest of the run: a tool's changes inside the working directory, and what
-/// it does there that nobody can foresee.
+/// Returns the kind of a call, which the user may allow for the rest of the run: changes of a tool inside the working
+/// directory, foreseen or not.
 pub fn kind_of(call: &Call) -> String {
     call.tool.clone()
 }
@@ -64,9 +64,9 @@ impl Guard for Policy {
             reasons.extend(effects.reasons.iter().cloned());
             reasons.push("it is dangerous".into());
         }
-        // whatever was allowed for the rest of the run, these are asked for each time
+        // these need permission each time, whatever is allowed for the rest of the run
         if !reasons.is_empty() {
-            return Ok(Verdict::Ask(each_once(reasons)));
+            return Ok(Verdict::Ask(dedup(reasons)));
         }
         let changes =
             effects.opaque || effects.hazard == Hazard::Change || effects.writes.iter().any(|path| !self.is_own(path));
@@ -78,31 +78,31 @@ impl Guard for Policy {
             if reasons.is_empty() {
                 reasons.push("what it does cannot be foreseen".into());
             }
-            return Ok(Verdict::Ask(each_once(reasons)));
+            return Ok(Verdict::Ask(dedup(reasons)));
         }
         Ok(Verdict::Allow)
     }
 }
 
-/// The same in their order: a file that is written twelve times is one reason.
-fn each_once(mut reasons: Vec<String>) -> Vec<String> {
+/// Removes duplicates and keeps the order: a file that is written twelve times is one reason.
+fn dedup(mut reasons: Vec<String>) -> Vec<String> {
     let mut seen = std::collections::HashSet::new();
     reasons.retain(|reason| seen.insert(reason.clone()));
     reasons
 }
 
-/// How the model is told that nobody agreed, and what it is to do then.
+/// The text for the model after a refusal, and the advice that follows it.
 const REFUSED: (&str, &str) =
     ("The user did not allow this call", " Do not try it again; take another way, or answer with what you have.");
 
-/// What the model is told where nobody agreed.
+/// Returns the finding for the model after the user has refused a call, or nobody could be asked.
 pub fn refused(reasons: &[String]) -> Finding {
     let why = if reasons.is_empty() { "no reason given".to_owned() } else { reasons.join("; ") };
     Finding { id: "policy-denied".into(), text: format!("{} ({why}).{}", REFUSED.0, REFUSED.1) }
 }
 
-/// What a model says to the person. A small one repeats what it was told itself.
-pub fn as_told(reason: &str) -> String {
+/// Rewords the text of [`refused`] for the user, as small models repeat it in their answers.
+pub fn reword_refusal(reason: &str) -> String {
     reason.replace(REFUSED.0, "you did not allow the call").replace(REFUSED.1, "")
 }
 
@@ -146,26 +146,26 @@ mod tests {
     }
 
     #[test]
-    fn a_removal_that_nobody_speaks_of_is_asked_for_each_time() {
+    fn a_removal_that_the_task_does_not_order_needs_permission_each_time() {
         let gone = |path: &str| Effects { removes: true, ..writes(path) };
-        let (yes, told) = (Rights { changes: true, removals: false }, Rights { changes: true, removals: true });
+        let (yes, ordered) = (Rights { changes: true, removals: false }, Rights { changes: true, removals: true });
         for always in [false, true] {
             assert_eq!(verdict(yes, always, gone("/home/me/work/a.md")), "ask");
-            assert_eq!(verdict(told, always, gone("/home/me/work/a.md")), "allow");
+            assert_eq!(verdict(ordered, always, gone("/home/me/work/a.md")), "allow");
             assert_eq!(verdict(yes, always, gone("/data/ws/a.md")), "allow", "the agent's own");
         }
-        assert_eq!(verdict(told, false, gone("/etc/hosts")), "ask");
+        assert_eq!(verdict(ordered, false, gone("/etc/hosts")), "ask");
     }
 
     #[test]
-    fn what_the_model_was_told_is_not_told_to_the_person() {
-        let told = refused(&["it writes a".to_owned()]).text;
-        assert_eq!(as_told(&told), "you did not allow the call (it writes a).");
-        assert_eq!(as_told("There is no such file."), "There is no such file.");
+    fn a_refusal_is_reworded_for_the_user() {
+        let text = refused(&["it writes a".to_owned()]).text;
+        assert_eq!(reword_refusal(&text), "you did not allow the call (it writes a).");
+        assert_eq!(reword_refusal("There is no such file."), "There is no such file.");
     }
 
     #[test]
-    fn reading_is_free_and_writing_is_asked_for() {
+    fn reading_is_allowed_and_writing_needs_permission() {
         let none = Rights::default();
         let yes = Rights { changes: true, removals: false };
         for (effects, unasked, allowed) in [

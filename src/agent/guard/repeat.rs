@@ -1,45 +1,45 @@
-//! Sees when a run goes in circles.
+//! Detects runs that repeat themselves, and stops the repetition.
 
 use super::{Finding, Guard, GuardError, Halt, Verdict};
 use crate::action::ActionSet;
 use crate::state::{Record, RunState};
 use crate::tool::{Call, Outcome};
 
-/// When a repetition is a loop.
+/// The limits at which a repetition counts as a loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LoopLimits {
-    /// Calls looked at.
+    /// The number of latest calls that are examined.
     pub window: usize,
-    /// An identical call is refused from this use on, unless something changed meanwhile; 0 for never.
+    /// An identical call is refused from this occurrence on, unless something changed meanwhile; 0 for never.
     pub refuse_at: usize,
-    /// So many identical calls in a row are a loop.
+    /// The number of identical calls in a row that is a loop.
     pub in_a_row: usize,
-    /// The longest pattern looked for, calls.
+    /// The longest pattern searched for, in calls.
     pub pattern: usize,
-    /// So many repeats of a pattern are a loop.
+    /// The number of repeats of a pattern that is a loop.
     pub repeats: usize,
 }
 
 impl LoopLimits {
-    /// Refuses the second identical call, ends at the third.
+    /// Refuses the second identical call; the third is a loop.
     pub const STRICT: Self = Self { window: 20, refuse_at: 2, in_a_row: 3, pattern: 5, repeats: 3 };
-    /// The published setting: nothing is refused, five repeats are a loop.
+    /// The published setting: no call is refused, and five repeats are a loop.
     pub const PUBLISHED: Self = Self { window: 20, refuse_at: 0, in_a_row: 7, pattern: 5, repeats: 5 };
 }
 
-/// A loop that was seen.
+/// A detected loop.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pattern {
     /// `identical` or `pattern`.
     pub kind: &'static str,
-    /// Calls in one round.
+    /// The number of calls in one round.
     pub period: usize,
-    /// Rounds.
+    /// The number of rounds.
     pub repeats: usize,
 }
 
-/// Looks for a loop at the end of the calls. The same calls with other results are no loop; a call that was refused has
-/// no result, and counts as the one it repeats.
+/// Searches for a loop at the end of the calls. The same calls with other results are no loop; a refused call has no
+/// result, and counts as equal to the call it repeats.
 pub fn detect(calls: &[Record], limits: LoopLimits) -> Option<Pattern> {
     let calls = &calls[calls.len().saturating_sub(limits.window)..];
     let same = |a: &Record, b: &Record| {
@@ -59,11 +59,11 @@ pub fn detect(calls: &[Record], limits: LoopLimits) -> Option<Pattern> {
 /// `loop`: an identical call is refused the second time, and a run that goes on repeating itself may only answer.
 #[derive(Debug)]
 pub struct LoopGuard {
-    /// When.
+    /// The limits.
     pub limits: LoopLimits,
 }
 
-/// How a word to the model about a loop begins. It is for the model alone: a person is told in other words.
+/// The start of the text to the model about a loop. It is not shown to the user.
 pub const WARNING: &str = "[System Warning] Loop Detected: ";
 
 impl Guard for LoopGuard {
@@ -79,7 +79,7 @@ impl Guard for LoopGuard {
 
     fn check(&self, call: &Call, state: &RunState) -> Result<Verdict, GuardError> {
         let signature = call.signature();
-        // one that was stopped on the way has no result to look at
+        // a call that was stopped has no result, so it may be repeated
         let ended = |r: &&Record| !r.folded && !matches!(r.outcome, Outcome::Cancelled | Outcome::TimedOut);
         let same = |r: &&Record| r.signature == signature && r.changes == state.changes;
         let before: Vec<&Record> = state.calls.iter().filter(ended).filter(same).collect();
@@ -121,7 +121,7 @@ mod tests {
             signature: c.to_lowercase().to_string(),
             output: c.to_lowercase().to_string(),
             changes: 0,
-            // upper case: refused
+            // an upper case letter is a refused call
             outcome: if c.is_uppercase() { Outcome::Blocked } else { Outcome::Succeeded },
         };
         names.chars().map(one).collect()
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn the_published_setting_fires_at_the_fifth() {
+    fn the_published_setting_finds_a_loop_at_the_fifth_repeat() {
         let published = LoopLimits::PUBLISHED;
         assert_eq!(found("aaaa", published), None);
         assert_eq!(found("aaaaa", published), Some((1, 5)));
@@ -160,14 +160,14 @@ mod tests {
     }
 
     #[test]
-    fn a_writer_that_repeats_itself_is_a_loop_too() {
+    fn repeated_writes_are_a_loop_too() {
         let mut calls = records("ababab");
         (0..).zip(&mut calls).for_each(|(changes, call)| call.changes = changes);
         assert!(detect(&calls, LoopLimits::STRICT).is_some());
     }
 
     #[test]
-    fn what_was_folded_away_may_be_asked_for_again() {
+    fn a_folded_call_may_be_repeated() {
         let guard = LoopGuard { limits: LoopLimits::STRICT };
         let (args, effects) = Default::default();
         let call = Call { id: "s1c1".into(), tool: "read".into(), args, effects };
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_stopped_may_be_called_again_and_what_ended_may_not() {
+    fn a_stopped_call_may_be_repeated_and_a_finished_one_may_not() {
         let guard = LoopGuard { limits: LoopLimits::STRICT };
         let (args, effects) = Default::default();
         let call = Call { id: "s1c1".into(), tool: "read".into(), args, effects };

@@ -1,10 +1,10 @@
-//! Refuses to show a file again that was shown before and has not changed since.
+//! Refuses to read a file again that was shown before and has not changed since.
 
 use super::{Finding, Guard, GuardError, Verdict};
 use crate::state::RunState;
 use crate::tool::{Call, file_of};
 
-/// `action`: a file is read once, until it changes. Reading through a tool and through `cat` are the same.
+/// `action`: refuses to read a file a second time until it changes, whether through a tool or through `cat`.
 #[derive(Debug, Default)]
 pub struct ActionGuard;
 
@@ -15,7 +15,7 @@ impl Guard for ActionGuard {
 
     fn check(&self, call: &Call, state: &RunState) -> Result<Verdict, GuardError> {
         let shows = &call.effects.shows;
-        // of several files, one that is new is reason enough to read
+        // a call that reads several files is allowed if one of them is new
         if shows.is_empty() || !call.effects.is_read_only() || !shows.iter().all(|s| state.is_redundant_read(s)) {
             return Ok(Verdict::Allow);
         }
@@ -37,7 +37,7 @@ mod tests {
     use crate::tool::{Args, Effects, Outcome, ToolResult};
 
     #[test]
-    fn the_second_read_is_refused_until_a_write() {
+    fn a_second_read_is_refused_until_a_write() {
         let call = |shows: &[&str], writes: &[&str]| Call {
             id: "s1c1".into(),
             tool: "read".into(),

@@ -1,14 +1,15 @@
-//! Forgetting a session. What goes last is what it is found by: whatever fails before that can be tried again.
+//! Deletes the conversation and the files of a session. Its runs, by which it is found, are deleted last by the caller,
+//! so that a failed deletion can be repeated.
 
 use super::HarnessError;
 use crate::memory::Memory;
 use crate::store::{Store, is_alive};
 use crate::workspace::Workspaces;
 
-/// Forgets what was said in a session, and its files. Its runs stay, and are for the caller to delete.
+/// Deletes the conversation and the files of a session. Its runs stay, and the caller deletes them.
 ///
 /// # Errors
-/// If it cannot be removed, or another process works in it.
+/// If something cannot be deleted, or another process is running in the session.
 pub fn empty(
     session: &str,
     store: &Store,
@@ -16,7 +17,7 @@ pub fn empty(
     workspaces: Option<&Workspaces>,
 ) -> Result<(), HarnessError> {
     store.check_idle(session, is_alive)?;
-    memory.unsay(session)?;
+    memory.forget_session(session)?;
     if let Some(all) = workspaces {
         all.forget(session)?;
     }

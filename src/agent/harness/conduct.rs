@@ -1,4 +1,4 @@
-//! Runs from their words to their end, for whoever shows or answers them by itself: [`Harness::run`] is one of these.
+//! Conducts a run from its text to its end, for callers that show its events and answer its questions themselves.
 
 use super::{Harness, HarnessError, WAIT, session_name};
 use crate::event::{Draft, Kind, Sink};
@@ -10,24 +10,24 @@ use caro_model::Cancel;
 use caro_policy as policy;
 use std::sync::Arc;
 
-/// How a run is watched while it is conducted.
+/// The ways in which a caller watches and controls a run.
 #[derive(Default)]
 pub struct Watch {
-    /// The switch that stops it.
+    /// Stops the run.
     pub cancel: Cancel,
-    /// Its limits, where they are others than the harness's own.
+    /// The limits of the run; `None` for those of the harness.
     pub limits: Option<Limits>,
-    /// Where its events go beside the store.
+    /// Receivers of its events in addition to the store.
     pub sinks: Vec<Arc<dyn Sink>>,
-    /// Answers its questions; without one all that would be asked for is refused.
+    /// Answers its requests for permission; without an approver all of them are refused.
     pub approver: Option<Arc<dyn Approver>>,
 }
 
 impl Harness {
-    /// The task that these words are, as one more of the session; without a name, of a new one.
+    /// Makes a task of a text, in the named session or in a new one.
     ///
     /// # Errors
-    /// If it is no task, or the session cannot be named so.
+    /// If the text is no task, or the name of the session is invalid.
     pub fn admit(&self, text: &str, session: Option<&str>) -> Result<Task, HarnessError> {
         if let Some(why) = plan::unclear(text) {
             return Err(HarnessError::Unclear(why));
@@ -36,14 +36,14 @@ impl Harness {
         Ok(self.task(text, &session_name(session)?))
     }
 
-    /// Works on a task to its end, or until it is stopped. It waits for a run that the session is busy with. What was said
-    /// before in the session is told to the model. Needs a Tokio runtime.
+    /// Works on a task to its end, or until it is stopped. Waits while another run of the session is active. The
+    /// model is shown the earlier messages of the session. Needs a Tokio runtime.
     ///
     /// # Errors
-    /// If it cannot be begun. A run that fails is no error: its report says why.
+    /// If the run cannot be started. A failed run is no error: its report says why.
     pub async fn conduct(&self, task: Task, watch: Watch) -> Result<Driven, HarnessError> {
         let Watch { cancel, limits, sinks, approver } = watch;
-        let _turn = self.queue.enter(&task.session).await;
+        let _lock = self.queue.enter(&task.session).await;
         if cancel.is_cancelled() {
             return Err(HarnessError::Stopped(task.run));
         }
@@ -51,7 +51,7 @@ impl Harness {
         let mut run = self.prepare(&task, cancel, &mut |warning| warnings.push(warning.to_owned()))?;
         let mut turn = AgentRun::new(task);
         turn.limit(limits.unwrap_or(self.options.limits));
-        let first = run.first(&turn);
+        let first = run.first_checkpoint(&turn);
         while run.try_begin(&first)?.is_some() {
             tokio::time::sleep(WAIT).await;
         }

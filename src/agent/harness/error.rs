@@ -1,4 +1,4 @@
-//! Why there is no run.
+//! The errors of the harness.
 
 use crate::skill::SkillError;
 use crate::store::StoreError;
@@ -6,19 +6,19 @@ use crate::tool::RegistryError;
 use caro_documents::LibraryError;
 use caro_policy::InputError;
 
-/// Why there is no run, or no answer about those there were.
+/// The reason why there is no run, or why stored runs cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum HarnessError {
-    /// What is asked for is no task.
+    /// The text is no task.
     #[error("{0}")]
     Unclear(&'static str),
-    /// The text cannot be given to a model.
+    /// The text must not be given to a model.
     #[error("the task cannot be taken: {0}")]
     Input(#[from] InputError),
-    /// The session cannot be named so.
+    /// The name of the session is invalid.
     #[error("a session's name has 1 to 200 characters, none of them a control character")]
     Session,
-    /// The session would be taken for that of a run's helpers, which nobody sees.
+    /// The name of the session has a prefix that is reserved for the hidden sessions of runs and helpers.
     #[error("`{0}` is no name for a session: runs and helpers are named so")]
     NamedAsRun(String),
     /// Two tools have one name.
@@ -27,28 +27,28 @@ pub enum HarnessError {
     /// A skill that was asked for cannot be used.
     #[error(transparent)]
     Skill(#[from] SkillError),
-    /// Runs cannot be kept or read.
+    /// Runs cannot be stored or read.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// Notes and conversations cannot be.
+    /// Notes or conversations cannot be stored or read.
     #[error(transparent)]
     Memory(#[from] LibraryError),
-    /// The files of a session cannot be.
+    /// The files of a session cannot be stored or read.
     #[error("the workspace: {0}")]
     Workspace(#[from] std::io::Error),
-    /// There is no thread to work on.
+    /// No thread can be started.
     #[error("no thread can be begun: {0}")]
     Thread(std::io::Error),
     /// The channel of messages cannot be read or written.
     #[error("the channel: {0}")]
     Channel(std::io::Error),
-    /// The run was stopped, and can be gone on with.
+    /// The run was stopped, and can be resumed.
     #[error("the run {0} was stopped")]
     Stopped(String),
 }
 
 impl HarnessError {
-    /// What to do next.
+    /// Advice to the user.
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Unclear(_) => "say what is to be done, and with what",

@@ -1,12 +1,13 @@
-//! All that runs stand on, put together: model, tools, guards, store, memory, workspaces, skills and servers of tools become
-//! the [`Runtime`](crate::runtime::Runtime) of a run. Whoever wants an agent (the terminal, a program) asks for it here. A
-//! facade: it has no loop and no policy of its own, each of them is a part of [`crate`] and decides for itself.
+//! The entry point of the crate: combines model, tools, guards, store, memory, workspaces, skills and tool servers
+//! into the [`Runtime`](crate::runtime::Runtime) of a run. A facade: the loop and the policies are in other modules
+//! of [`crate`].
 //!
-//! - [`Setup`]: what a harness is built from. [`Options`]: how its runs go.
-//! - [`Harness`]: runs, and what concerns more than one of them. [`Watch`]: who sees and stops one. [`Prepared`]: one run before it begins.
-//! - `place`: what a model is told about the working folder. `rules`: the guards of a run, and of those that work for it.
-//!   `recent`: skills that stay for a while. `standing`: a runtime for what is no run. `queue`: whose turn it is in a session. `clear`: forgetting a session. `error`: why
-//!   there is no run.
+//! - [`Setup`]: the parts of a harness. [`Options`]: the settings of its runs.
+//! - [`Harness`]: starts runs, and manages what they share. [`Watch`]: watches and stops a run. [`Prepared`]: a run
+//!   that is ready to start.
+//! - `place`: layers about the working folder. `rules`: the guards of a run and its workers. `recent`: skills that
+//!   stay active for some runs. `standing`: the runtime of the perpetual loop. `queue`: makes the runs of a session
+//!   take turns. `clear`: deletes a session. `error`: the errors.
 //!
 //! ```
 //! use caro_agent::harness::{Harness, Setup};
@@ -66,21 +67,21 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Between two looks whether a session is free.
+/// The time between two checks whether a session is free.
 const WAIT: Duration = Duration::from_millis(100);
-/// The longest name of a session, characters.
-const NAME: usize = 200;
+/// Most characters of the name of a session.
+const MAX_NAME: usize = 200;
 
-/// What runs stand on. One serves any number of sessions, one after the other or side by side.
+/// Runs agents. One harness serves any number of sessions, also in parallel.
 pub struct Harness {
     model: Arc<dyn Model>,
     root: PathBuf,
     agent: String,
-    /// The tools that no session, server or skill brings.
+    /// The tools that do not come from a session, a server or a skill.
     tools: Registry,
     hub: Option<Hub>,
     workspaces: Option<Workspaces>,
-    /// Holds them where nobody named a place; removed with the harness.
+    /// The folder of the workspaces if none was given; removed with the harness.
     _scratch: Option<tempfile::TempDir>,
     librarian: Option<Arc<Librarian>>,
     memory: Arc<Memory>,
@@ -99,10 +100,10 @@ pub struct Harness {
 }
 
 impl Harness {
-    /// Puts it together. Results in the workspaces that nobody has asked for in a week are removed.
+    /// Creates a harness. Deletes stored results that were not used for a week from the workspaces.
     ///
     /// # Errors
-    /// If there is no room for a workspace, or nothing can be kept in memory.
+    /// If no temporary workspace or no store in memory can be created, or two tools have one name.
     pub fn new(setup: Setup) -> Result<Self, HarnessError> {
         let Setup { model, root, agent, shell, manual, workspaces, librarian, memory, skills, .. } = setup;
         let Setup { suggester, store, secrets, cancel, options, .. } = setup;
@@ -137,27 +138,28 @@ impl Harness {
             cancel,
             options,
         };
-        harness.sweep();
+        harness.delete_old_results();
         Ok(harness)
     }
 
     // --- running
 
-    /// Works on a task to its end, as one more of the session; without a name, of a new one. It waits for a run that the
-    /// session is busy with. What was said before in the session is told to the model. Nobody is asked: what would be asked
-    /// for is refused. Who wants to be asked, or to see events as they happen, takes [`Harness::prepare`]. Needs a Tokio
-    /// runtime.
+    /// Works on a task to its end, in the named session or in a new one. Waits while another run of the session is
+    /// active. The model is shown the earlier messages of the session. Requests for permission are refused; use
+    /// [`Harness::conduct`] to answer them, or to see events as they happen. Needs a Tokio runtime.
     ///
     /// # Errors
-    /// If it is no task, cannot be begun, or is stopped. A run that fails is no error: its report says why.
+    /// If the text is no task, or the run cannot be started or is stopped. A failed run is no error: its report says
+    /// why.
     pub async fn run(&self, text: &str, session: Option<&str>) -> Result<Report, HarnessError> {
         self.run_with(text, session, RunOptions::default()).await
     }
 
-    /// The same without a runtime of one's own, or within one: it works on a thread of its own and waits for it.
+    /// Does what [`Harness::run`] does, but blocks. Works on a thread with a runtime of its own, so it may also be
+    /// called within a Tokio runtime.
     ///
     /// # Errors
-    /// As [`Harness::run`]; or if there can be no thread.
+    /// As [`Harness::run`]; or if no thread can be started.
     pub fn run_sync(&self, text: &str, session: Option<&str>) -> Result<Report, HarnessError> {
         let work = || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -169,7 +171,7 @@ impl Harness {
         })
     }
 
-    /// The same as [`Harness::run`], with options for this run alone.
+    /// Does what [`Harness::run`] does, with options for this run only.
     ///
     /// # Errors
     /// As [`Harness::run`].
@@ -188,9 +190,9 @@ impl Harness {
         }
     }
 
-    /// A run that these words ask for, as the plan that is made of them says.
+    /// Makes a task of a text, with a plan made without a model.
     pub fn task(&self, text: &str, session: &str) -> Task {
-        // what was copied from a terminal has its colours in it; they are no words
+        // text copied from a terminal may have escape sequences for colours
         let clean = text.contains('\u{1b}').then(|| policy::normalise(text));
         let text = clean.as_deref().unwrap_or(text);
         let plan = Plan::heuristic(text);
@@ -206,11 +208,11 @@ impl Harness {
         }
     }
 
-    /// Makes everything ready for a run, a new one or one that is gone on with: its guards, its skills, its tools. `cancel`
-    /// stops it; `warn` is told of skills that are left out.
+    /// Prepares a new or resumed run: its guards, skills and tools. `cancel` stops it; `warn` is called for every
+    /// skill that is left out.
     ///
     /// # Errors
-    /// If a skill that was asked for is not there, or two tools have one name.
+    /// If a skill that was asked for does not exist or cannot be used, or two tools have one name.
     pub fn prepare(
         &self,
         task: &Task,
@@ -220,31 +222,31 @@ impl Harness {
         Prepared::new(self, task, cancel, warn)
     }
 
-    /// The model that all of it stands on.
+    /// Returns the model.
     pub fn model(&self) -> &Arc<dyn Model> {
         &self.model
     }
 
     // --- tools
 
-    /// Has the tools of these servers beside the others, in the place of servers that were connected before. What the servers
-    /// are given in secret does not get into events.
+    /// Adds the tools of these servers, and replaces those of servers that were connected before. Secrets given to the
+    /// servers are redacted from events.
     pub fn connect(&mut self, hub: Hub) {
         self.secrets.extend(hub.secrets());
         self.redactor = Redactor::with_secrets(self.secrets.iter().cloned());
         self.hub = Some(hub);
     }
 
-    /// Adds a tool of one's own.
+    /// Adds a tool.
     ///
     /// # Errors
-    /// If its name is taken or cannot be one.
+    /// If its name is taken or invalid.
     pub fn add(&mut self, tool: Arc<dyn Tool>) -> Result<(), RegistryError> {
         self.registry("")?.add(tool.clone())?;
         self.tools.add(tool)
     }
 
-    /// Every tool that there is now, those of skills not counted: a run has those of its own.
+    /// Returns every tool except those of skills, which differ from run to run.
     ///
     /// # Errors
     /// If two tools have one name.
@@ -256,7 +258,7 @@ impl Harness {
         Ok(registry.specs().cloned().collect())
     }
 
-    /// The tools of a session, without those of servers and skills.
+    /// Returns the tools of a session, without those of servers and skills.
     fn registry(&self, session: &str) -> Result<Registry, RegistryError> {
         let mut registry = self.tools.clone();
         if let Some(workspace) = self.workspaces.as_ref().map(|all| Arc::new(all.open(session))) {
@@ -268,19 +270,20 @@ impl Harness {
 
     // --- history, memory, events
 
-    /// What is remembered of a session.
+    /// Returns the remembered part of a session.
     ///
     /// # Errors
     /// If it cannot be read.
     pub fn history(&self, session: &str) -> Result<Past, HarnessError> {
         let past = self.memory.past(ConversationKey { session, agent: &self.agent }, MESSAGES)?;
-        Ok(past.behind(self.store.said_before(session, &self.agent, MESSAGES)?))
+        Ok(past.behind(self.store.history_of_runs(session, &self.agent, MESSAGES)?))
     }
 
-    /// Forgets a session, if it is there: what was said, its runs and its files. Returns what was asked for in them.
+    /// Deletes a session, if it exists: its conversation, its runs and its files. Returns the tasks of the deleted
+    /// runs.
     ///
     /// # Errors
-    /// If it cannot be removed, or another process works in it.
+    /// If something cannot be deleted, or another process is running in the session.
     pub fn clear(&self, session: &str) -> Result<Vec<String>, HarnessError> {
         let found = self.store.session(session).ok().filter(|found| found.id == session);
         empty(session, &self.store, &self.memory, self.workspaces.as_ref())?;
@@ -291,22 +294,22 @@ impl Harness {
         Ok(found.map_or_else(Vec::new, |found| found.runs.into_iter().map(|run| run.task).collect()))
     }
 
-    /// Keeps notes and conversations there from now on. Nothing is copied.
+    /// Stores notes and conversations in `memory` from now on. Nothing is copied.
     pub fn switch_memory(&mut self, memory: Memory) {
         self.memory = Arc::new(memory);
     }
 
-    /// Keeps runs, their events and where they stand there from now on. Nothing is copied.
+    /// Stores runs, their events and checkpoints in `store` from now on. Nothing is copied.
     pub fn switch_events(&mut self, store: Arc<Store>) {
         self.store = store;
     }
 
-    /// Where runs and their events are kept.
+    /// Returns the store of runs and their events.
     pub fn events(&self) -> &Arc<Store> {
         &self.store
     }
 
-    /// What the kept runs have cost.
+    /// Returns the statistics of the stored runs.
     ///
     /// # Errors
     /// If it cannot be read.
@@ -316,18 +319,18 @@ impl Harness {
 
     // --- the end
 
-    /// Ends the servers, and removes results that nobody has asked for in a week. What else is kept stays.
+    /// Stops the servers, and deletes stored results that were not used for a week. Everything else stays stored.
     pub fn cleanup(self) {
-        self.sweep();
+        self.delete_old_results();
     }
 
-    fn sweep(&self) {
+    fn delete_old_results(&self) {
         if let Some(all) = &self.workspaces {
             all.sweep_old();
         }
     }
 
-    /// What the person has allowed, in whatever run; the agent's own files in `own`.
+    /// Returns the settings of the guards; `own` is the folder of the agent's own files.
     fn rules(&self, own: Option<PathBuf>) -> Rules {
         let Options { unasked, loops, without, .. } = &self.options;
         Rules {
@@ -340,11 +343,12 @@ impl Harness {
         }
     }
 
-    /// True for words that ask nothing of this computer: talk, and questions that servers of tools are not there for.
+    /// True if a text asks nothing about this computer: talk in a chat, and questions of general knowledge if there
+    /// are no tool servers that might answer them.
     fn talks(&self, agent: &str, text: &str) -> bool {
-        let servers = || self.hub.as_ref().is_some_and(|hub| !hub.tools(&|_| false).is_empty());
-        let world = asks_world(text) && !place::mentioned(text, &self.root);
-        agent == CHATTER && is_talk(text) || world && !servers()
+        let has_server_tools = || self.hub.as_ref().is_some_and(|hub| !hub.tools(&|_| false).is_empty());
+        let is_general = asks_world(text) && !place::names_entry(text, &self.root);
+        agent == CHATTER && is_talk(text) || is_general && !has_server_tools()
     }
 
     fn recent(&self) -> MutexGuard<'_, Recent> {
@@ -352,16 +356,16 @@ impl Harness {
     }
 }
 
-/// The name of the agent that one talks with: a message that asks nothing of this computer gets no tools.
+/// The name of the agent for conversations. Its messages get no tools if they are just talk.
 pub const CHATTER: &str = "chat";
 
-/// The name of a session: the one that is given, or a new one.
+/// Returns the given name of a session if it is valid, or a new name if none is given.
 ///
 /// # Errors
-/// If it cannot be one.
+/// If the name is invalid.
 pub fn session_name(given: Option<&str>) -> Result<String, HarnessError> {
     let Some(name) = given else { return Ok(id::fresh("session")) };
-    if name.trim().is_empty() || name.chars().count() > NAME || name.contains(char::is_control) {
+    if name.trim().is_empty() || name.chars().count() > MAX_NAME || name.contains(char::is_control) {
         return Err(HarnessError::Session);
     }
     if name.starts_with("run_") || name.starts_with("worker_") {
@@ -370,9 +374,10 @@ pub fn session_name(given: Option<&str>) -> Result<String, HarnessError> {
     Ok(name.to_owned())
 }
 
-/// Adds the tools of servers as they are now; how many. Whatever has a name that is taken is renamed, so none is refused.
+/// Adds the tools that the servers have at present, and returns their number. A tool whose name is taken gets another
+/// name.
 pub fn join(registry: &mut Registry, hub: &Hub) -> usize {
-    // also where there are no helpers: a name means one thing
+    // reserved even if there are no helpers, so that the name has only one meaning
     let taken = |name: &str| name == subagent::SPAWN || registry.get(name).is_ok();
     let tools = hub.tools(&taken);
     tools.into_iter().filter(|tool| registry.add(tool.clone()).is_ok()).count()

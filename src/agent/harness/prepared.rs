@@ -1,7 +1,7 @@
-//! One run before it begins: what holds for it alone, on top of what its harness has for every run.
+//! Prepares a run: its skills, tools, guards, history and runtime, on top of what the harness has for every run.
 
-use super::place::{Beginnings, Folder, Texts};
-use super::rules::{Office, Rules};
+use super::place::{FileBeginnings, FileTexts, Folder};
+use super::rules::{Rules, WorkerSetup};
 use super::{Harness, HarnessError, WAIT, join};
 use crate::assemble::{ContextProvider, Fixed};
 use crate::blueprint::{Blueprint, persona::persona};
@@ -23,27 +23,27 @@ use caro_model::Cancel;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Tools of servers that are shown beside ours, at most.
-const MORE_TOOLS: usize = 4;
+/// Most tools of servers that are shown in addition to the usual number of tools.
+const MAX_SERVER_TOOLS: usize = 4;
 
-/// A run that everything is ready for.
+/// A run that is ready to start.
 pub struct Prepared<'a> {
     harness: &'a Harness,
     task: Task,
-    /// What it was asked, without secrets.
+    /// The text of the task, without secrets.
     asked: String,
-    /// True for what asks nothing of this computer: it gets no tools.
+    /// True if the task asks nothing about this computer and so gets no tools.
     talks: bool,
     skills: Chosen,
-    /// The texts of the active ones.
+    /// The texts of the active skills.
     texts: Vec<skill::layer::Text>,
-    /// The tools of its session; those of servers and skills come on top.
+    /// The tools of its session, without those of servers and skills.
     registry: Registry,
     workspace: Option<Arc<Workspace>>,
-    /// Where the agent's own files are.
+    /// The folder of the agent's own files.
     own: Option<PathBuf>,
     guards: Guards,
-    /// What was said before in its session, if it is told; and what was read.
+    /// The earlier messages of the session, and the texts that were read in it, once they are recalled.
     past: Past,
     known: Vec<Known>,
     cancel: Cancel,
@@ -63,7 +63,7 @@ impl<'a> Prepared<'a> {
                 shelf.choose(&task.text, &harness.options.skills, &recent, warn)?
             }
         };
-        // one that cannot be filled in would be missing from the prompt without a word
+        // a skill whose text cannot be rendered would be missing from the prompt silently
         let texts = skill::layer::texts(&skills);
         for (text, (_, reason)) in texts.iter().zip(&skills.active) {
             match text {
@@ -91,19 +91,18 @@ impl<'a> Prepared<'a> {
         })
     }
 
-    /// Its skills, and why.
+    /// Returns its skills, with the reasons why they were chosen.
     pub fn skills(&self) -> &Chosen {
         &self.skills
     }
 
-    /// Writes the run down as it stands before its first step, so that it can be gone on with from here. While another
-    /// process drives a run of the same session it waits: the runs of a session come one after the other. `waiting` is told
-    /// of that run, once.
+    /// Stores the run as it is before its first step, so that it can be resumed from there. Waits while another
+    /// process has an active run of the same session, and calls `waiting` once with the id of that run.
     ///
     /// # Errors
-    /// If it cannot be written, or the run is stopped meanwhile.
+    /// If it cannot be stored, or the run is stopped meanwhile.
     pub fn begin(&self, turn: &AgentRun, waiting: impl FnOnce(&str)) -> Result<(), HarnessError> {
-        let (first, mut waiting) = (self.first(turn), Some(waiting));
+        let (first, mut waiting) = (self.first_checkpoint(turn), Some(waiting));
         while let Some(run) = self.try_begin(&first)? {
             if let Some(waiting) = waiting.take() {
                 waiting(&run);
@@ -113,13 +112,13 @@ impl<'a> Prepared<'a> {
         Ok(())
     }
 
-    /// The first checkpoint of a run; none where it cannot be written, and the next one says why.
-    pub(super) fn first(&self, turn: &AgentRun) -> String {
+    /// Returns the first checkpoint of a run; empty if it cannot be serialised, which the next checkpoint reports.
+    pub(super) fn first_checkpoint(&self, turn: &AgentRun) -> String {
         self.harness.redactor.document(turn).unwrap_or_default()
     }
 
-    /// The same as [`Prepared::begin`], with that checkpoint and without waiting: the run that the session is busy with, if
-    /// it is.
+    /// Does what [`Prepared::begin`] does, with this checkpoint and without waiting. Returns the id of the active run
+    /// of the session, if there is one.
     pub(super) fn try_begin(&self, first: &str) -> Result<Option<String>, HarnessError> {
         match self.harness.store.begin(&self.task, &self.asked, first, &self.harness.root, is_alive) {
             Ok(()) => Ok(None),
@@ -128,19 +127,20 @@ impl<'a> Prepared<'a> {
         }
     }
 
-    /// Has the run told what was said and read before in its session. Once it has begun: no other process adds to that then.
+    /// Loads the earlier messages of the session, and the texts that were read in it. Called once the run has begun,
+    /// when no other process adds to them.
     ///
     /// # Errors
-    /// If it cannot be read.
+    /// If they cannot be read.
     pub fn recall(&mut self) -> Result<(), HarnessError> {
         self.past = self.harness.history(&self.task.session)?;
         self.recall_read()
     }
 
-    /// Has the run told what runs before it in its session have read, and nothing else. Once it has begun.
+    /// Loads only the texts that earlier runs of the session have read. Called once the run has begun.
     ///
     /// # Errors
-    /// If it cannot be read.
+    /// If they cannot be read.
     pub fn recall_read(&mut self) -> Result<(), HarnessError> {
         if !self.talks {
             self.known = known::current(self.harness.store.read_before(&self.task.session)?);
@@ -148,8 +148,8 @@ impl<'a> Prepared<'a> {
         Ok(())
     }
 
-    /// The runtime whose events go to the store and to `sinks`, the first with the number `first`. Without an approver
-    /// nobody is asked, and what would be asked for is refused.
+    /// Creates the runtime. Its events go to the store and to `sinks`, the first with the number `first`. Without an
+    /// approver, every request for permission is refused.
     pub fn runtime(&self, first: u64, sinks: Vec<Arc<dyn Sink>>, approver: Option<Arc<dyn Approver>>) -> Runtime {
         let Harness { store, redactor, options, memory, model, root, .. } = self.harness;
         let conversation = Arc::new(Conversation {
@@ -160,7 +160,7 @@ impl<'a> Prepared<'a> {
             runs: store.clone(),
         });
         let providers = self.providers(conversation.clone());
-        // before the store, which lets the next run of the session begin
+        // the conversation comes before the store, whose last event lets the next run of the session start
         let mut all: Vec<Arc<dyn Sink>> = vec![conversation, store.clone()];
         all.extend(sinks);
         let (registry, more) = self.tools();
@@ -168,7 +168,7 @@ impl<'a> Prepared<'a> {
         let shown = if options.retrieval { config.tools } else { retrieve::MOST };
         let config = Config {
             tools: shown + more,
-            // what is there gets used, also to greet: where nothing is asked of this computer there are no tools
+            // a run that talks gets no tools, as a small model would use them even to answer a greeting
             blueprints: Blueprint::of_run(self.talks, !self.skills.active.is_empty()),
             known: self.known.clone(),
             skills: self.skills.active.iter().map(|(skill, _)| skill.front.name.clone()).collect(),
@@ -179,7 +179,7 @@ impl<'a> Prepared<'a> {
             ..config
         };
         let taker = || Arc::new(NoteTaker { memory: memory.clone(), redactor: redactor.clone() }) as Arc<dyn Notes>;
-        let artifacts = self.workspace.clone().filter(|_| options.offload);
+        let artifacts = if options.offload { self.workspace.clone() } else { None };
         let runtime = Runtime {
             model: model.clone(),
             registry,
@@ -190,24 +190,25 @@ impl<'a> Prepared<'a> {
             artifacts: artifacts.map(|files| files as Arc<dyn Artifacts>),
             checkpoints: store.clone(),
             suggester: self.harness.suggester.clone(),
-            bill: None,
+            usage_ledger: None,
             emitter: Arc::new(Emitter::new(self.task.run.clone(), first, redactor.clone(), all)),
             cancel: self.cancel.clone(),
             config,
         };
-        let Some(workspace) = self.workspace.clone().filter(|_| options.subagents && !self.talks) else {
+        if !options.subagents || self.talks {
             return runtime;
-        };
+        }
+        let Some(workspace) = self.workspace.clone() else { return runtime };
         let rules: Rules = self.harness.rules(self.own.clone());
-        let hire = Office { store: store.clone(), rules, redactor: redactor.clone() };
+        let hire = WorkerSetup { store: store.clone(), rules, redactor: redactor.clone() };
         subagent::equip(runtime.clone(), workspace, Arc::new(hire)).unwrap_or_else(|error| {
-            // the person has asked for helpers: a run without is told as such
+            // the user has asked for helpers, so it is reported that there are none
             runtime.emitter.emit(Draft::new(Kind::RuntimeError).error(format!("there are no helpers: {error}")));
             runtime
         })
     }
 
-    /// Who brings context, in no order: the layers have priorities.
+    /// Creates the providers of context, in any order: their layers are sorted by priority.
     fn providers(&self, conversation: Arc<Conversation>) -> Vec<Arc<dyn ContextProvider>> {
         let Harness { options, memory, model, root, librarian, .. } = self.harness;
         let persona = persona(&self.task.agent, self.talks).into();
@@ -219,8 +220,8 @@ impl<'a> Prepared<'a> {
         }
         if !self.talks {
             all.push(Arc::new(Folder(root.clone())));
-            all.push(Arc::new(Beginnings(root.clone())));
-            all.push(Arc::new(Texts(root.clone())));
+            all.push(Arc::new(FileBeginnings(root.clone())));
+            all.push(Arc::new(FileTexts(root.clone())));
         }
         if !self.known.is_empty() {
             all.push(Arc::new(ReadBefore(self.known.clone())));
@@ -245,14 +246,14 @@ impl<'a> Prepared<'a> {
         all
     }
 
-    /// Every tool of the run, and how many more of them are shown than for any other run.
+    /// Returns every tool of the run, and the number of tools that are shown in addition to the usual number.
     fn tools(&self) -> (Registry, usize) {
         let mut registry = self.registry.clone();
         let servers = self.harness.hub.as_ref().map_or(0, |hub| join(&mut registry, hub));
-        // tools of skills are there for every step: they take no other's place
+        // tools of skills are shown in every step, without taking the place of other tools
         let which = self.harness.skills.as_ref().map(|shelf| shelf.which.clone());
         let skills = which.map(|which| skill::tools::tools(&self.skills, &which)).unwrap_or_default();
         let skills = skills.into_iter().filter(|tool| registry.add(tool.clone()).is_ok()).count();
-        (registry, servers.min(MORE_TOOLS) + skills)
+        (registry, servers.min(MAX_SERVER_TOOLS) + skills)
     }
 }

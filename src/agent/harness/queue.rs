@@ -1,27 +1,27 @@
-//! The runs of one session come one after the other. Between processes the store holds that; this does within one.
+//! Makes the runs of a session take turns within this process. Between processes the store does that.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use tokio::sync::OwnedMutexGuard;
 
-/// The sessions that a run works in or waits for.
+/// The locks of the sessions in which a run is active or waiting.
 #[derive(Default)]
 pub(super) struct Queue(Mutex<HashMap<String, Weak<tokio::sync::Mutex<()>>>>);
 
 impl Queue {
-    /// Waits until no other run of this process works in the session, which is then taken for as long as the result lives.
+    /// Waits until no other run of this process is active in the session. The session is locked while the result lives.
     pub(super) async fn enter(&self, session: &str) -> OwnedMutexGuard<()> {
-        self.door(session).lock_owned().await
+        self.lock(session).lock_owned().await
     }
 
-    fn door(&self, session: &str) -> Arc<tokio::sync::Mutex<()>> {
+    fn lock(&self, session: &str) -> Arc<tokio::sync::Mutex<()>> {
         let mut sessions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        sessions.retain(|_, door| door.strong_count() > 0);
+        sessions.retain(|_, lock| lock.strong_count() > 0);
         let known = sessions.get(session).and_then(Weak::upgrade);
         known.unwrap_or_else(|| {
-            let door = Arc::default();
-            sessions.insert(session.to_owned(), Arc::downgrade(&door));
-            door
+            let lock = Arc::default();
+            sessions.insert(session.to_owned(), Arc::downgrade(&lock));
+            lock
         })
     }
 }

@@ -1,22 +1,22 @@
-//! Skills that stay for a while: `the same with the other file` names none.
+//! Keeps the skills of a session active for some runs: a task such as `the same with the other file` names none.
 
 use crate::skill::{Chosen, Reason};
 use std::collections::BTreeMap;
 
-/// For how many runs of a session a skill stays once a task has called for it.
+/// The number of runs of a session for which a skill stays active after a task has called for it.
 const RUNS: u8 = 3;
 
-/// The skills of the runs before by session, and for how many runs more they stay.
+/// The recent skills by session, with the number of runs for which they still stay active.
 #[derive(Debug, Default)]
 pub(super) struct Recent(BTreeMap<String, BTreeMap<String, u8>>);
 
 impl Recent {
-    /// Their names.
+    /// Returns the names of the recent skills of a session.
     pub(super) fn names(&self, session: &str) -> Vec<String> {
         self.0.get(session).into_iter().flat_map(BTreeMap::keys).cloned().collect()
     }
 
-    /// Counts one run more, which has these.
+    /// Records one more run of a session, and its skills.
     pub(super) fn count(&mut self, session: &str, chosen: &Chosen) {
         let mut skills = self.0.remove(session).unwrap_or_default();
         skills.retain(|_, runs| {
@@ -26,7 +26,7 @@ impl Recent {
         for (skill, _) in chosen.active.iter().filter(|(_, why)| *why != Reason::Recent) {
             skills.insert(skill.front.name.clone(), RUNS);
         }
-        // a session that has none any more takes no room
+        // a session without recent skills needs no entry
         if !skills.is_empty() {
             self.0.insert(session.to_owned(), skills);
         }
@@ -57,7 +57,7 @@ mod tests {
             assert_eq!((recent.names("s"), recent.names("other")), (vec!["git".to_owned()], Vec::new()));
             recent.count("s", &chosen(Reason::Recent));
         }
-        assert_eq!(recent.names("s"), ["git"], "it was there for two more");
+        assert_eq!(recent.names("s"), ["git"], "it stays for two more runs");
         recent.count("s", &chosen(Reason::Recent));
         assert!(recent.names("s").is_empty() && recent.0.is_empty(), "being used as a recent one renews nothing");
     }

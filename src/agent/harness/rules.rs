@@ -1,4 +1,4 @@
-//! The guards of a run, and of the runs that work for it: what the person has allowed holds in all of them.
+//! Creates the guards of a run and of its workers. The permissions given by the user hold in all of them.
 
 use crate::guard::{ActionGuard, Budget, GoalGuard, GroundGuard, Guard, Guards, LoopGuard, LoopLimits, Policy, Rights};
 use crate::plan::Plan;
@@ -10,31 +10,31 @@ use caro_policy::Redactor;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// What holds in every run.
+/// The settings of the guards, the same for every run.
 pub(super) struct Rules {
-    /// The person's working folder.
+    /// The user's working folder.
     pub(super) root: PathBuf,
-    /// Where the agent's own files are.
+    /// The folder of the agent's own files.
     pub(super) own: Option<PathBuf>,
-    /// True if changes below the working folder are not asked for.
+    /// True if changes below the working folder need no permission.
     pub(super) yes: bool,
-    /// When a repetition is a loop.
+    /// The limits at which a repetition counts as a loop.
     pub(super) loops: LoopLimits,
     /// Names of the guards that are left out.
     pub(super) without: Vec<String>,
-    /// Guards that whoever uses the harness has beside ours.
+    /// Additional guards of the caller.
     pub(super) more: Vec<Arc<dyn Guard>>,
 }
 
 impl Rules {
-    /// The guards for a task.
+    /// Creates the guards for a task.
     pub(super) fn guards(&self, task: &Task) -> Guards {
         let mut guards: Vec<Arc<dyn Guard>> = vec![
             Arc::new(ActionGuard),
             Arc::new(LoopGuard { limits: self.loops }),
             Arc::new(Budget::default()),
             Arc::new(GoalGuard::new(&task.text, &self.root)),
-            // by the words of the task, whoever made the plan: no model's word changes a guard
+            // the plan is made here from the words of the task, as a plan of the model must not influence a guard
             Arc::new(GroundGuard::new(&task.text, &Plan::heuristic(&task.text))),
             Arc::new(Policy {
                 root: self.root.clone(),
@@ -47,17 +47,17 @@ impl Rules {
     }
 }
 
-/// Where workers are written down and given their guards.
-pub(super) struct Office {
+/// Registers workers in the store and gives them their guards.
+pub(super) struct WorkerSetup {
     pub(super) store: Arc<Store>,
     pub(super) rules: Rules,
     pub(super) redactor: Redactor,
 }
 
-impl Hire for Office {
+impl Hire for WorkerSetup {
     fn hire(&self, task: &Task) -> Result<Hired, String> {
         let text = self.redactor.text(&task.text);
-        // a worker ends with its lead, and is not gone on with
+        // no checkpoint: a worker ends with its lead, and is never resumed
         self.store.begin(task, &text, "", &self.rules.root, is_alive).map_err(|e| e.to_string())?;
         Ok(Hired { guards: self.rules.guards(task), sinks: vec![self.store.clone()] })
     }

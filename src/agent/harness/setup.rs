@@ -1,4 +1,4 @@
-//! What a harness is built from, and how its runs go.
+//! The parts of a harness, and the settings of its runs.
 
 use crate::assemble::ContextProvider;
 use crate::chat::Remember;
@@ -19,30 +19,30 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What a harness is built from.
+/// The parts of a harness.
 pub struct Setup {
     /// The model.
     pub model: Arc<dyn Model>,
-    /// The folder that runs work in.
+    /// The folder in which runs work.
     pub root: PathBuf,
-    /// Words that stand behind the persona in every prompt of a run; none if empty.
+    /// Text that follows the persona in every prompt of a run; none if empty.
     pub instruction: String,
-    /// The agent's name. What is said to one in a session is not told to another.
+    /// The agent's name. Agents with different names do not see each other's messages in a session.
     pub agent: String,
-    /// The shell that commands run in; without one there is no tool for them.
+    /// The shell that runs commands; without one there is no tool for commands.
     pub shell: Option<Shell>,
     /// The installed manuals.
     pub manual: Option<Arc<dyn ManualSource>>,
-    /// Where the agent's own files are, a folder a session. Without it they are in a temporary folder, and go with the harness:
-    /// see [`Options::workspace`].
+    /// The store of the agent's own files, one folder per session. Without it they are in a temporary folder that is
+    /// removed with the harness, see [`Options::workspace`].
     pub workspaces: Option<Workspaces>,
-    /// The person's own documents.
+    /// The user's own documents.
     pub librarian: Option<Arc<Librarian>>,
-    /// Notes and conversations.
+    /// The store of notes and conversations.
     pub memory: Memory,
-    /// Where skills are found.
+    /// The shelf of skills.
     pub skills: Option<Shelf>,
-    /// Guards of one's own beside those there are. They can only narrow what may be done.
+    /// Additional guards. They can only narrow what is allowed.
     ///
     /// ```
     /// use caro_agent::guard::{Finding, Guard, GuardError, Verdict};
@@ -69,7 +69,7 @@ pub struct Setup {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub guards: Vec<Arc<dyn Guard>>,
-    /// Providers of context of one's own beside those there are.
+    /// Additional providers of context.
     ///
     /// ```
     /// use caro_agent::assemble::Fixed;
@@ -84,20 +84,20 @@ pub struct Setup {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub providers: Vec<Arc<dyn ContextProvider>>,
-    /// Who is asked for a command where a part of the plan needs but one.
+    /// Suggests the command for a part of the plan that needs a single one.
     pub suggester: Option<Arc<dyn Suggester>>,
-    /// Where runs and their events are kept; without one, as long as the harness lives.
+    /// The store of runs and their events; without one they are lost with the harness.
     pub store: Option<Arc<Store>>,
-    /// Values that get into no event, beside what looks like a secret.
+    /// Values to redact from events, in addition to whatever looks like a secret.
     pub secrets: Vec<String>,
-    /// What stops [`Harness::run`](super::Harness::run).
+    /// Stops [`Harness::run`](super::Harness::run).
     pub cancel: Cancel,
-    /// How runs go.
+    /// The settings of runs.
     pub options: Options,
 }
 
 impl Setup {
-    /// The least: this model in this folder, with the tools for files. Nothing outlives the harness.
+    /// Creates the minimal setup: a model, a folder and the tools for files. Nothing outlives the harness.
     pub fn new(model: Arc<dyn Model>, root: PathBuf) -> Self {
         Self {
             model,
@@ -121,49 +121,49 @@ impl Setup {
     }
 }
 
-/// How runs go. The defaults are a library's: nothing is left out of a prompt that nobody wants left out. A model with a
-/// small window does better with [`Options::local`], which is what `caro agent` and `caro chat` begin with.
+/// The settings of runs. The defaults are for use as a library: prompts are not shortened. A model with a small context
+/// window does better with [`Options::local`], the defaults of `caro agent` and `caro chat`.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// When a run that has grown long is shortened, and how.
+    /// Controls when and how a long prompt is shortened.
     pub fitting: Fitting,
-    /// True if results that are too long for a prompt go to the workspace, where the model may read on.
+    /// True if results that are too long for a prompt are moved to the workspace, where the model can read them.
     pub offload: bool,
-    /// True if only the tools are shown that fit the task best.
+    /// True if only the tools that match the task best are shown.
     pub retrieval: bool,
-    /// True if the agent has files of its own also where [`Setup::workspaces`] names no place for them.
+    /// True if the agent has files of its own even without [`Setup::workspaces`].
     pub workspace: bool,
-    /// True if the model may have helpers; they have a workspace whatever [`Options::workspace`] says.
+    /// True if the model may start helpers; they have a workspace whatever [`Options::workspace`] says.
     pub subagents: bool,
     /// True if notes are recalled and taken.
     pub notes: bool,
-    /// True if the person's own documents are looked into.
+    /// True if the user's own documents are searched.
     pub enable_rag: bool,
-    /// The most passages of them in a prompt.
+    /// Most passages of documents in a prompt.
     pub knowledge_limit: usize,
-    /// The least score of a passage, 0 to 1.
+    /// Least score of a passage, 0 to 1.
     pub knowledge_threshold: f64,
-    /// How much of a session is remembered.
+    /// The remembered part of a session.
     pub remember: Remember,
-    /// What is screened for text that gives the model orders.
+    /// The extent of screening for text that gives orders to the model.
     pub guardrail: policy::Mode,
-    /// When a repetition is a loop.
+    /// The limits at which a repetition counts as a loop.
     pub loops: LoopLimits,
     /// Names of guards that are left out.
     pub without: Vec<String>,
-    /// True if nobody is asked before changes below the folder and commands that are no danger.
+    /// True if changes below the folder, and harmless commands, need no permission.
     pub unasked: bool,
-    /// The most calls in one step.
+    /// Most calls in one step.
     pub batch: usize,
-    /// Calls of one step that run at once.
+    /// Most calls of one step that run in parallel.
     pub parallel: usize,
-    /// The most time of one call, whatever its tool says.
+    /// Longest timeout of a call, whatever its tool sets.
     pub tool_timeout: Duration,
-    /// What a run of [`Harness::run`](super::Harness::run) may cost.
+    /// The limits of a run.
     pub limits: Limits,
-    /// Names of skills that are used whatever the task.
+    /// Names of skills that are always active.
     pub skills: Vec<String>,
-    /// Who the model is to be beside what the agent is: a role's name or one's own words.
+    /// An additional role of the model: the name of a role, or a description.
     pub role: Option<String>,
 }
 
@@ -195,23 +195,23 @@ impl Default for Options {
 }
 
 impl Options {
-    /// For a model on this machine, whose window is small: long runs are shortened, long results are kept beside the prompt,
-    /// only fitting tools are shown, and of a conversation there is told what there is room for.
+    /// Returns the settings for a local model with a small context window: long prompts are shortened, long results
+    /// are moved to the workspace, only matching tools are shown, and of a conversation only what fits.
     pub fn local() -> Self {
         let (fitting, remember) = (Fitting::default(), Remember::ROOM);
         Self { fitting, remember, offload: true, retrieval: true, ..Self::default() }
     }
 }
 
-/// How one run differs from what [`Options`] say.
+/// The settings of one run that differ from [`Options`].
 #[derive(Debug, Clone, Default)]
 pub struct RunOptions {
-    /// The most steps, at least 1; by default the plan decides.
+    /// Most steps, at least 1; by default the plan decides.
     pub max_steps: Option<u32>,
-    /// The most calls in one step.
+    /// Most calls in one step.
     pub batch: Option<usize>,
     /// Its limits.
     pub limits: Option<Limits>,
-    /// The switch that stops it.
+    /// Stops the run.
     pub cancel: Option<Cancel>,
 }

@@ -1,4 +1,5 @@
-//! A runtime for what is no run of an agent, on the same model, tools, store and memory: the perpetual loop.
+//! Creates the runtime of the perpetual loop, which uses the harness's model, tools, store and memory without being a
+//! run.
 
 use super::{Harness, HarnessError};
 use crate::blueprint::Blueprint;
@@ -17,10 +18,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 impl Harness {
-    /// Writes it down as begun, and makes the runtime for it. A call takes `call_limit` at most.
+    /// Records the loop as started, and creates its runtime. `call_limit` is the timeout of a call.
     ///
     /// # Errors
-    /// If another process is at work in the session, or it cannot be written down.
+    /// If another process is active in the session, or the start cannot be recorded.
     pub(crate) fn standing(
         &self,
         task: &Task,
@@ -44,7 +45,7 @@ impl Harness {
             checkpoints: Arc::new(NoCheckpoints),
             notes: None,
             suggester: None,
-            bill: None,
+            usage_ledger: None,
             emitter: Arc::new(Emitter::new(task.run.clone(), 1, self.redactor.clone(), all)),
             cancel,
             config: Config {
@@ -56,24 +57,25 @@ impl Harness {
         })
     }
 
-    /// The guards of whoever works on these words of a person: what may be done, and no loop, as turns repeat by nature.
+    /// Creates the guards for work on a text of the user: permissions, but no loop detection, as turns repeat by
+    /// nature.
     pub(crate) fn policy(&self, text: &str) -> Guards {
         let rights = Rights { changes: self.options.unasked, removals: orders_removal(text) };
         let policy: Arc<dyn Guard> = Arc::new(Policy { root: self.root.clone(), own: Vec::new(), rights });
         Guards::new(std::iter::once(policy).chain(self.guards.iter().cloned()).collect(), &[])
     }
 
-    /// The folder that runs work in.
+    /// Returns the folder in which runs work.
     pub(crate) fn root(&self) -> &Path {
         &self.root
     }
 
-    /// Notes and conversations.
+    /// Returns the store of notes and conversations.
     pub(crate) fn memory(&self) -> &Memory {
         &self.memory
     }
 
-    /// Where the agents' own files are.
+    /// Returns the store of the agents' own files.
     pub(crate) fn workspaces(&self) -> Option<&Workspaces> {
         self.workspaces.as_ref()
     }

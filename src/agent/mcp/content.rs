@@ -1,13 +1,13 @@
-//! What servers say, as text: results for the pipeline, and lines for a person.
+//! Converts what servers send to text: results for the pipeline, and short lines for display.
 
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
 
-/// The beginning of a line, without what a terminal would obey.
+/// Returns the text as one line of at most 200 characters, without control characters.
 pub(super) fn short(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ").chars().filter(|c| !c.is_control()).take(200).collect()
 }
 
-/// A result as text. Pictures and sounds are named, not shown.
+/// Returns a result as text. Images, audio and binary resources are named, not included.
 pub(super) fn text(result: &CallToolResult) -> String {
     let mut parts = Vec::new();
     for block in &result.content {
@@ -38,21 +38,21 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn told(result: serde_json::Value) -> String {
+    fn text_of(result: serde_json::Value) -> String {
         text(&serde_json::from_value(result).unwrap())
     }
 
     #[test]
     fn every_kind_of_content_becomes_text() {
-        assert_eq!(told(json!({"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]})), "a\nb");
+        assert_eq!(text_of(json!({"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]})), "a\nb");
         assert_eq!(
-            told(json!({"content": [{"type": "image", "data": "AAAA", "mimeType": "image/png"}]})),
+            text_of(json!({"content": [{"type": "image", "data": "AAAA", "mimeType": "image/png"}]})),
             "[a picture, image/png]"
         );
         let resource = json!({"type": "resource", "resource": {"uri": "file:///a", "text": "inside"}});
-        assert_eq!(told(json!({ "content": [resource] })), "[file:///a]\ninside");
-        assert_eq!(told(json!({"content": [], "structuredContent": {"n": 1}})), "{\"n\":1}");
-        assert_eq!(told(json!({"content": []})), "(no output)");
+        assert_eq!(text_of(json!({ "content": [resource] })), "[file:///a]\ninside");
+        assert_eq!(text_of(json!({"content": [], "structuredContent": {"n": 1}})), "{\"n\":1}");
+        assert_eq!(text_of(json!({"content": []})), "(no output)");
         assert_eq!(short("a\x1b[31m  b\n c"), "a[31m b c");
     }
 }

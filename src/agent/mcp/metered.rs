@@ -1,4 +1,4 @@
-//! A server's output on its way to the protocol: how much there is of it, and what of it the protocol drops without a word.
+//! Counts a server's output before the protocol layer reads it, and detects messages which that layer drops silently.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,42 +7,43 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::sync::Notify;
 
-/// The longest line that a server may write, bytes: one message.
-pub(super) const LINE: usize = 4 << 20;
-/// Bytes that a server may write between two calls of ours; one that writes more never ceases.
-const FLOOD: u64 = 64 << 20;
+/// Longest line that a server may write, bytes. A line is one message.
+pub(super) const MAX_LINE: usize = 4 << 20;
+/// Most bytes that a server may write between two calls; one that writes more counts as flooding.
+const MAX_BYTES_PER_CALL: u64 = 64 << 20;
 
-/// What was heard of a server.
+/// The amount of a server's output, and its dropped messages.
 #[derive(Default)]
-pub(super) struct Heard {
-    /// Bytes since the last call.
+pub(super) struct OutputMeter {
+    /// Bytes since the last call began.
     bytes: AtomicU64,
-    /// What was wrong with the last message that was dropped.
+    /// The reason why the last dropped message was dropped.
     fault: Mutex<&'static str>,
     dropped: Notify,
 }
 
-impl Heard {
-    /// A call begins.
-    pub(super) fn begin(&self) {
+impl OutputMeter {
+    /// Starts counting for a new call.
+    pub(super) fn start_call(&self) {
         self.bytes.store(0, Ordering::Relaxed);
     }
 
-    /// It has written so many bytes more.
-    pub(super) fn hear(&self, bytes: usize) {
+    /// Adds bytes written by the server.
+    pub(super) fn add(&self, bytes: usize) {
         self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    /// True if it writes without end.
+    /// True if the server has written more than the limit since the last call began.
     pub(super) fn is_flood(&self) -> bool {
-        self.bytes.load(Ordering::Relaxed) > FLOOD
+        self.bytes.load(Ordering::Relaxed) > MAX_BYTES_PER_CALL
     }
 
-    /// The answer, or what is wrong with a message that was dropped meanwhile: which call it was for nobody knows.
+    /// Waits for the answer, or for a message to be dropped, and returns the reason for the drop as error. A dropped
+    /// message cannot be attributed to a call, so every waiting call fails.
     pub(super) async fn or_dropped<T>(&self, answer: impl Future<Output = T>) -> Result<T, &'static str> {
         let dropped = self.dropped.notified();
         tokio::select! {
-            // who waits is noted before the request is sent
+            // polled first, so that the waiter is registered before the request is sent
             biased;
             () = dropped => Err(*self.fault.lock().unwrap_or_else(PoisonError::into_inner)),
             answer = answer => Ok(answer),
@@ -55,51 +56,51 @@ impl Heard {
     }
 }
 
-/// A stream that ends where a server writes without end.
-pub(super) struct Metered<R> {
+/// A reader that reports the end of the stream once the server floods.
+pub(super) struct MeteredReader<R> {
     inner: R,
-    heard: Arc<Heard>,
-    line: Line,
+    meter: Arc<OutputMeter>,
+    line: LineState,
 }
 
-impl<R> Metered<R> {
-    pub(super) fn new(inner: R, heard: Arc<Heard>) -> Self {
-        Self { inner, heard, line: Line::default() }
+impl<R> MeteredReader<R> {
+    pub(super) fn new(inner: R, meter: Arc<OutputMeter>) -> Self {
+        Self { inner, meter, line: LineState::default() }
     }
 }
 
-impl<R: AsyncRead + Unpin> AsyncRead for Metered<R> {
+impl<R: AsyncRead + Unpin> AsyncRead for MeteredReader<R> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<std::io::Result<()>> {
-        if self.heard.is_flood() {
+        if self.meter.is_flood() {
             return Poll::Ready(Ok(()));
         }
         let before = buf.filled().len();
         let polled = Pin::new(&mut self.inner).poll_read(cx, buf);
         let new = &buf.filled()[before..];
-        self.heard.hear(new.len());
+        self.meter.add(new.len());
         for part in new.split_inclusive(|b| *b == b'\n') {
-            if let Some(fault) = self.line.take(part) {
-                self.heard.drop_message(fault);
+            if let Some(fault) = self.line.feed(part) {
+                self.meter.drop_message(fault);
             }
         }
         polled
     }
 }
 
-/// The line that is being read.
+/// The state of the line that is being read.
 #[derive(Default)]
-struct Line {
+struct LineState {
     length: usize,
-    /// False where a server writes what is no message anyway.
+    /// True if the line starts like a message; the protocol layer ignores other lines.
     is_message: bool,
     is_dropped: bool,
-    /// What may yet become a character.
-    rest: Vec<u8>,
+    /// The bytes of an incomplete UTF-8 character at the end.
+    pending: Vec<u8>,
 }
 
-impl Line {
-    /// Takes up a part of it, which may be its end; why it will be dropped, said once.
-    fn take(&mut self, part: &[u8]) -> Option<&'static str> {
+impl LineState {
+    /// Adds a part of the line, which may be its end. Returns once per line why it will be dropped.
+    fn feed(&mut self, part: &[u8]) -> Option<&'static str> {
         if self.length == 0 {
             self.is_message = part.starts_with(b"{");
         }
@@ -107,13 +108,13 @@ impl Line {
         let ends = part.ends_with(b"\n");
         let mut fault = None;
         if self.is_message && !self.is_dropped {
-            self.rest.extend_from_slice(part);
-            let (read, is_text) = match std::str::from_utf8(&self.rest) {
-                Ok(_) => (self.rest.len(), true),
+            self.pending.extend_from_slice(part);
+            let (read, is_text) = match std::str::from_utf8(&self.pending) {
+                Ok(_) => (self.pending.len(), true),
                 Err(e) => (e.valid_up_to(), e.error_len().is_none()),
             };
-            self.rest.drain(..read);
-            if self.length > LINE {
+            self.pending.drain(..read);
+            if self.length > MAX_LINE {
                 fault = Some("its answer is larger than 4 MiB");
             } else if !is_text {
                 fault = Some("its answer is not UTF-8");
@@ -131,21 +132,21 @@ impl Line {
 mod tests {
     use super::*;
 
-    /// What is said of a text that comes in pieces of this size.
-    fn said(text: &[u8], size: usize) -> Vec<&'static str> {
-        let mut line = Line::default();
+    /// Returns the faults found in a text that arrives in pieces of `size` bytes.
+    fn faults(text: &[u8], size: usize) -> Vec<&'static str> {
+        let mut line = LineState::default();
         let pieces = text.chunks(size).flat_map(|piece| piece.split_inclusive(|b| *b == b'\n'));
-        pieces.filter_map(|part| line.take(part)).collect()
+        pieces.filter_map(|part| line.feed(part)).collect()
     }
 
     #[test]
-    fn what_is_dropped_is_known_however_it_comes() {
+    fn dropped_messages_are_detected_for_any_piece_size() {
         for size in [1, 2, 3, 7, 999] {
-            assert_eq!(said("no message \n{\"a\": \"naïve 日本 👩\"}\n{}\n".as_bytes(), size), [""; 0], "{size}");
-            assert_eq!(said(b"caf\xe9\n{\"a\": \"caf\xe9\xe9\"}\n{\"a\": \"\xe9\"}\n{}\n", size).len(), 2, "{size}");
+            assert_eq!(faults("no message \n{\"a\": \"naïve 日本 👩\"}\n{}\n".as_bytes(), size), [""; 0], "{size}");
+            assert_eq!(faults(b"caf\xe9\n{\"a\": \"caf\xe9\xe9\"}\n{\"a\": \"\xe9\"}\n{}\n", size).len(), 2, "{size}");
         }
         let long = |length: usize| format!("{{{}\n{{}}\n", "x".repeat(length - 2));
-        assert_eq!(said(long(LINE).as_bytes(), 8192), [""; 0]);
-        assert_eq!(said(long(LINE + 1).as_bytes(), 8192), ["its answer is larger than 4 MiB"]);
+        assert_eq!(faults(long(MAX_LINE).as_bytes(), 8192), [""; 0]);
+        assert_eq!(faults(long(MAX_LINE + 1).as_bytes(), 8192), ["its answer is larger than 4 MiB"]);
     }
 }

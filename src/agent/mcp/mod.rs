@@ -1,12 +1,12 @@
-//! Tools of other programs, through the Model Context Protocol: servers that the person configured are opened side by side,
-//! and their tools join the registry like any other. What they return goes through `observe` like any other.
+//! Tools of MCP servers (Model Context Protocol). The servers that the user configured are opened in parallel, and
+//! their tools join the registry like any other; their results go through `observe` like any other.
 //!
-//! - [`config`]: which servers there are. [`trust`]: a project's own only after the person agreed.
-//! - `server`: one server. `http`: those that are reached at an address; `sse`: in the older way.
-//! - `tool`: a server's tool as ours. `schema`: its arguments as our grammar can have them. `example`: a call of it, for the
-//!   prompt. `content`: its results as text.
+//! - [`config`]: the configured servers. [`trust`]: a project's servers need the user's consent.
+//! - `server`: one server. `http`: the streamable HTTP transport; `sse`: the older HTTP+SSE transport.
+//! - `tool`: wraps a server's tool. `schema`: simplifies its argument schema for the grammar. `example`: an example
+//!   call for the prompt. `content`: results as text.
 //!
-//! A server that does not start, dies, floods, hangs or talks nonsense costs its own tools and nothing else.
+//! A server that does not start, crashes, floods, hangs or breaks the protocol costs its own tools and nothing else.
 
 pub mod config;
 mod content;
@@ -33,45 +33,45 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-/// What servers are opened with.
+/// The surroundings that servers are opened in.
 #[derive(Debug, Clone)]
 pub struct Place {
-    /// The working folder: where programs of the person's own run if their entry says nothing.
+    /// The working directory, in which the user's servers run if their entry gives no `cwd`.
     pub root: PathBuf,
-    /// The folders that programs are looked for in, as PATH has them.
+    /// The search path for programs, as in PATH.
     pub search: Option<OsString>,
-    /// Certificate authorities beside the built-in ones, as a PEM file.
+    /// Certificate authorities in addition to the built-in ones, as a PEM file.
     pub authorities: Option<PathBuf>,
 }
 
-/// The servers of a run. Dropping it ends them.
+/// The servers of a run. Dropping it closes them.
 pub struct Hub {
     servers: Vec<Arc<Server>>,
-    /// Where the connections live; a run has a runtime of its own.
+    /// The runtime that drives the connections; `None` without servers.
     runtime: Option<tokio::runtime::Runtime>,
 }
 
-/// How a server stands.
+/// The status of a server.
 #[derive(Debug, Clone)]
 pub struct Standing {
     /// Its name in the configuration.
     pub name: String,
-    /// What it calls itself.
+    /// The name and version that it reports.
     pub title: String,
-    /// How long it took to open, once it is open.
+    /// The time it took to open, once it is open.
     pub took: Option<Duration>,
-    /// What is wrong with it.
+    /// The error that keeps it from being used.
     pub error: Option<McpError>,
-    /// Its tools by their own names, with the reason if one cannot be used.
+    /// Its tools by their own names, with the reason if a tool cannot be used.
     pub tools: Vec<(String, Option<String>)>,
 }
 
 impl Hub {
-    /// Opens every server that is not disabled, side by side, and waits for them `patience` long or until the person has
-    /// enough. Who is later joins later.
+    /// Opens all servers that are not disabled, in parallel, and waits at most `patience` or until cancelled. Servers
+    /// that take longer are added when they are ready.
     ///
     /// # Errors
-    /// If the system gives no threads.
+    /// If no thread can be started.
     pub fn open(configs: Vec<Config>, place: &Place, patience: Duration, cancel: &Cancel) -> std::io::Result<Self> {
         let servers: Vec<Arc<Server>> =
             configs.into_iter().filter(|c| !c.disabled).map(|c| Arc::new(Server::new(c))).collect();
@@ -80,20 +80,20 @@ impl Hub {
         }
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).thread_name("mcp").enable_all().build()?;
-        let (say, hear) = mpsc::channel::<()>();
+        let (sender, receiver) = mpsc::channel::<()>();
         for server in &servers {
             let opened = server.clone().open(place.root.clone(), place.search.clone(), place.authorities.clone());
-            let say = say.clone();
+            let sender = sender.clone();
             runtime.spawn(async move {
                 opened.await;
-                // nobody may be waiting any more
-                let _ = say.send(());
+                // the receiver may have stopped waiting
+                let _ = sender.send(());
             });
         }
-        drop(say);
-        let (begun, mut open) = (Instant::now(), 0);
-        while open < servers.len() && begun.elapsed() < patience && !cancel.is_cancelled() {
-            match hear.recv_timeout(Duration::from_millis(20)) {
+        drop(sender);
+        let (started, mut open) = (Instant::now(), 0);
+        while open < servers.len() && started.elapsed() < patience && !cancel.is_cancelled() {
+            match receiver.recv_timeout(Duration::from_millis(20)) {
                 Ok(()) => open += 1,
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
@@ -102,36 +102,36 @@ impl Hub {
         Ok(Self { servers, runtime: Some(runtime) })
     }
 
-    /// The tools that there are now, by names that are neither `taken` nor each other's. A name that is shared gets its
-    /// server's before it: `server.tool`.
+    /// Returns the tools available now. A name that is `taken`, or shared by several tools, is prefixed with its
+    /// server's: `server.tool`.
     pub fn tools(&self, taken: &dyn Fn(&str) -> bool) -> Vec<Arc<dyn Tool>> {
-        self.named(taken).into_iter().filter_map(|(_, _, tool)| tool.ok()).collect()
+        self.named_tools(taken).into_iter().filter_map(|(_, _, tool)| tool.ok()).collect()
     }
 
-    /// Values that no event may hold: what its servers are given in secret.
+    /// Returns the values that must not appear in events: the secrets given to the servers.
     pub fn secrets(&self) -> impl Iterator<Item = String> + '_ {
         self.servers.iter().flat_map(|server| server.config.secrets())
     }
 
-    /// How the servers stand, in the order of the configuration.
+    /// Returns the status of the servers, in the order of the configuration.
     pub fn standing(&self) -> Vec<Standing> {
-        let named = self.named(&|_| false);
+        let named_tools = self.named_tools(&|_| false);
         let of = |server: &Arc<Server>| Standing {
             name: server.config.name.clone(),
             title: server.title(),
             took: server.took(),
             error: server.error(),
-            tools: named
+            tools: named_tools
                 .iter()
                 .filter(|(name, ..)| *name == server.config.name)
                 .map(|(_, own, tool)| (own.clone(), tool.as_ref().err().cloned()))
-                .chain(server.odd().into_iter().map(|(name, why)| (name, Some(why))))
+                .chain(server.unusable().into_iter().map(|(name, why)| (name, Some(why))))
                 .collect(),
         };
         self.servers.iter().map(of).collect()
     }
 
-    /// What the person should know: servers without an answer, and tools that cannot be used.
+    /// Returns warnings for the user: servers that are not ready, and tools that cannot be used.
     pub fn warnings(&self) -> Vec<String> {
         let mut all = Vec::new();
         for standing in self.standing() {
@@ -143,29 +143,30 @@ impl Hub {
                 _ => {}
             }
             let name = &standing.name;
-            let odd = standing.tools.into_iter().filter_map(|(tool, why)| Some((tool, why?)));
-            all.extend(odd.map(|(tool, why)| format!("the tool `{tool}` of `{name}` is left out: {why}")));
+            let unusable = standing.tools.into_iter().filter_map(|(tool, why)| Some((tool, why?)));
+            all.extend(unusable.map(|(tool, why)| format!("the tool `{tool}` of `{name}` is left out: {why}")));
         }
         all
     }
 
-    /// Every tool of every server: the server, the tool's own name, and the tool or why not.
-    #[expect(clippy::type_complexity)] // used here alone
-    fn named(&self, taken: &dyn Fn(&str) -> bool) -> Vec<(String, String, Result<Arc<dyn Tool>, String>)> {
+    /// Returns every tool of every server: the server's name, the tool's own name, and the tool or why it cannot be
+    /// used.
+    #[expect(clippy::type_complexity)] // used in this file only
+    fn named_tools(&self, taken: &dyn Fn(&str) -> bool) -> Vec<(String, String, Result<Arc<dyn Tool>, String>)> {
         let Some(runtime) = &self.runtime else { return Vec::new() };
         let all: Vec<_> = self.servers.iter().flat_map(|s| s.tools().into_iter().map(move |tool| (s, tool))).collect();
-        let mut often: BTreeMap<String, usize> = BTreeMap::new();
+        let mut counts: BTreeMap<String, usize> = BTreeMap::new();
         for (_, tool) in &all {
-            *often.entry(plain(&tool.name)).or_default() += 1;
+            *counts.entry(registry_name(&tool.name)).or_default() += 1;
         }
         let mut used: BTreeMap<String, usize> = BTreeMap::new();
         all.into_iter()
             .map(|(server, tool)| {
                 let own = tool.name.to_string();
-                let mut name = plain(&own);
-                let alone = often.get(&name) == Some(&1);
-                if !alone || taken(&name) || RESERVED.contains(&&*name) || name.is_empty() {
-                    name = plain(&format!("{}.{own}", server.config.name));
+                let mut name = registry_name(&own);
+                let is_unique = counts.get(&name) == Some(&1);
+                if !is_unique || taken(&name) || RESERVED.contains(&&*name) || name.is_empty() {
+                    name = registry_name(&format!("{}.{own}", server.config.name));
                 }
                 let again = used.entry(name.clone()).or_default();
                 *again += 1;
@@ -173,22 +174,22 @@ impl Hub {
                     1 => tool::wrap(&tool, name, server, runtime.handle()).map(|t| Arc::new(t) as Arc<dyn Tool>),
                     _ => Err(format!("there is another one with the name `{name}`")),
                 };
-                (server.config.name.clone(), plain(&own), tool)
+                (server.config.name.clone(), registry_name(&own), tool)
             })
             .collect()
     }
 }
 
-/// A name as the registry has them.
-fn plain(name: &str) -> String {
-    let fine = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.') { c } else { '_' };
-    name.chars().take(64).map(fine).collect()
+/// Converts a name to the form that the registry allows: at most 64 characters of `[A-Za-z0-9_.-]`.
+fn registry_name(name: &str) -> String {
+    let allowed = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.') { c } else { '_' };
+    name.chars().take(64).map(allowed).collect()
 }
 
 impl Drop for Hub {
     fn drop(&mut self) {
         let Some(runtime) = self.runtime.take() else { return };
-        // inside another runtime nobody may wait: then they end at once
+        // blocking is not allowed inside another runtime: there the servers are killed at once
         if tokio::runtime::Handle::try_current().is_err() {
             runtime.block_on(async {
                 let closing: Vec<_> = self

@@ -1,24 +1,24 @@
-//! A server's argument schema as our grammar and our prompt can have it.
+//! Simplifies a server's argument schema to the subset that the grammar and the prompt support.
 //!
-//! Servers write all of JSON Schema; the model is held to types, choices, lists and bounds. What is more than that is
-//! left to the server, which checks again. A schema that we cannot follow allows any value.
+//! Servers may use all of JSON Schema; the model is held to types, choices, lists and bounds. The server itself checks
+//! the rest. A schema that cannot be followed allows any value.
 
 use serde_json::{Map, Value, json};
 
-/// Arguments that are kept; required ones come first.
-const MOST: usize = 24;
-/// How deep objects and lists are followed.
-const DEPTH: usize = 4;
-/// The largest integer that every server reads as it is written: the last before a double has gaps.
-const LARGEST: i64 = (1 << 53) - 1;
-/// Choices that are kept; a longer list is any value of the type.
-const CHOICES: usize = 64;
+/// Most arguments; required ones come first.
+const MAX_ARGUMENTS: usize = 24;
+/// Most levels of nested objects and arrays.
+const MAX_DEPTH: usize = 4;
+/// Largest integer that every JSON parser reads exactly: beyond it doubles have gaps.
+const MAX_INTEGER: i64 = (1 << 53) - 1;
+/// Most choices; a longer list allows any value of the type.
+const MAX_CHOICES: usize = 64;
 
-/// The schema, cut down to what a grammar is made of.
+/// Reduces the schema to the subset that the grammar supports.
 ///
 /// # Errors
-/// If a required argument cannot be written by us.
-pub fn simple(schema: &Map<String, Value>) -> Result<Value, String> {
+/// If a required argument has no plain name, or there are too many of them.
+pub fn simplify(schema: &Map<String, Value>) -> Result<Value, String> {
     let whole = Value::Object(schema.clone());
     let empty = Map::new();
     let properties = schema.get("properties").and_then(Value::as_object).unwrap_or(&empty);
@@ -28,39 +28,39 @@ pub fn simple(schema: &Map<String, Value>) -> Result<Value, String> {
         let odd: String = odd.chars().filter(|c| !c.is_control()).take(40).collect();
         return Err(format!("its argument `{odd}` has no plain name"));
     }
-    if required.len() > MOST {
-        return Err(format!("it wants {} arguments, and {MOST} are the most", required.len()));
+    if required.len() > MAX_ARGUMENTS {
+        return Err(format!("it wants {} arguments, and {MAX_ARGUMENTS} are the most", required.len()));
     }
     let mut kept = Map::new();
     let wanted = required.iter().copied();
     let others = properties.keys().map(String::as_str).filter(|name| !required.contains(name) && is_plain(name));
-    for name in wanted.chain(others).take(MOST) {
-        let of = properties.get(name).map_or_else(|| json!({}), |p| value(p, &whole, DEPTH));
+    for name in wanted.chain(others).take(MAX_ARGUMENTS) {
+        let of = properties.get(name).map_or_else(|| json!({}), |p| simplify_value(p, &whole, MAX_DEPTH));
         kept.insert(name.to_owned(), of);
     }
     Ok(json!({"type": "object", "properties": kept, "required": required, "additionalProperties": false}))
 }
 
-/// A name that can stand in a prompt and a grammar.
+/// True if a name can be used in a prompt and a grammar.
 fn is_plain(name: &str) -> bool {
     (1..=64).contains(&name.len()) && name.chars().all(|c| c.is_alphanumeric() || "_-.$@:".contains(c))
 }
 
-fn value(schema: &Value, whole: &Value, depth: usize) -> Value {
+fn simplify_value(schema: &Value, whole: &Value, depth: usize) -> Value {
     let Some(schema) = schema.as_object() else { return json!({}) };
     if depth == 0 {
         return json!({});
     }
     if let Some(to) = schema.get("$ref").and_then(Value::as_str) {
         let target = to.strip_prefix('#').and_then(|pointer| whole.pointer(pointer));
-        return target.map_or_else(|| json!({}), |target| value(target, whole, depth - 1));
+        return target.map_or_else(|| json!({}), |target| simplify_value(target, whole, depth - 1));
     }
     for several in ["anyOf", "oneOf"] {
         if let Some(options) = schema.get(several).and_then(Value::as_array) {
-            // `T or null` is an argument that may be left out
+            // `T or null` is an optional argument
             let mut real = options.iter().filter(|o| o.get("type") != Some(&json!("null")));
             return match (real.next(), real.next()) {
-                (Some(only), None) => value(only, whole, depth - 1),
+                (Some(only), None) => simplify_value(only, whole, depth - 1),
                 _ => json!({}),
             };
         }
@@ -81,7 +81,7 @@ fn value(schema: &Value, whole: &Value, depth: usize) -> Value {
         _ => "",
     };
     if let Some(options) = schema.get("enum").and_then(Value::as_array)
-        && (1..=CHOICES).contains(&options.len())
+        && (1..=MAX_CHOICES).contains(&options.len())
         && options.iter().all(is_scalar)
     {
         return match kind {
@@ -93,9 +93,9 @@ fn value(schema: &Value, whole: &Value, depth: usize) -> Value {
         "string" | "boolean" => json!({ "type": kind }),
         "integer" | "number" => {
             let mut of = json!({ "type": kind });
-            // a bound also keeps a small model from writing zeros without end
+            // a bound also keeps a small model from writing digits endlessly
             let bound = |name: &str, other: i64| schema.get(name).and_then(Value::as_i64).unwrap_or(other);
-            let (least, most) = (bound("minimum", -LARGEST), bound("maximum", LARGEST));
+            let (least, most) = (bound("minimum", -MAX_INTEGER), bound("maximum", MAX_INTEGER));
             if kind == "integer" && least <= most {
                 of["minimum"] = least.into();
                 of["maximum"] = most.into();
@@ -103,7 +103,7 @@ fn value(schema: &Value, whole: &Value, depth: usize) -> Value {
             of
         }
         "array" => match schema.get("items") {
-            Some(items) => json!({"type": "array", "items": value(items, whole, depth - 1)}),
+            Some(items) => json!({"type": "array", "items": simplify_value(items, whole, depth - 1)}),
             None => json!({"type": "array"}),
         },
         "object" => {
@@ -112,8 +112,8 @@ fn value(schema: &Value, whole: &Value, depth: usize) -> Value {
             let kept: Map<String, Value> = properties
                 .iter()
                 .filter(|(name, _)| is_plain(name))
-                .take(MOST)
-                .map(|(name, of)| (name.clone(), value(of, whole, depth - 1)))
+                .take(MAX_ARGUMENTS)
+                .map(|(name, of)| (name.clone(), simplify_value(of, whole, depth - 1)))
                 .collect();
             let required = schema.get("required").and_then(Value::as_array);
             let required: Vec<&str> = required
@@ -144,11 +144,11 @@ mod tests {
     use caro_model::{Cancel, Flow, Model, Prompt, Request, Role, Sampling};
 
     fn of(schema: Value) -> Result<Value, String> {
-        simple(schema.as_object().unwrap())
+        simplify(schema.as_object().unwrap())
     }
 
     #[test]
-    fn what_a_grammar_has_is_kept() {
+    fn the_supported_subset_is_kept() {
         let schema = of(json!({
             "$schema": "x", "title": "T", "type": "object", "required": ["path"],
             "$defs": {"mode": {"type": "string", "enum": ["a", "b"], "description": "long"}},
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_a_server_writes_becomes_a_grammar() {
+    fn any_schema_becomes_a_valid_grammar() {
         let hostile = [
             json!({"properties": {"a": {"$ref": "#/properties/a"}}}),
             json!({"properties": {"a": {"$ref": "http://elsewhere"}, "b": true, "c": 5, "d": {"type": "none"}}}),

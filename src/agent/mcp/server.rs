@@ -1,10 +1,9 @@
-//! One server: opened once, asked for its tools, called, and told apart from a dead one. Nothing that it does or says ends
-//! anything of ours.
+//! One server: opens it, lists its tools, calls them, and reports how it ended. Errors of a server never end the run.
 
 use super::config::{Config, Reach};
 use super::content::{short, text};
 use super::http::Http;
-use super::metered::{Heard, LINE, Metered};
+use super::metered::{MAX_LINE, MeteredReader, OutputMeter};
 use super::sse::SseTransport;
 use caro_exec::{self as exec, Job, Process, Sandbox, Status};
 use rmcp::model::{
@@ -25,17 +24,18 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::sync::Notify;
 
-/// Tools that one server may have, and pages in which it may list them.
-const MOST_TOOLS: usize = 500;
-const MOST_PAGES: usize = 50;
-/// Bytes kept of what a server complains about.
-const COMPLAINTS: usize = 4 << 10;
-/// How long a change of its tools may be followed by another one before they are listed again.
-const SETTLE: Duration = Duration::from_millis(50);
-/// How long a server may take to end by itself once its input is closed.
-const FAREWELL: Duration = Duration::from_millis(500);
+/// Most tools of one server.
+const MAX_TOOLS: usize = 500;
+/// Most pages in which a server may list its tools.
+const MAX_PAGES: usize = 50;
+/// Most bytes kept of the end of a server's standard error.
+const MAX_STDERR_BYTES: usize = 4 << 10;
+/// Delay before the tools are listed again, so that several change notifications cause one listing.
+const LIST_DEBOUNCE: Duration = Duration::from_millis(50);
+/// Most time a server may take to exit by itself once its input is closed.
+const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Why a server has no answer.
+/// The reason why a server did not answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum McpError {
     /// It could not be started or reached.
@@ -43,7 +43,7 @@ pub enum McpError {
     Start {
         /// Its name.
         server: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
     /// It did not answer in time when it was opened.
@@ -51,45 +51,45 @@ pub enum McpError {
     Silent {
         /// Its name.
         server: String,
-        /// How long it was waited for.
+        /// The time waited, seconds.
         seconds: u64,
-        /// Its last complaint.
+        /// The last line of its standard error, as the end of a sentence, or empty.
         said: String,
     },
-    /// It is gone.
+    /// It has exited or closed the connection.
     #[error("the MCP server `{server}` has ended{how}")]
     Gone {
         /// Its name.
         server: String,
-        /// How, and its last complaint.
+        /// The exit status and the last line of its standard error, as the end of a sentence.
         how: String,
     },
-    /// A request did not reach it, or was turned away.
+    /// A request did not reach it, or was rejected.
     #[error("the MCP server `{server}` did not take the call: {reason}")]
     Refused {
         /// Its name.
         server: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
     /// It answered with an error.
     #[error("{reason}")]
     Said {
-        /// The server's words.
+        /// The server's message.
         reason: String,
     },
-    /// It answered with something that the protocol does not have there.
+    /// Its answer violates the protocol.
     #[error("the MCP server `{server}` answered with something else than was asked for: {reason}")]
     Nonsense {
         /// Its name.
         server: String,
-        /// What.
+        /// A description of the answer.
         reason: String,
     },
 }
 
 impl McpError {
-    /// What to do next.
+    /// Returns a hint on what to do next.
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Start { .. } => {
@@ -104,56 +104,58 @@ impl McpError {
     }
 }
 
-/// What is known of a server's connection.
+/// The state of a server's connection.
 #[derive(Default)]
 struct State {
     peer: Option<Peer<RoleClient>>,
     process: Option<Process>,
-    listed: Listed,
+    listed: ToolList,
     error: Option<McpError>,
     took: Option<Duration>,
     title: String,
 }
 
-/// What a tool is called that has no name.
+/// Stands for the name of a tool that has none.
 const NAMELESS: &str = "(no name)";
 
-/// What a server says that it has.
+/// The tools that a server lists.
 #[derive(Default)]
-struct Listed {
+struct ToolList {
     tools: Vec<Tool>,
-    /// What it calls a tool and is none, by name, and why.
-    odd: Vec<(String, String)>,
+    /// Listed entries that are no valid tools: their names and the reasons.
+    unusable: Vec<(String, String)>,
 }
 
-impl Listed {
-    /// A tool as the server wrote it, or why it is none.
+impl ToolList {
+    /// Adds an entry of the server's list, as a tool or as unusable.
     fn add(&mut self, tool: &serde_json::Value) {
         match Tool::deserialize(tool) {
-            // nobody could call it
-            Ok(tool) if tool.name.trim().is_empty() => self.odd.push((NAMELESS.into(), "its name is empty".into())),
+            // it could not be called
+            Ok(tool) if tool.name.trim().is_empty() => {
+                self.unusable.push((NAMELESS.into(), "its name is empty".into()));
+            }
             Ok(tool) => self.tools.push(tool),
             Err(why) => {
-                let name = tool["name"].as_str().map_or_else(|| NAMELESS.into(), super::plain);
-                self.odd.push((name, short(&why.to_string())));
+                let name = tool["name"].as_str().map_or_else(|| NAMELESS.into(), super::registry_name);
+                self.unusable.push((name, short(&why.to_string())));
             }
         }
     }
 }
 
-/// The end of what a server complains about.
+/// The end of a server's standard error.
 #[derive(Default)]
-struct Complaints {
+struct StderrTail {
     text: Mutex<Vec<u8>>,
-    over: AtomicBool,
+    is_closed: AtomicBool,
 }
 
 /// One server.
 pub(super) struct Server {
     pub(super) config: Config,
     state: Mutex<State>,
-    complaints: Arc<Complaints>,
-    heard: Arc<Heard>,
+    stderr_tail: Arc<StderrTail>,
+    meter: Arc<OutputMeter>,
     closing: Notify,
     closed: Notify,
 }
@@ -163,8 +165,8 @@ impl Server {
         Self {
             config,
             state: Mutex::default(),
-            complaints: Arc::default(),
-            heard: Arc::default(),
+            stderr_tail: Arc::default(),
+            meter: Arc::default(),
             closing: Notify::new(),
             closed: Notify::new(),
         }
@@ -174,112 +176,112 @@ impl Server {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The tools that it has now.
+    /// Returns the tools that it offers now.
     pub(super) fn tools(&self) -> Vec<Tool> {
         self.state().listed.tools.clone()
     }
 
-    /// What it lists and is no tool, by name, and why.
-    pub(super) fn odd(&self) -> Vec<(String, String)> {
-        self.state().listed.odd.clone()
+    /// Returns the listed entries that are no valid tools: their names and the reasons.
+    pub(super) fn unusable(&self) -> Vec<(String, String)> {
+        self.state().listed.unusable.clone()
     }
 
-    /// What is wrong with it, if anything is.
+    /// Returns the error that keeps it from being used.
     pub(super) fn error(&self) -> Option<McpError> {
         self.state().error.clone()
     }
 
-    /// How long it took to open, once it is open.
+    /// Returns the time it took to open, once it is open.
     pub(super) fn took(&self) -> Option<Duration> {
         self.state().took
     }
 
-    /// What it calls itself.
+    /// Returns the name and version that it reports.
     pub(super) fn title(&self) -> String {
         self.state().title.clone()
     }
 
-    /// Opens it and lists its tools. Never waits longer than its time limit; what goes wrong is kept.
+    /// Opens it and lists its tools, within its timeout. An error is stored, see [`Self::error`].
     pub(super) async fn open(self: Arc<Self>, root: PathBuf, search: Option<std::ffi::OsString>, tls: Option<PathBuf>) {
-        let begun = Instant::now();
+        let started = Instant::now();
         let limit = self.config.timeout;
-        let opened = tokio::time::timeout(limit, self.clone().opened(&root, search, tls)).await;
+        let opened = tokio::time::timeout(limit, self.clone().connect(&root, search, tls)).await;
         let mut state = self.state();
         match opened {
-            Ok(Ok(())) => state.took = Some(begun.elapsed()),
+            Ok(Ok(())) => state.took = Some(started.elapsed()),
             Ok(Err(error)) => {
                 (state.peer, state.process) = (None, None);
                 state.error = Some(error);
             }
             Err(_) => {
                 (state.peer, state.process) = (None, None);
-                let (server, said) = (self.config.name.clone(), self.said());
+                let (server, said) = (self.config.name.clone(), self.last_complaint());
                 state.error = Some(McpError::Silent { server, seconds: limit.as_secs(), said });
             }
         }
     }
 
-    async fn opened(
+    async fn connect(
         self: Arc<Self>,
         root: &Path,
         search: Option<std::ffi::OsString>,
         tls: Option<PathBuf>,
     ) -> Result<(), McpError> {
-        let ears = Ears { changed: Arc::new(Notify::new()) };
-        let changed = ears.changed.clone();
+        let handler = NotificationHandler { changed: Arc::new(Notify::new()) };
+        let changed = handler.changed.clone();
         let service = match &self.config.reach {
             Reach::Stdio { command, args, env, cwd } => {
                 let base = self.config.base(root);
                 let cwd = cwd.as_ref().map_or_else(|| base.to_path_buf(), |cwd| base.join(cwd));
                 if !cwd.is_dir() {
-                    return Err(self.failed(format!("its `cwd` {} is no folder", cwd.display())));
+                    return Err(self.start_error(format!("its `cwd` {} is no folder", cwd.display())));
                 }
                 let program = which::which_in(command, search, &cwd)
-                    .map_err(|_| self.failed(format!("there is no program `{command}`")))?;
+                    .map_err(|_| self.start_error(format!("there is no program `{command}`")))?;
                 let mut job = Job::new(program).args(args);
                 for (name, value) in env {
                     job = job.env(name, value);
                 }
                 (job.cwd, job.sandbox) = (Some(cwd), Sandbox::None);
-                let child = exec::piped(&job).map_err(|e| self.failed(e.to_string()))?;
+                let child = exec::piped(&job).map_err(|e| self.start_error(e.to_string()))?;
                 self.state().process = Some(child.process);
-                tokio::spawn(listen(child.stderr, self.complaints.clone()));
-                let stdout = Metered::new(child.stdout, self.heard.clone());
-                let transport = AsyncRwTransport::new(stdout, child.stdin).with_max_line_length(LINE);
-                serve_client(ears, transport).await
+                tokio::spawn(collect_stderr(child.stderr, self.stderr_tail.clone()));
+                let stdout = MeteredReader::new(child.stdout, self.meter.clone());
+                let transport = AsyncRwTransport::new(stdout, child.stdin).with_max_line_length(MAX_LINE);
+                serve_client(handler, transport).await
             }
             Reach::Http { url, headers } => {
                 let mut config = StreamableHttpClientTransportConfig::with_uri(url.as_str());
-                config.custom_headers = header_map(headers).map_err(|why| self.failed(why))?;
-                config.max_sse_event_size = LINE;
-                // a second is enough of a server that has gone
+                config.custom_headers = header_map(headers).map_err(|why| self.start_error(why))?;
+                config.max_sse_event_size = MAX_LINE;
+                // do not wait long for a server that is gone
                 config.session_recovery_timeout = Duration::from_secs(2);
-                let http = Http { silence: self.config.timeout, authorities: tls };
-                serve_client(ears, StreamableHttpClientTransport::with_client(http, config)).await
+                let http = Http { read_timeout: self.config.timeout, authorities: tls };
+                serve_client(handler, StreamableHttpClientTransport::with_client(http, config)).await
             }
             Reach::Sse { url, headers } => {
-                let headers = header_map(headers).map_err(|why| self.failed(why))?;
-                let http = Http { silence: self.config.timeout, authorities: tls };
-                let transport = SseTransport::open(http, url, headers, self.heard.clone()).await;
-                serve_client(ears, transport.map_err(|error| self.failed(told(&error)))?).await
+                let headers = header_map(headers).map_err(|why| self.start_error(why))?;
+                let http = Http { read_timeout: self.config.timeout, authorities: tls };
+                let transport = SseTransport::open(http, url, headers, self.meter.clone()).await;
+                serve_client(handler, transport.map_err(|error| self.start_error(with_causes(&error)))?).await
             }
         };
         let service = match service {
             Ok(service) => service,
             Err(ClientInitializeError::TransportError { error, .. }) => {
-                // to a process that has ended nothing can be written: how it ended tells more than that
+                // writing to a process that has exited fails: its exit status says more than the write error
                 let how = if self.state().process.is_some() { self.how_it_ended().await } else { String::new() };
-                let why = if how.is_empty() { told(&*error.error) } else { format!("it ended{how}") };
-                return Err(self.failed(why));
+                let why = if how.is_empty() { with_causes(&*error.error) } else { format!("it ended{how}") };
+                return Err(self.start_error(why));
             }
             Err(ClientInitializeError::JsonRpcError(data)) => {
-                return Err(self.failed(format!("it says: {}", short(&data.message))));
+                return Err(self.start_error(format!("it says: {}", short(&data.message))));
             }
             Err(ClientInitializeError::ConnectionClosed(_)) => {
                 let how = self.how_it_ended().await;
-                return Err(self.failed(format!("it ended{how}")));
+                return Err(self.start_error(format!("it ended{how}")));
             }
-            Err(error) => return Err(self.failed(told(&error))),
+            Err(error) => return Err(self.start_error(with_causes(&error))),
         };
         let peer = service.peer().clone();
         let mut has_tools = false;
@@ -290,26 +292,28 @@ impl Server {
             self.state().title = [part("name"), part("version")].into_iter().flatten().collect::<Vec<_>>().join(" ");
         }
         self.state().peer = Some(peer.clone());
-        tokio::spawn(self.clone().wait(service));
-        // one that has none knows no request for them
+        tokio::spawn(self.clone().watch_connection(service));
+        // a server without tools need not support the request
         if has_tools {
-            let listed = self.list(&peer).await.map_err(|error| match error {
-                McpError::Said { reason } => self.failed(format!("it does not list its tools: {}", short(&reason))),
+            let listed = self.list_tools(&peer).await.map_err(|error| match error {
+                McpError::Said { reason } => {
+                    self.start_error(format!("it does not list its tools: {}", short(&reason)))
+                }
                 other => other,
             });
             let listed = listed?;
             self.state().listed = listed;
         }
-        tokio::spawn(self.clone().refresh(changed));
+        tokio::spawn(self.clone().refresh_on_change(changed));
         Ok(())
     }
 
-    /// Waits for the end of the connection, ours or the server's.
-    async fn wait(self: Arc<Self>, service: RunningService<RoleClient, Ears>) {
+    /// Waits until the connection ends, closed by either side.
+    async fn watch_connection(self: Arc<Self>, service: RunningService<RoleClient, NotificationHandler>) {
         let token = service.cancellation_token();
-        let mut over = std::pin::pin!(service.waiting());
+        let mut ended = std::pin::pin!(service.waiting());
         tokio::select! {
-            _ = &mut over => {
+            _ = &mut ended => {
                 let how = self.how_it_ended().await;
                 let mut state = self.state();
                 state.peer = None;
@@ -317,18 +321,18 @@ impl Server {
             }
             () = self.closing.notified() => {
                 token.cancel();
-                let _ = tokio::time::timeout(FAREWELL, over).await;
+                let _ = tokio::time::timeout(CLOSE_TIMEOUT, ended).await;
             }
         }
         self.closed.notify_one();
     }
 
-    /// How the process ended, and its last words.
+    /// Describes how the process ended, with the last line of its standard error.
     async fn how_it_ended(&self) -> String {
-        if self.heard.is_flood() {
+        if self.meter.is_flood() {
             return ": it never ceased to write".into();
         }
-        let begun = Instant::now();
+        let started = Instant::now();
         loop {
             let (ended, any) = {
                 let mut state = self.state();
@@ -337,89 +341,89 @@ impl Server {
             let how = match ended {
                 Some(Status::Exited(code)) => format!(" with exit code {code}"),
                 Some(Status::Signaled(signal)) => format!(" by signal {signal}"),
-                _ if any && begun.elapsed() < FAREWELL => {
+                _ if any && started.elapsed() < CLOSE_TIMEOUT => {
                     tokio::time::sleep(Duration::from_millis(10)).await;
                     continue;
                 }
                 _ => String::new(),
             };
-            // its last words may still be on their way
-            while any && !self.complaints.over.load(Ordering::Relaxed) && begun.elapsed() < FAREWELL {
+            // the last lines of standard error may not have arrived yet
+            while any && !self.stderr_tail.is_closed.load(Ordering::Relaxed) && started.elapsed() < CLOSE_TIMEOUT {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
-            return format!("{how}{}", self.said());
+            return format!("{how}{}", self.last_complaint());
         }
     }
 
-    /// Lists the tools again whenever the server says that they have changed.
-    async fn refresh(self: Arc<Self>, changed: Arc<Notify>) {
+    /// Lists the tools again whenever the server notifies that they have changed.
+    async fn refresh_on_change(self: Arc<Self>, changed: Arc<Notify>) {
         loop {
             changed.notified().await;
-            tokio::time::sleep(SETTLE).await;
+            tokio::time::sleep(LIST_DEBOUNCE).await;
             let Some(peer) = self.state().peer.clone() else { return };
-            // a list that does not come leaves the old one
-            if let Ok(Ok(listed)) = tokio::time::timeout(self.config.timeout, self.list(&peer)).await {
+            // if listing fails, the old list stays
+            if let Ok(Ok(listed)) = tokio::time::timeout(self.config.timeout, self.list_tools(&peer)).await {
                 self.state().listed = listed;
             }
         }
     }
 
-    async fn list(&self, peer: &Peer<RoleClient>) -> Result<Listed, McpError> {
-        let mut listed = Listed::default();
+    async fn list_tools(&self, peer: &Peer<RoleClient>) -> Result<ToolList, McpError> {
+        let mut listed = ToolList::default();
         let mut cursors = vec![None];
-        for _ in 0..MOST_PAGES {
+        for _ in 0..MAX_PAGES {
             let cursor = cursors.last().cloned().flatten();
             let request = ListToolsRequest::with_param(PaginatedRequestParams::default().with_cursor(cursor));
-            let page = self.heard.or_dropped(peer.send_request(ClientRequest::ListToolsRequest(request)));
-            let next = match page.await.map_err(|fault| self.nonsense(fault))? {
+            let page = self.meter.or_dropped(peer.send_request(ClientRequest::ListToolsRequest(request)));
+            let next = match page.await.map_err(|fault| self.unexpected(fault))? {
                 Ok(ServerResult::ListToolsResult(page)) => {
                     listed.tools.extend(page.tools);
                     page.next_cursor
                 }
-                // one tool that is none makes the whole page something else
+                // one invalid tool makes the library return the whole page as a custom result
                 Ok(ServerResult::CustomResult(page)) if page.0["tools"].is_array() => {
                     page.0["tools"].as_array().into_iter().flatten().for_each(|tool| listed.add(tool));
                     page.0["nextCursor"].as_str().map(str::to_owned)
                 }
-                Ok(_) => return Err(self.error_of(ServiceError::UnexpectedResponse).await),
-                Err(error) => return Err(self.error_of(error).await),
+                Ok(_) => return Err(self.to_mcp_error(ServiceError::UnexpectedResponse).await),
+                Err(error) => return Err(self.to_mcp_error(error).await),
             };
-            // a place in the list that comes again would come without end
-            if next.is_none() || cursors.contains(&next) || listed.tools.len() >= MOST_TOOLS {
+            // a repeated cursor would repeat endlessly
+            if next.is_none() || cursors.contains(&next) || listed.tools.len() >= MAX_TOOLS {
                 break;
             }
             cursors.push(next);
         }
-        listed.tools.truncate(MOST_TOOLS);
-        listed.odd.truncate(MOST_TOOLS);
+        listed.tools.truncate(MAX_TOOLS);
+        listed.unusable.truncate(MAX_TOOLS);
         Ok(listed)
     }
 
-    /// Calls a tool; the text of its result.
+    /// Calls a tool and returns the text of its result.
     pub(super) async fn invoke(&self, tool: String, args: super::Args) -> Result<String, McpError> {
         let Some(peer) = self.state().peer.clone() else {
             let gone = || McpError::Gone { server: self.config.name.clone(), how: String::new() };
             return Err(self.error().unwrap_or_else(gone));
         };
-        self.heard.begin();
+        self.meter.start_call();
         let call = peer.call_tool_once(CallToolRequestParams::new(tool).with_arguments(args));
-        match self.heard.or_dropped(call).await.map_err(|fault| self.nonsense(fault))? {
+        match self.meter.or_dropped(call).await.map_err(|fault| self.unexpected(fault))? {
             Ok(CallToolResponse::Complete(result)) => {
                 let text = text(&result);
                 if result.is_error == Some(true) { Err(McpError::Said { reason: text }) } else { Ok(text) }
             }
-            Ok(_) => Err(self.nonsense("it asks back, which is not possible here")),
-            Err(error) => Err(self.error_of(error).await),
+            Ok(_) => Err(self.unexpected("it asks back, which is not possible here")),
+            Err(error) => Err(self.to_mcp_error(error).await),
         }
     }
 
-    /// Ends the connection, and the process if it does not end by itself.
+    /// Closes the connection, and kills the process if it does not exit by itself.
     pub(super) async fn close(&self) {
         if self.state().peer.take().is_some() {
             self.closing.notify_one();
-            let _ = tokio::time::timeout(FAREWELL, self.closed.notified()).await;
-            let begun = Instant::now();
-            while begun.elapsed() < FAREWELL
+            let _ = tokio::time::timeout(CLOSE_TIMEOUT, self.closed.notified()).await;
+            let started = Instant::now();
+            while started.elapsed() < CLOSE_TIMEOUT
                 && self.state().process.as_mut().is_some_and(|process| process.ended().is_none())
             {
                 tokio::time::sleep(Duration::from_millis(5)).await;
@@ -428,44 +432,44 @@ impl Server {
         self.kill();
     }
 
-    /// Ends the process at once.
+    /// Kills the process at once.
     pub(super) fn kill(&self) {
         drop(self.state().process.take());
     }
 
-    async fn error_of(&self, error: ServiceError) -> McpError {
+    async fn to_mcp_error(&self, error: ServiceError) -> McpError {
         match error {
             ServiceError::McpError(data) => McpError::Said { reason: data.message.into_owned() },
             ServiceError::TransportSend(error) if self.config.reach.is_address() => {
-                McpError::Refused { server: self.config.name.clone(), reason: told(&*error.error) }
+                McpError::Refused { server: self.config.name.clone(), reason: with_causes(&*error.error) }
             }
             ServiceError::TransportClosed | ServiceError::TransportSend(_) => {
                 let how = self.how_it_ended().await;
                 self.state().error.get_or_insert(McpError::Gone { server: self.config.name.clone(), how }).clone()
             }
-            other => self.nonsense(&other.to_string()),
+            other => self.unexpected(&other.to_string()),
         }
     }
 
-    fn failed(&self, reason: impl Into<String>) -> McpError {
+    fn start_error(&self, reason: impl Into<String>) -> McpError {
         McpError::Start { server: self.config.name.clone(), reason: self.config.masked(&reason.into()) }
     }
 
-    fn nonsense(&self, reason: &str) -> McpError {
+    fn unexpected(&self, reason: &str) -> McpError {
         McpError::Nonsense { server: self.config.name.clone(), reason: short(reason) }
     }
 
-    /// Its last complaint, ready to be added to a sentence.
-    fn said(&self) -> String {
-        let kept = self.complaints.text.lock().unwrap_or_else(PoisonError::into_inner);
-        let text = String::from_utf8_lossy(&kept);
+    /// Returns the last line of its standard error as the end of a sentence, or an empty text.
+    fn last_complaint(&self) -> String {
+        let tail = self.stderr_tail.text.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = String::from_utf8_lossy(&tail);
         let last = text.lines().rev().find(|l| !l.trim().is_empty()).map(short).unwrap_or_default();
         if last.is_empty() { last } else { format!("; it says: {last}") }
     }
 }
 
-/// An error with its causes, each once.
-fn told(error: &dyn std::error::Error) -> String {
+/// Returns an error's message with those of its causes, each once.
+fn with_causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
@@ -489,14 +493,14 @@ fn header_map(pairs: &[(String, String)]) -> Result<HashMap<http::HeaderName, ht
         .collect()
 }
 
-/// Hears what a server says unasked.
-struct Ears {
+/// Handles the notifications of a server.
+struct NotificationHandler {
     changed: Arc<Notify>,
 }
 
-impl ClientHandler for Ears {
+impl ClientHandler for NotificationHandler {
     fn get_info(&self) -> ClientConfig {
-        // no sampling, no roots, no questions to the person: a server gets nothing of ours but its calls
+        // no sampling, no roots, no elicitation: a server is given nothing but its calls
         ClientConfig::new(Default::default(), Implementation::new("caro", env!("CARGO_PKG_VERSION")))
     }
 
@@ -505,14 +509,14 @@ impl ClientHandler for Ears {
     }
 }
 
-/// Reads what a server complains about, keeping the end of it.
-async fn listen(mut stream: impl AsyncRead + Unpin, kept: Arc<Complaints>) {
+/// Reads a server's standard error and keeps its end.
+async fn collect_stderr(mut stream: impl AsyncRead + Unpin, tail: Arc<StderrTail>) {
     let mut buffer = [0u8; 4096];
     while let Ok(read @ 1..) = stream.read(&mut buffer).await {
-        let mut text = kept.text.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut text = tail.text.lock().unwrap_or_else(PoisonError::into_inner);
         text.extend_from_slice(&buffer[..read]);
-        let over = text.len().saturating_sub(COMPLAINTS);
-        text.drain(..over);
+        let excess = text.len().saturating_sub(MAX_STDERR_BYTES);
+        text.drain(..excess);
     }
-    kept.over.store(true, Ordering::Relaxed);
+    tail.is_closed.store(true, Ordering::Relaxed);
 }

@@ -1,7 +1,8 @@
-//! Which project files the person trusts: a server is a program that is started, and a project's file may come from anybody.
+//! Records which projects' server lists the user trusts: servers are programs that are started, and a project's file
+//! may come from anybody.
 //!
-//! Trust is for a file at a path with exactly this text: another text has to be trusted again. The path is where the file is
-//! named and not where a link leads: what it starts is looked for from there.
+//! Trust is given to a path with exactly one text; a changed text must be trusted again. The path is the file's own,
+//! not the target of a link, because relative commands start from the file's folder.
 
 use caro_base::files;
 use caro_base::id;
@@ -10,50 +11,51 @@ use std::fs::OpenOptions;
 use std::io::{Error, ErrorKind};
 use std::path::{Path, PathBuf};
 
-/// The most bytes of the record.
-const LARGEST: u64 = 16 << 20;
+/// Largest record read, bytes.
+const MAX_RECORD_BYTES: u64 = 16 << 20;
 
-/// The record of what is trusted: a file of the person's own.
+/// The record of trusted files, in a file of the user's own.
 #[derive(Debug, Clone)]
 pub struct Trust {
     file: PathBuf,
 }
 
 impl Trust {
-    /// The record in a file, which need not exist yet.
+    /// Opens the record in `file`, which need not exist yet.
     pub fn new(file: PathBuf) -> Self {
         Self { file }
     }
 
-    /// True if this text at this path was trusted.
+    /// True if this text at this path is trusted.
     pub fn holds(&self, path: &Path, text: &str) -> bool {
-        // what cannot be read trusts nothing
+        // an unreadable record trusts nothing
         self.read().unwrap_or_default().get(&key(path)).is_some_and(|sum| *sum == id::hash(text))
     }
 
-    /// Trusts this text at this path; `None` takes the trust back.
+    /// Trusts this text at this path; `None` revokes the trust in the path.
     ///
     /// # Errors
-    /// If the record cannot be written, or is there and cannot be read: then it is left as it is.
+    /// If the record cannot be written, or exists but cannot be read; then it is left unchanged.
     pub fn set(&self, path: &Path, text: Option<&str>) -> std::io::Result<()> {
         let folder = self.file.parent().unwrap_or(Path::new("."));
         std::fs::create_dir_all(folder)?;
         let lock =
             OpenOptions::new().write(true).create(true).truncate(false).open(self.file.with_extension("lock"))?;
-        // two at once would each write without the other's; some network file systems have no locks
+        // concurrent writers would lose each other's changes; a failed lock is ignored: some network file systems
+        // have none
         let _held = lock.lock();
         let mut all = self.read()?;
         match text {
             Some(text) => all.insert(key(path), id::hash(text)),
             None => all.remove(&key(path)),
         };
-        // whole or not at all: half a record would trust nothing
+        // written atomically: a partial record would trust nothing
         files::replace(&self.file, serde_json::to_string_pretty(&all)?.as_bytes(), files::Access::Private)
     }
 
-    /// All that is trusted; nothing where there is no record yet.
+    /// Reads the record; empty if it does not exist.
     fn read(&self) -> std::io::Result<BTreeMap<String, String>> {
-        match files::read(&self.file, LARGEST) {
+        match files::read(&self.file, MAX_RECORD_BYTES) {
             Ok(bytes) => serde_json::from_slice(&bytes)
                 .map_err(|e| Error::new(ErrorKind::InvalidData, format!("{}: {e}", self.file.display()))),
             Err(e) if e.kind() == ErrorKind::NotFound => Ok(BTreeMap::new()),
@@ -62,7 +64,7 @@ impl Trust {
     }
 }
 
-/// A path as it is recorded: its folder with all links resolved, and its own name.
+/// Returns the form of a path used in the record: its folder with all links resolved, and its own name.
 fn key(path: &Path) -> String {
     let folder = path.parent().and_then(|folder| folder.canonicalize().ok());
     let whole = folder.zip(path.file_name()).map(|(folder, name)| folder.join(name));
@@ -74,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn trust_is_for_this_text_at_this_path() {
+    fn trust_covers_one_text_at_one_path() {
         let dir = tempfile::tempdir().unwrap();
         let trust = Trust::new(dir.path().join("data/trusted.json"));
         let (one, other) = (dir.path().join("a.json"), dir.path().join("b.json"));
@@ -92,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn agreements_at_the_same_time_are_all_kept() {
+    fn concurrent_changes_are_all_recorded() {
         let dir = tempfile::tempdir().unwrap();
         let trust = Trust::new(dir.path().join("data/trusted.json"));
         let files: Vec<PathBuf> = (0..16).map(|n| dir.path().join(format!("{n}.json"))).collect();
@@ -106,7 +108,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_link_inherits_no_trust() {
+    fn a_link_does_not_inherit_trust() {
         let dir = tempfile::tempdir().unwrap();
         let file = |folder: &str| dir.path().join(folder).join(".mcp.json");
         for folder in ["a", "b"] {

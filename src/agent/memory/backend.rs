@@ -1,14 +1,14 @@
-//! The work of a place for notes and conversations.
+//! The storage interface for notes and conversations.
 //!
-//! A backend stores and gives back, and decides nothing: what is a note, what is found and in which order, and what of a
-//! conversation is told is the same on each of them. Nothing is copied from one to another.
+//! A backend only stores and returns data. What a note is, search results and their order, and which exchanges of a
+//! conversation are returned are the same for every backend. Nothing is copied from one backend to another.
 
 use super::note::Note;
 use crate::chat::{Exchange, Fold, Past};
 use caro_documents::LibraryError;
 use rusqlite::Connection;
 
-/// A note, and its number: of two notes the later one has the higher.
+/// A note with its number; later notes have higher numbers.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct StoredNote {
     /// The number, from 1.
@@ -18,7 +18,7 @@ pub struct StoredNote {
     pub note: Note,
 }
 
-/// Whose conversation: one session may be several agents', and each knows its own alone.
+/// Identifies a conversation. Several agents may share a session; each has its own conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ConversationKey<'a> {
     /// The session.
@@ -27,72 +27,72 @@ pub struct ConversationKey<'a> {
     pub agent: &'a str,
 }
 
-/// Every note of a backend, to be searched.
+/// All notes of a backend, for searching.
 #[derive(Debug, Default)]
 pub struct Snapshot {
-    /// Another one after each change.
+    /// Changes with every change of the notes.
     pub revision: u64,
     /// The notes.
     pub notes: Vec<StoredNote>,
-    /// The embedder that the vectors are of.
+    /// The embedder that made the vectors.
     pub embedder: Option<String>,
-    /// Vectors by the number of their note.
+    /// The vectors, with the numbers of their notes.
     pub vectors: Vec<(i64, Vec<f32>)>,
 }
 
-/// What a search reads.
+/// The data that a search reads.
 #[derive(Debug)]
 pub enum SearchSource {
-    /// Nothing was ever kept.
+    /// No note was ever stored.
     Nothing,
-    /// The notes and their index, which the backend keeps itself.
+    /// The notes with an index that the backend maintains.
     Index(Connection),
-    /// The notes as they are now.
+    /// The current notes.
     Notes(Snapshot),
-    /// The notes as they were at the revision that was known.
+    /// The notes have not changed since the revision that the caller knows.
     Unchanged,
 }
 
-/// A place for notes and conversations. Several processes may use it at once; each method is one change, or none.
+/// A store for notes and conversations. Several processes may use it concurrently; each method is atomic.
 ///
 /// # Errors
-/// Every method fails if the place cannot be reached, read or written.
+/// Every method fails if the store cannot be reached, read or written.
 pub trait Backend: Send + Sync {
-    /// Its name in the configuration.
+    /// Returns the backend's name in the configuration.
     fn name(&self) -> &'static str;
 
-    /// False if it is known, without opening anything, that no note was ever kept.
+    /// False if it is known, without opening anything, that no note was ever stored.
     fn exists(&self) -> bool;
 
-    /// Keeps a note. One with the same title and content is there but once: it is said [`again`](Note::again), and is what
-    /// returns.
-    fn keep(&self, note: &Note) -> Result<Note, LibraryError>;
+    /// Stores a note. If there is one with the same title and content, both are merged. Returns the stored note.
+    fn save(&self, note: &Note) -> Result<Note, LibraryError>;
 
-    /// The notes, the latest first, at most `limit`; of two of the same time, the one with the higher number.
+    /// Returns at most `limit` notes, the latest first; of the same time, the higher number first.
     fn notes(&self, limit: usize) -> Result<Vec<Note>, LibraryError>;
 
-    /// Removes a note; false if it is not there.
+    /// Removes a note; false if it does not exist.
     fn remove(&self, note: &Note) -> Result<bool, LibraryError>;
 
-    /// Notes that have no vector of this embedder, the last ones first, at most `limit`.
-    fn bare(&self, embedder: &str, limit: usize) -> Result<Vec<StoredNote>, LibraryError>;
+    /// Returns at most `limit` notes that have no vector of this embedder, the latest first.
+    fn without_vectors(&self, embedder: &str, limit: usize) -> Result<Vec<StoredNote>, LibraryError>;
 
-    /// Gives notes vectors by their numbers. Those of another embedder are dropped; a note that is gone gets none.
+    /// Stores the vectors of notes, given by number. Vectors of another embedder are deleted; those of removed notes
+    /// are ignored.
     fn embed(&self, embedder: &str, vectors: &[(i64, Vec<f32>)]) -> Result<(), LibraryError>;
 
-    /// What a search reads; `known` is the revision of the snapshot that the caller has.
-    fn searched(&self, known: Option<u64>) -> Result<SearchSource, LibraryError>;
+    /// Returns the data for a search; `known` is the revision of the snapshot that the caller has.
+    fn search_source(&self, known: Option<u64>) -> Result<SearchSource, LibraryError>;
 
-    /// Adds an exchange to a conversation; that of a run that is there already takes its place.
-    fn say(&self, whose: ConversationKey<'_>, exchange: &Exchange) -> Result<(), LibraryError>;
+    /// Adds an exchange to a conversation, or replaces the one of the same run.
+    fn add_exchange(&self, key: ConversationKey<'_>, exchange: &Exchange) -> Result<(), LibraryError>;
 
-    /// What is remembered of a conversation: its summary, and the latest exchanges, at most `limit`.
-    fn past(&self, whose: ConversationKey<'_>, limit: usize) -> Result<Past, LibraryError>;
+    /// Returns a conversation's summary and its latest exchanges, at most `limit`.
+    fn past(&self, key: ConversationKey<'_>, limit: usize) -> Result<Past, LibraryError>;
 
-    /// Has exchanges fall out of a conversation: all that the fold says or nothing. Those that are kept stay stored, and
-    /// are told no more.
-    fn fold(&self, whose: ConversationKey<'_>, fold: Fold<'_>) -> Result<(), LibraryError>;
+    /// Removes exchanges from a conversation and sets its summary, atomically. With [`crate::chat::Originals::Keep`]
+    /// the exchanges stay stored but are no longer returned.
+    fn fold(&self, key: ConversationKey<'_>, fold: Fold<'_>) -> Result<(), LibraryError>;
 
-    /// Forgets what was said in a session, to whichever agent.
-    fn unsay(&self, session: &str) -> Result<(), LibraryError>;
+    /// Deletes all conversations of a session, of every agent.
+    fn forget_session(&self, session: &str) -> Result<(), LibraryError>;
 }

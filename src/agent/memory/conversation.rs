@@ -1,5 +1,5 @@
-//! What is kept of a run for the conversation it belongs to: what was asked and answered, once it has ended. It goes by the
-//! event of the end, so whoever waits for the session to be free finds it.
+//! Records the question and answer of a run in its conversation when the run ends. It acts on the end event, so that
+//! the exchange is stored before a waiting run of the same session starts.
 
 use super::{ConversationKey, Memory};
 use crate::chat::{Exchange, Fold, Keeps};
@@ -9,47 +9,47 @@ use std::sync::Arc;
 
 /// The conversation that a run belongs to.
 pub struct Conversation {
-    /// Where it is kept.
+    /// The memory that stores it.
     pub memory: Arc<Memory>,
     /// The session.
     pub session: String,
     /// The agent's name.
     pub agent: String,
-    /// What was asked, without secrets.
+    /// The question, without secrets.
     pub asked: String,
-    /// Where the runs themselves are: what falls out of the conversation is marked or deleted there too.
+    /// The storage of the runs: exchanges that leave the conversation are marked or deleted there too.
     pub runs: Arc<dyn Keeps>,
 }
 
 impl Conversation {
-    fn whose(&self) -> ConversationKey<'_> {
+    fn key(&self) -> ConversationKey<'_> {
         ConversationKey { session: &self.session, agent: &self.agent }
     }
 }
 
 impl Sink for Conversation {
-    /// A place that cannot be written costs the memory, not the answer: the next run does without.
+    /// Stores the exchange. A failure is ignored: it must not cost the answer.
     fn take(&self, event: &Event) {
         let text = |value: &serde_json::Value, name: &str| {
             value.get(name).and_then(serde_json::Value::as_str).unwrap_or_default().to_owned()
         };
-        // a mark that stands in the conversation is soon written by the model too
+        // without marks of the harness: the model would imitate them
         let answered = own_words(&text(&event.output, "response")).to_owned();
         let counts = ["completed", "incomplete"].contains(&text(&event.metadata, "status").as_str());
         if event.event_type != Kind::AgentEnd || !counts || answered.trim().is_empty() {
             return;
         }
         let exchange = Exchange { run: event.trace_id.clone(), asked: self.asked.clone(), answered };
-        let _ = self.memory.say(self.whose(), &exchange);
+        let _ = self.memory.add_exchange(self.key(), &exchange);
     }
 }
 
 impl Keeps for Conversation {
     fn fold(&self, session: &str, fold: Fold<'_>) -> Result<(), String> {
-        // the runs first: what is gone from the memory is not asked for a second time, and its runs would stay
+        // the runs first: if the memory were changed first and this failed, the runs would stay for good
         self.runs.fold(session, fold)?;
-        let whose = ConversationKey { session, agent: &self.agent };
-        self.memory.fold(whose, fold).map_err(|e| e.to_string())
+        let key = ConversationKey { session, agent: &self.agent };
+        self.memory.fold(key, fold).map_err(|e| e.to_string())
     }
 }
 
@@ -62,7 +62,7 @@ mod tests {
     use serde_json::json;
     use std::sync::Mutex;
 
-    /// Runs that cannot be folded the first time.
+    /// A storage of runs that fails the first time.
     #[derive(Default)]
     struct FailsOnce(Mutex<Vec<Vec<String>>>);
 
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_remembered_is_what_the_model_said() {
+    fn marks_of_the_harness_are_not_stored() {
         let memory = Arc::new(Memory::in_memory());
         let (session, agent, asked) = ("s".to_owned(), "chat".to_owned(), "how many?".to_owned());
         let runs = Arc::<FailsOnce>::default();
@@ -84,18 +84,18 @@ mod tests {
         let marked = "[SYSTEM_CONTEXT: MAX_STEPS_REACHED - Agent hit 5 step limit]\nThere are 3.";
         let end = Draft::new(Kind::AgentEnd).output(json!({ "response": marked }));
         emitter.emit(end.metadata(json!({"status": "incomplete"})));
-        let past = memory.past(conversation.whose(), 9).unwrap();
+        let past = memory.past(conversation.key(), 9).unwrap();
         assert_eq!(past.exchanges[0].answered, "There are 3.");
     }
 
     #[test]
-    fn what_could_not_be_folded_with_its_runs_can_be_the_next_time() {
+    fn a_fold_whose_runs_failed_can_be_repeated() {
         let (memory, runs) = (Arc::new(Memory::in_memory()), Arc::new(FailsOnce::default()));
         let (session, agent, asked) = ("s".to_owned(), "chat".to_owned(), "q".to_owned());
         let conversation = Conversation { memory: memory.clone(), session, agent, asked, runs: runs.clone() };
         let exchange = Exchange { run: "run_1".into(), asked: "q".into(), answered: "a".into() };
-        memory.say(conversation.whose(), &exchange).unwrap();
-        let known = || memory.past(conversation.whose(), 9).unwrap().exchanges.len();
+        memory.add_exchange(conversation.key(), &exchange).unwrap();
+        let known = || memory.past(conversation.key(), 9).unwrap().exchanges.len();
         let out = ["run_1".to_owned()];
         let fold = Fold { summary: None, runs: &out, originals: Originals::Delete };
         assert!(conversation.fold("s", fold).is_err());

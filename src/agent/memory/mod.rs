@@ -1,13 +1,13 @@
-//! What outlives a run: notes of what the person wants remembered and of what runs have learnt, and what was said in
-//! conversations. Notes are searched by the same index as documents.
+//! Memory that outlives a run: notes of the user and notes made from runs, and conversations. Notes are searched with
+//! the same index as documents.
 //!
-//! - [`Memory`]: remember, query, forget, list; say, past, fold, unsay.
-//! - [`backend`]: where all of it is kept: one trait. `sqlite`: a file, the default; `in_memory`: this process; `redis`: a
-//!   server, with the feature of that name. `search`: what is found, the same on each of them. `note`: what a note is.
-//! - `taker`: what of a run is worth a note. `provider`: the layer of a prompt. [`Conversation`]: what is kept of a run's
-//!   question and answer.
+//! - [`Memory`]: stores, finds, lists and removes notes; stores, reads, folds and removes conversations.
+//! - [`backend`]: the storage trait. `sqlite`: files, the default; `in_memory`: this process; `redis`: a server, with
+//!   the feature of that name. `search`: the search, the same for every backend. `note`: the note types and limits.
+//! - `taker`: makes notes from runs. `provider`: the prompt layer. [`Conversation`]: records a run's question and
+//!   answer.
 //!
-//! Notes are data. They may hold words of files and models, so they enter a prompt fenced like any other text of others.
+//! Notes are untrusted data: they may contain text of files and models, so prompts fence them like other foreign text.
 
 pub mod backend;
 mod conversation;
@@ -23,7 +23,7 @@ mod taker;
 
 pub use backend::{Backend, ConversationKey};
 pub use conversation::Conversation;
-pub use note::{CONTENT, Category, Draft, Note, Recalled, TITLE};
+pub use note::{Category, Draft, MAX_CONTENT_CHARS, MAX_TITLE_CHARS, Note, Recalled};
 pub use place::{KINDS, Kind, Place};
 pub use provider::Recall;
 pub use sqlite::repair;
@@ -37,10 +37,10 @@ use search::Search;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-/// Notes without a vector that one new note makes up for.
-const CATCH_UP: usize = 50;
+/// Most notes without a vector that are embedded when a note is stored.
+const MAX_CATCH_UP: usize = 50;
 
-/// The notes and conversations of a backend.
+/// Notes and conversations, stored in a backend.
 #[derive(Clone)]
 pub struct Memory {
     backend: Arc<dyn Backend>,
@@ -49,64 +49,64 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Those of a backend. Without an embedder notes are found by their words alone.
+    /// Uses a backend. Without an embedder, notes are found by their words only.
     pub fn new(backend: Arc<dyn Backend>, embedder: Option<Arc<dyn Embedder>>) -> Self {
         Self { backend, embedder, search: Arc::default() }
     }
 
-    /// Those of this process, forgotten with it, found by their words.
+    /// Uses the memory of this process; notes are found by their words.
     pub fn in_memory() -> Self {
         Self::new(Arc::new(in_memory::InMemory::default()), None)
     }
 
-    /// The name of the backend, as in the configuration.
+    /// Returns the backend's name in the configuration.
     pub fn backend(&self) -> &'static str {
         self.backend.name()
     }
 
-    /// False if it is known, without opening anything, that nothing was ever remembered.
+    /// False if it is known, without opening anything, that no note was ever stored.
     pub fn exists(&self) -> bool {
         self.backend.exists()
     }
 
-    /// Keeps a note. What was said before in the same words is not kept twice: its time is renewed, and it gets the tags and
-    /// files that it did not have.
+    /// Stores a note. If a note with the same title and content exists, it is merged instead: its time is renewed,
+    /// and it gets the new tags and files.
     ///
     /// # Errors
-    /// If it is empty or cannot be written.
+    /// If the note is empty or cannot be written.
     pub fn remember(&self, draft: Draft) -> Result<Note, LibraryError> {
         let (draft, now) = (draft.tidy()?, id::millis(SystemTime::now()));
-        let note = self.backend.keep(&Note { id: id::fresh("note"), draft, created: now, updated: now })?;
+        let note = self.backend.save(&Note { id: id::fresh("note"), draft, created: now, updated: now })?;
         self.catch_up()?;
         Ok(note)
     }
 
-    /// The notes that fit a text best, at most `limit`.
+    /// Returns at most `limit` notes that match a text best.
     ///
     /// # Errors
-    /// If they cannot be read.
+    /// If the notes cannot be read.
     pub fn query(&self, text: &str, limit: usize) -> Result<Vec<Recalled>, LibraryError> {
         self.search.find(&*self.backend, text, self.embedder.as_deref(), limit)
     }
 
-    /// Every note, the latest first, at most `limit`.
+    /// Returns at most `limit` notes, the latest first.
     ///
     /// # Errors
-    /// If they cannot be read.
+    /// If the notes cannot be read.
     pub fn list(&self, limit: usize) -> Result<Vec<Note>, LibraryError> {
         self.backend.notes(limit)
     }
 
-    /// Forgets the one note whose id begins so.
+    /// Removes the only note whose id begins with `beginning`.
     ///
     /// # Errors
-    /// If there is none or several, or it cannot be written.
+    /// If there is none or several, or the change cannot be written.
     pub fn forget(&self, beginning: &str) -> Result<Note, LibraryError> {
         let missing = || LibraryError::Missing(beginning.into());
-        let note = match id::begun(self.backend.notes(usize::MAX)?, beginning, |note| &note.id) {
-            id::Begun::One(note) => note,
-            id::Begun::None => return Err(missing()),
-            id::Begun::Several(mut found) => {
+        let note = match id::find_by_prefix(self.backend.notes(usize::MAX)?, beginning, |note| &note.id) {
+            id::PrefixMatch::One(note) => note,
+            id::PrefixMatch::None => return Err(missing()),
+            id::PrefixMatch::Several(mut found) => {
                 found.sort();
                 found.truncate(6);
                 return Err(LibraryError::Ambiguous { id: beginning.into(), found });
@@ -115,49 +115,49 @@ impl Memory {
         if self.backend.remove(&note)? { Ok(note) } else { Err(missing()) }
     }
 
-    /// Adds an exchange to a conversation.
+    /// Adds an exchange to a conversation, or replaces the one of the same run.
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn say(&self, whose: ConversationKey<'_>, exchange: &Exchange) -> Result<(), LibraryError> {
-        self.backend.say(whose, exchange)
+    pub fn add_exchange(&self, key: ConversationKey<'_>, exchange: &Exchange) -> Result<(), LibraryError> {
+        self.backend.add_exchange(key, exchange)
     }
 
-    /// What is remembered of a conversation: its summary, and the latest exchanges, at most `limit`.
+    /// Returns a conversation's summary and its latest exchanges, at most `limit`.
     ///
     /// # Errors
     /// If they cannot be read.
-    pub fn past(&self, whose: ConversationKey<'_>, limit: usize) -> Result<Past, LibraryError> {
-        self.backend.past(whose, limit)
+    pub fn past(&self, key: ConversationKey<'_>, limit: usize) -> Result<Past, LibraryError> {
+        self.backend.past(key, limit)
     }
 
-    /// Has exchanges fall out of a conversation.
+    /// Removes exchanges from a conversation and sets its summary.
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn fold(&self, whose: ConversationKey<'_>, fold: Fold<'_>) -> Result<(), LibraryError> {
-        self.backend.fold(whose, fold)
+    pub fn fold(&self, key: ConversationKey<'_>, fold: Fold<'_>) -> Result<(), LibraryError> {
+        self.backend.fold(key, fold)
     }
 
-    /// Forgets what was said in a session, to whichever agent.
+    /// Deletes all conversations of a session, of every agent.
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn unsay(&self, session: &str) -> Result<(), LibraryError> {
-        self.backend.unsay(session)
+    pub fn forget_session(&self, session: &str) -> Result<(), LibraryError> {
+        self.backend.forget_session(session)
     }
 
-    /// Gives vectors to notes that have none: the one just kept, and those that were kept while there was no embedder.
+    /// Embeds notes that have no vector: the new one, and those stored while there was no embedder.
     fn catch_up(&self) -> Result<(), LibraryError> {
         let Some(embedder) = &self.embedder else { return Ok(()) };
-        let bare = self.backend.bare(embedder.id(), CATCH_UP)?;
+        let bare = self.backend.without_vectors(embedder.id(), MAX_CATCH_UP)?;
         if bare.is_empty() {
             return Ok(());
         }
         let texts: Vec<String> =
             bare.iter().map(|n| format!("{}\n{}", n.note.draft.title, n.note.draft.content)).collect();
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-        // an embedder that fails costs meaning, not the note
+        // if embedding fails, the note is kept and found by its words only
         match embedder.embed(&texts) {
             Ok(vectors) if vectors.len() == bare.len() => {
                 let vectors: Vec<_> = bare.iter().map(|n| n.number).zip(vectors).collect();

@@ -1,39 +1,39 @@
-//! What a note is, and its limits.
+//! Notes and their limits.
 
 use caro_documents::LibraryError;
 use serde::{Deserialize, Serialize};
 
-/// The most characters of a title.
-pub const TITLE: usize = 80;
+/// Longest title, characters.
+pub const MAX_TITLE_CHARS: usize = 80;
 
-/// The most characters of a note.
-pub const CONTENT: usize = 4000;
+/// Longest note, characters.
+pub const MAX_CONTENT_CHARS: usize = 4000;
 
-/// The most characters of a tag or a file's name.
-const ITEM: usize = 200;
+/// Longest tag or file name, characters.
+const MAX_ITEM_CHARS: usize = 200;
 
-/// The most tags, and the most files, that are given at once.
-const ITEMS: usize = 20;
+/// Most tags, and most files, of a draft.
+const MAX_ITEMS: usize = 20;
 
-/// What kind of thing a note tells.
+/// The kind of information in a note.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Category {
-    /// Something that is so.
+    /// A fact.
     #[default]
     Insight,
-    /// Something that one knew too late.
+    /// Something learnt from a mistake.
     Hindsight,
-    /// What was wrong, and what mended it.
+    /// A fault and its fix.
     BugFix,
-    /// How something is built.
+    /// The structure of something.
     Architecture,
-    /// Text to be used again.
+    /// Text for reuse.
     Snippet,
 }
 
 impl Category {
-    /// Every category by its name.
+    /// All categories with their names.
     pub const ALL: [(&'static str, Self); 5] = [
         ("insight", Self::Insight),
         ("hindsight", Self::Hindsight),
@@ -42,96 +42,97 @@ impl Category {
         ("snippet", Self::Snippet),
     ];
 
-    /// Its name.
+    /// Returns its name.
     pub fn name(self) -> &'static str {
         Self::ALL[self as usize].0
     }
 
-    pub(super) fn of(name: &str) -> Self {
+    pub(super) fn from_name(name: &str) -> Self {
         Self::ALL.iter().find(|(n, _)| *n == name).map_or(Self::default(), |(_, category)| *category)
     }
 }
 
-/// A note that is not kept yet.
+/// A note that is not stored yet.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Draft {
-    /// At most [`TITLE`] characters; made of the content if it is empty.
+    /// At most [`MAX_TITLE_CHARS`] characters; if empty, the start of the content is used.
     pub title: String,
-    /// What kind of thing it tells.
+    /// The kind of information.
     pub category: Category,
-    /// What it tells, at most [`CONTENT`] characters.
+    /// The text, at most [`MAX_CONTENT_CHARS`] characters.
     pub content: String,
-    /// Words to find it by.
+    /// Additional search words.
     pub tags: Vec<String>,
-    /// Files it is about.
+    /// Files that it is about.
     pub related_files: Vec<String>,
-    /// The run it comes from, if it comes from one.
+    /// The run that it comes from, or empty.
     pub run: String,
 }
 
 impl Draft {
-    /// What of it is over a limit and would be cut, if anything is; the beginning of the words as a title is no cut.
+    /// Returns a message if a part exceeds its limit and would be cut. A title made from the content does not count.
     pub fn over(&self) -> Option<String> {
         let longer = |text: &str, limit: usize| text.trim().chars().count() > limit;
-        if longer(&self.content, CONTENT) {
+        if longer(&self.content, MAX_CONTENT_CHARS) {
             return Some(format!(
-                "a note has at most {CONTENT} characters, and this has {}",
+                "a note has at most {MAX_CONTENT_CHARS} characters, and this has {}",
                 self.content.chars().count()
             ));
         }
-        if longer(&self.title, TITLE) || self.title.trim().lines().count() > 1 {
-            return Some(format!("a title is one line of at most {TITLE} characters"));
+        if longer(&self.title, MAX_TITLE_CHARS) || self.title.trim().lines().count() > 1 {
+            return Some(format!("a title is one line of at most {MAX_TITLE_CHARS} characters"));
         }
         [("tags", &self.tags), ("files", &self.related_files)].into_iter().find_map(|(what, list)| {
-            let over = list.len() > ITEMS || list.iter().any(|item| longer(item, ITEM));
+            let over = list.len() > MAX_ITEMS || list.iter().any(|item| longer(item, MAX_ITEM_CHARS));
             over.then(|| {
-                format!("a note has at most {ITEMS} {what} of {ITEM} characters each, and this has {}", list.len())
+                let n = list.len();
+                format!("a note has at most {MAX_ITEMS} {what} of {MAX_ITEM_CHARS} characters each, and this has {n}")
             })
         })
     }
 
-    /// The same within its limits.
+    /// Trims the draft and cuts it to its limits.
     ///
     /// # Errors
-    /// If it is empty.
+    /// If the content is empty.
     pub(super) fn tidy(mut self) -> Result<Self, LibraryError> {
         let cut = |text: &str, limit: usize| text.trim().chars().take(limit).collect::<String>();
-        self.content = cut(&self.content, CONTENT);
+        self.content = cut(&self.content, MAX_CONTENT_CHARS);
         if self.content.is_empty() {
             return Err(LibraryError::Blank("there is nothing to remember"));
         }
         let first = self.content.lines().next().unwrap_or_default();
         let title = self.title.trim().lines().next().unwrap_or(first);
-        self.title = cut(title, TITLE);
+        self.title = cut(title, MAX_TITLE_CHARS);
         for list in [&mut self.tags, &mut self.related_files] {
             for item in list.iter_mut() {
-                *item = cut(&item.replace(['\n', '\r'], " "), ITEM);
+                *item = cut(&item.replace(['\n', '\r'], " "), MAX_ITEM_CHARS);
             }
             list.retain(|item| !item.is_empty());
-            list.truncate(ITEMS);
+            list.truncate(MAX_ITEMS);
         }
         Ok(self)
     }
 }
 
-/// A note.
+/// A stored note.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Note {
     /// Its id, `note_...`.
     pub id: String,
-    /// What it says.
+    /// The contents.
     #[serde(flatten)]
     pub draft: Draft,
-    /// Milliseconds since 1970, UTC.
+    /// The time of creation, milliseconds since 1970, UTC.
     pub created: u64,
-    /// When it was said last, likewise.
+    /// The time when it was last stored, in the same unit.
     pub updated: u64,
 }
 
 impl Note {
-    /// Has the same be said once more: it is as late as that, with the tags and files of both, and of the kind that was
-    /// said last. The kind that a note has by default says nothing.
-    pub(super) fn again(&mut self, later: &Self) {
+    /// Merges a later note with the same title and content: takes its time, adds its tags and files, and takes its
+    /// category unless that is the default one.
+    pub(super) fn merge(&mut self, later: &Self) {
         self.updated = later.updated;
         let (known, new) = (&mut self.draft, &later.draft);
         if new.category != Category::default() {
@@ -147,12 +148,12 @@ impl Note {
     }
 }
 
-/// A note that was found.
+/// A note found by a search.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Recalled {
     /// The note.
     #[serde(flatten)]
     pub note: Note,
-    /// How well it fits, 0 to 1, as in [`Hit::score`](caro_documents::Hit::score).
+    /// The relevance, 0 to 1, as in [`Hit::score`](caro_documents::Hit::score).
     pub score: f64,
 }

@@ -1,4 +1,4 @@
-//! The places for notes and conversations that there are, by their names in the configuration.
+//! Selects the backend for notes and conversations from the configuration.
 
 use super::backend::Backend;
 use super::in_memory::InMemory;
@@ -7,38 +7,39 @@ use caro_documents::LibraryError;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// The backends by their names in the configuration.
+/// The kinds of backends.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Kind {
-    /// One file of this person.
+    /// Files of this user.
     #[default]
     Sqlite,
-    /// As long as the process lives.
+    /// The memory of this process.
     InMemory,
-    /// A server, which several machines may share.
+    /// A Redis server, which several machines may share.
     Redis,
 }
 
-/// Every backend by its name.
+/// All kinds with their names in the configuration.
 pub const KINDS: [(&str, Kind); 3] = [("sqlite", Kind::Sqlite), ("in_memory", Kind::InMemory), ("redis", Kind::Redis)];
 
-/// The place, as the configuration has it.
+/// The configured backend.
 #[derive(Debug, Clone, Default)]
 pub struct Place {
-    /// Which backend.
+    /// The kind of backend.
     pub kind: Kind,
-    /// The file of notes of [`Kind::Sqlite`], conversations go beside it; without one, memory lasts as long as the process.
+    /// The file of notes for [`Kind::Sqlite`]; conversations are stored beside it. Without it, memory lasts as long
+    /// as the process.
     pub file: Option<PathBuf>,
-    /// The server of [`Kind::Redis`]: `redis://[[USER]:PASSWORD@]HOST[:PORT][/DATABASE]` or `redis+unix:///SOCKET`.
+    /// The server for [`Kind::Redis`]: `redis://[[USER]:PASSWORD@]HOST[:PORT][/DATABASE]` or `redis+unix:///SOCKET`.
     pub url: Option<String>,
 }
 
 impl Place {
-    /// The backend, and what the person is to be warned of: where the place is not named, notes and conversations last as
-    /// long as the process. Connects to nothing.
+    /// Returns the backend, and a warning for the user if the file or URL is missing and memory therefore lasts only
+    /// as long as the process. Does not connect yet.
     ///
     /// # Errors
-    /// If this program was built without the backend, or the URL is none.
+    /// If this program was built without the backend, or the URL is invalid.
     pub fn open(&self) -> Result<(Arc<dyn Backend>, Option<&'static str>), LibraryError> {
         let ephemeral =
             |why: &'static str| -> Result<(Arc<dyn Backend>, _), _> { Ok((Arc::new(InMemory::default()), Some(why))) };

@@ -1,4 +1,4 @@
-//! What is remembered of tasks like this one, as a layer of its prompt.
+//! The prompt layer `memory`: notes that match the task.
 
 use super::{Memory, Recalled};
 use crate::assemble::{ContextProvider, Provided, ProviderError, Query};
@@ -9,24 +9,24 @@ use serde_json::json;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-/// The most notes.
-const LIMIT: usize = 5;
-/// The most characters of a note.
-const EACH: usize = 300;
-/// With less than so many tokens for all layers there is no room for memories.
-const ROOM: usize = 300;
-/// What fits less well is left out: a small model takes whatever it is told for a part of the task.
-const THRESHOLD: f64 = 0.4;
+/// Most notes in the layer.
+const MAX_NOTES: usize = 5;
+/// Most characters shown of a note.
+const MAX_NOTE_CHARS: usize = 300;
+/// Smallest budget for all layers, in tokens, with which notes are added.
+const MIN_BUDGET: usize = 300;
+/// Lowest score of a note in the layer. A small model takes whatever it reads for a part of the task.
+const MIN_SCORE: f64 = 0.4;
 
-/// The layer `memory`.
+/// The provider of the layer `memory`.
 pub struct Recall {
     memory: Arc<Memory>,
-    /// What the event log is to have of the last search.
+    /// The event of the last search, until it is fetched.
     record: Mutex<Option<Draft>>,
 }
 
 impl Recall {
-    /// Looks into these notes.
+    /// Searches the notes of `memory`.
     pub fn new(memory: Arc<Memory>) -> Self {
         Self { memory, record: Mutex::default() }
     }
@@ -42,16 +42,16 @@ impl ContextProvider for Recall {
     }
 
     fn provide(&self, query: &Query, budget: usize) -> Result<Option<Provided>, ProviderError> {
-        if budget < ROOM || !self.memory.exists() {
+        if budget < MIN_BUDGET || !self.memory.exists() {
             return Ok(None);
         }
-        let begun = Instant::now();
-        let mut found = self.memory.query(&query.task, LIMIT).map_err(|e| ProviderError(e.to_string()))?;
-        found.retain(|f| f.score >= THRESHOLD && !policy::screen(&shown(f)).blocks());
+        let started = Instant::now();
+        let mut found = self.memory.query(&query.task, MAX_NOTES).map_err(|e| ProviderError(e.to_string()))?;
+        found.retain(|f| f.score >= MIN_SCORE && !policy::screen(&shown(f)).blocks());
         let ids: Vec<&str> = found.iter().map(|f| f.note.id.as_str()).collect();
         let scores: Vec<f64> = found.iter().map(|f| f.score).collect();
         let record =
-            Draft::new(Kind::MemoryRead).took(begun.elapsed()).metadata(json!({"notes": ids, "scores": scores}));
+            Draft::new(Kind::MemoryRead).took(started.elapsed()).metadata(json!({"notes": ids, "scores": scores}));
         *self.record.lock().unwrap_or_else(PoisonError::into_inner) = Some(record);
         if found.is_empty() {
             return Ok(None);
@@ -69,10 +69,10 @@ impl ContextProvider for Recall {
     }
 }
 
-/// A note as the model may see it.
+/// Returns the text of a note that the model may see, on one line.
 fn shown(found: &Recalled) -> String {
     let note = &found.note.draft;
-    // a title that was made of the content says nothing twice
+    // a title made from the content is not repeated
     let text = if note.content.starts_with(&note.title) {
         note.content.clone()
     } else {
@@ -81,10 +81,10 @@ fn shown(found: &Recalled) -> String {
     policy::normalise(&text).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// A note in one line.
+/// Formats a note as a list item, cut to its limit.
 fn line(found: &Recalled) -> String {
     let text = shown(found);
-    let mut line: String = text.chars().take(EACH).collect();
+    let mut line: String = text.chars().take(MAX_NOTE_CHARS).collect();
     if line.len() < text.len() {
         line.push('…');
     }

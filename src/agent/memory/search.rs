@@ -1,5 +1,5 @@
-//! Notes found by their words and their meaning, in the same way whichever backend keeps them: by the index of documents.
-//! Where the backend has no such index, one is made of its notes in memory, and again when they have changed.
+//! Searches notes by words and meaning, with the index of documents, in the same way for every backend. For backends
+//! without an index of their own, one is built in memory and rebuilt when the notes have changed.
 
 use super::backend::{Backend, SearchSource, Snapshot};
 use super::note::Recalled;
@@ -11,17 +11,16 @@ use rusqlite::Connection;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-/// The index that was made of a backend's notes, and of which revision.
+/// The index built from a backend's notes, with their revision.
 #[derive(Default)]
 pub struct Search(Mutex<Option<(u64, Connection)>>);
 
 impl Search {
-    /// The notes of a backend that fit a text best, at most `limit`. If none of them shares a word with it, words stand for
-    /// what begins with them, and in the last resort every note is read for the letters of words of languages that are
-    /// written without spaces.
+    /// Returns at most `limit` notes that match a text best. If no note shares a word with it, words also match as
+    /// prefixes; failing that, every note is scanned for the characters of languages written without spaces.
     ///
     /// # Errors
-    /// If they cannot be read.
+    /// If the notes cannot be read.
     pub fn find(
         &self,
         backend: &dyn Backend,
@@ -29,25 +28,25 @@ impl Search {
         embedder: Option<&dyn Embedder>,
         limit: usize,
     ) -> Result<Vec<Recalled>, LibraryError> {
-        let mut made = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match backend.searched(made.as_ref().map(|(revision, _)| *revision))? {
+        let mut cached = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match backend.search_source(cached.as_ref().map(|(revision, _)| *revision))? {
             SearchSource::Nothing => return Ok(Vec::new()),
             SearchSource::Index(sql) => {
                 return find(&sql, text, embedder, limit)
                     .map_err(|error| error.at(Path::new(sql.path().unwrap_or_default())));
             }
-            SearchSource::Notes(snapshot) => *made = Some((snapshot.revision, indexed(&snapshot)?)),
+            SearchSource::Notes(snapshot) => *cached = Some((snapshot.revision, build_index(&snapshot)?)),
             SearchSource::Unchanged => {}
         }
-        match made.as_ref() {
+        match cached.as_ref() {
             Some((_, sql)) => find(sql, text, embedder, limit),
             None => Ok(Vec::new()),
         }
     }
 }
 
-/// The index of these notes.
-fn indexed(snapshot: &Snapshot) -> rusqlite::Result<Connection> {
+/// Builds the index of a snapshot in memory.
+fn build_index(snapshot: &Snapshot) -> rusqlite::Result<Connection> {
     let mut sql = Connection::open_in_memory()?;
     sql.execute_batch(&sqlite::layout())?;
     let tx = sql.transaction()?;

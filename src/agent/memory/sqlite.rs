@@ -1,5 +1,5 @@
-//! SQLite files: one of notes, with their index in it, and one of conversations. The layout of notes is also that of the index that the other
-//! backends' notes are searched in.
+//! The backend in SQLite files: one of notes, with their index, and one of conversations. The index that `search`
+//! builds for other backends has the same layout as the file of notes.
 
 use super::backend::{Backend, ConversationKey, SearchSource, StoredNote};
 use super::note::{Category, Draft, Note};
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 /// The index of the notes.
 pub const INDEX: Index = Index("notes");
 
-/// Selects every note, by its number, with all that it is searched by.
+/// Selects the number and the searched text of every note.
 pub const TEXTS: &str = "SELECT number, title || ' ' || tags || ' ' || content FROM notes";
 
 const NOTES: &str = "
@@ -25,7 +25,7 @@ const NOTES: &str = "
         updated INTEGER NOT NULL);
 ";
 
-const SAID: &str = "
+const CONVERSATIONS: &str = "
     CREATE TABLE exchanges (
         number INTEGER PRIMARY KEY, session TEXT NOT NULL, agent TEXT NOT NULL, run TEXT NOT NULL, asked TEXT NOT NULL,
         answered TEXT NOT NULL, active INTEGER NOT NULL DEFAULT 1, UNIQUE (session, agent, run));
@@ -35,22 +35,22 @@ const SAID: &str = "
 
 const VERSION: i64 = 1;
 
-/// The statements that make the tables of notes and their index.
+/// Returns the statements that create the tables of notes and their index.
 pub fn layout() -> String {
     format!("{NOTES}{}", INDEX.layout())
 }
 
-/// Notes in a file, conversations in another beside it: who throws one away keeps the other.
+/// Notes in one file and conversations in another beside it, so that either can be deleted alone.
 #[derive(Debug)]
 pub struct Sqlite {
     notes: PathBuf,
-    said: PathBuf,
+    conversations: PathBuf,
 }
 
 impl Sqlite {
-    /// The notes of `file`, which need not exist, and the conversations of `conversations.db` in its folder.
+    /// Uses the notes in `file`, which need not exist, and the conversations in `conversations.db` beside it.
     pub fn new(file: PathBuf) -> Self {
-        Self { said: file.with_file_name("conversations.db"), notes: file }
+        Self { conversations: file.with_file_name("conversations.db"), notes: file }
     }
 
     fn writer(&self) -> Result<Connection, LibraryError> {
@@ -61,30 +61,31 @@ impl Sqlite {
         Ok(file::read(&self.notes, &Layout { tables: "", version: VERSION })?)
     }
 
-    fn teller(&self) -> Result<Connection, LibraryError> {
-        Ok(file::write(&self.said, &Layout { tables: SAID, version: VERSION })?)
+    fn conversations_writer(&self) -> Result<Connection, LibraryError> {
+        Ok(file::write(&self.conversations, &Layout { tables: CONVERSATIONS, version: VERSION })?)
     }
 }
 
-/// Saves what can be read of damaged notes and of damaged conversations beside them; each with its file.
+/// Repairs damaged files of notes and of the conversations beside them; returns each file with its result.
 ///
 /// # Errors
-/// If the disk does not let it be done.
+/// If a file cannot be repaired.
 pub fn repair(notes: &Path) -> Result<Vec<(PathBuf, Repaired)>, LibraryError> {
-    let Sqlite { notes: file, said } = Sqlite::new(notes.to_owned());
+    let Sqlite { notes: file, conversations } = Sqlite::new(notes.to_owned());
     let words = |sql: &Connection| {
         for StoredNote { number, note } in self::notes(sql, "ORDER BY number", [])? {
             INDEX.put(sql, &passage(number, &note.draft, &title(&note.draft)))?;
         }
         Ok(())
     };
-    let kept = repair::repair(&file, &Layout { tables: &layout(), version: VERSION }, |_| Ok(()), words)?;
-    let told = repair::repair(&said, &Layout { tables: SAID, version: VERSION }, |_| Ok(()), |_| Ok(()))?;
-    Ok(vec![(file, kept), (said, told)])
+    let repaired_notes = repair::repair(&file, &Layout { tables: &layout(), version: VERSION }, |_| Ok(()), words)?;
+    let layout = Layout { tables: CONVERSATIONS, version: VERSION };
+    let repaired_conversations = repair::repair(&conversations, &layout, |_| Ok(()), |_| Ok(()))?;
+    Ok(vec![(file, repaired_notes), (conversations, repaired_conversations)])
 }
 
-/// A transaction that nobody else writes in.
-fn alone(sql: &mut Connection) -> rusqlite::Result<Transaction<'_>> {
+/// Begins a transaction that holds the write lock.
+fn write_transaction(sql: &mut Connection) -> rusqlite::Result<Transaction<'_>> {
     sql.transaction_with_behavior(TransactionBehavior::Immediate)
 }
 
@@ -97,14 +98,14 @@ impl Backend for Sqlite {
         self.notes.exists()
     }
 
-    fn keep(&self, note: &Note) -> Result<Note, LibraryError> {
+    fn save(&self, note: &Note) -> Result<Note, LibraryError> {
         error::on(&self.notes, || {
             let mut sql = self.writer()?;
-            let tx = alone(&mut sql)?;
+            let tx = write_transaction(&mut sql)?;
             let known = notes(&tx, "WHERE title = ?1 AND content = ?2", params![note.draft.title, note.draft.content])?;
-            let kept = match known.into_iter().next() {
+            let stored = match known.into_iter().next() {
                 Some(StoredNote { number, note: mut known }) => {
-                    known.again(note);
+                    known.merge(note);
                     let Note { draft, updated, .. } = &known;
                     let (category, tags, files) =
                         (draft.category.name(), draft.tags.join("\n"), draft.related_files.join("\n"));
@@ -121,7 +122,7 @@ impl Backend for Sqlite {
                 }
             };
             tx.commit()?;
-            Ok(kept)
+            Ok(stored)
         })
     }
 
@@ -136,18 +137,18 @@ impl Backend for Sqlite {
     fn remove(&self, note: &Note) -> Result<bool, LibraryError> {
         error::on(&self.notes, || {
             let mut sql = self.writer()?;
-            let tx = alone(&mut sql)?;
+            let tx = write_transaction(&mut sql)?;
             let Some(found) = notes(&tx, "WHERE id = ?1", [&note.id])?.into_iter().next() else { return Ok(false) };
             INDEX.remove(&tx, found.number)?;
             tx.execute("DELETE FROM notes WHERE number = ?1", [found.number])?;
             INDEX.purge(&tx)?;
             tx.commit()?;
-            database::settle(&sql);
+            database::checkpoint(&sql);
             Ok(true)
         })
     }
 
-    fn bare(&self, embedder: &str, limit: usize) -> Result<Vec<StoredNote>, LibraryError> {
+    fn without_vectors(&self, embedder: &str, limit: usize) -> Result<Vec<StoredNote>, LibraryError> {
         error::on(&self.notes, || {
             let Some(sql) = self.reader()? else { return Ok(Vec::new()) };
             let bare = match INDEX.embedder(&sql)?.as_deref() == Some(embedder) {
@@ -161,7 +162,7 @@ impl Backend for Sqlite {
     fn embed(&self, embedder: &str, vectors: &[(i64, Vec<f32>)]) -> Result<(), LibraryError> {
         error::on(&self.notes, || {
             let mut sql = self.writer()?;
-            let tx = alone(&mut sql)?;
+            let tx = write_transaction(&mut sql)?;
             INDEX.use_embedder(&tx, embedder)?;
             for (number, vector) in vectors {
                 if tx.prepare_cached("SELECT 1 FROM notes WHERE number = ?1")?.exists([number])? {
@@ -172,84 +173,81 @@ impl Backend for Sqlite {
         })
     }
 
-    fn searched(&self, _: Option<u64>) -> Result<SearchSource, LibraryError> {
+    fn search_source(&self, _: Option<u64>) -> Result<SearchSource, LibraryError> {
         error::on(&self.notes, || Ok(self.reader()?.map_or(SearchSource::Nothing, SearchSource::Index)))
     }
 
-    fn say(&self, whose: ConversationKey<'_>, exchange: &Exchange) -> Result<(), LibraryError> {
-        error::on(&self.said, || {
+    fn add_exchange(&self, key: ConversationKey<'_>, exchange: &Exchange) -> Result<(), LibraryError> {
+        error::on(&self.conversations, || {
             let Exchange { run, asked, answered } = exchange;
-            self.teller()?.execute(
+            self.conversations_writer()?.execute(
                 "INSERT INTO exchanges (session, agent, run, asked, answered) VALUES (?1, ?2, ?3, ?4, ?5)
                  ON CONFLICT DO UPDATE SET asked = ?4, answered = ?5, active = 1",
-                [whose.session, whose.agent, run, asked, answered],
+                [key.session, key.agent, run, asked, answered],
             )?;
             Ok(())
         })
     }
 
-    fn past(&self, whose: ConversationKey<'_>, limit: usize) -> Result<Past, LibraryError> {
-        error::on(&self.said, || {
+    fn past(&self, key: ConversationKey<'_>, limit: usize) -> Result<Past, LibraryError> {
+        error::on(&self.conversations, || {
             let layout = Layout { tables: "", version: VERSION };
-            let Some(sql) = file::read(&self.said, &layout)? else { return Ok(Past::default()) };
-            // both of one moment
+            let Some(sql) = file::read(&self.conversations, &layout)? else { return Ok(Past::default()) };
+            // one transaction, so that exchanges and summary are consistent
             let tx = sql.unchecked_transaction()?;
             let mut find = tx.prepare(
                 "SELECT run, asked, answered FROM exchanges WHERE session = ?1 AND agent = ?2 AND active
                  ORDER BY number DESC LIMIT ?3",
             )?;
-            let rows = find.query_map(params![whose.session, whose.agent, file::int(limit)], |row| {
+            let rows = find.query_map(params![key.session, key.agent, file::int(limit)], |row| {
                 Ok(Exchange { run: row.get(0)?, asked: row.get(1)?, answered: row.get(2)? })
             })?;
             let mut exchanges: Vec<Exchange> = rows.collect::<rusqlite::Result<_>>()?;
             exchanges.reverse();
             let summary = "SELECT text FROM summaries WHERE session = ?1 AND agent = ?2";
-            let summary = tx.query_row(summary, [whose.session, whose.agent], |row| row.get(0)).optional()?;
+            let summary = tx.query_row(summary, [key.session, key.agent], |row| row.get(0)).optional()?;
             Ok(Past { summary: summary.unwrap_or_default(), exchanges })
         })
     }
 
-    fn fold(&self, whose: ConversationKey<'_>, fold: Fold<'_>) -> Result<(), LibraryError> {
-        error::on(&self.said, || {
-            let mut sql = self.teller()?;
-            let tx = alone(&mut sql)?;
+    fn fold(&self, key: ConversationKey<'_>, fold: Fold<'_>) -> Result<(), LibraryError> {
+        error::on(&self.conversations, || {
+            let mut sql = self.conversations_writer()?;
+            let tx = write_transaction(&mut sql)?;
             if let Some(summary) = fold.summary {
-                tx.execute(
-                    "INSERT OR REPLACE INTO summaries VALUES (?1, ?2, ?3)",
-                    [whose.session, whose.agent, summary],
-                )?;
+                tx.execute("INSERT OR REPLACE INTO summaries VALUES (?1, ?2, ?3)", [key.session, key.agent, summary])?;
             }
             let out = match fold.originals {
                 Originals::Keep => "UPDATE exchanges SET active = 0 WHERE session = ?1 AND agent = ?2 AND run = ?3",
                 Originals::Delete => "DELETE FROM exchanges WHERE session = ?1 AND agent = ?2 AND run = ?3",
             };
             for run in fold.runs {
-                tx.execute(out, [whose.session, whose.agent, run])?;
+                tx.execute(out, [key.session, key.agent, run])?;
             }
             tx.commit()?;
             if fold.originals == Originals::Delete {
-                database::settle(&sql);
+                database::checkpoint(&sql);
             }
             Ok(())
         })
     }
 
-    fn unsay(&self, session: &str) -> Result<(), LibraryError> {
-        error::on(&self.said, || {
-            if self.said.exists() {
-                let mut sql = self.teller()?;
-                let tx = alone(&mut sql)?;
+    fn forget_session(&self, session: &str) -> Result<(), LibraryError> {
+        error::on(&self.conversations, || {
+            if self.conversations.exists() {
+                let mut sql = self.conversations_writer()?;
+                let tx = write_transaction(&mut sql)?;
                 tx.execute("DELETE FROM exchanges WHERE session = ?1", [session])?;
                 tx.execute("DELETE FROM summaries WHERE session = ?1", [session])?;
                 tx.commit()?;
-                database::settle(&sql);
+                database::checkpoint(&sql);
             }
             Ok(())
         })
     }
 }
 
-/// Adds a note and its words, under its number or the next one.
+/// Inserts a note and its index entry, under the given number or the next one.
 ///
 /// # Errors
 /// If SQLite fails.
@@ -270,17 +268,17 @@ pub fn insert(sql: &Connection, number: Option<i64>, note: &Note) -> rusqlite::R
     INDEX.put(sql, &passage(sql.last_insert_rowid(), draft, &title(draft)))
 }
 
-/// What a note is searched by.
+/// Returns the indexed text of a note.
 fn passage<'a>(id: i64, draft: &'a Draft, title: &'a str) -> Passage<'a> {
     Passage { id, title, body: &draft.content, vector: None }
 }
 
-/// Its title, with its tags.
+/// Returns a note's title with its tags, which are indexed together.
 fn title(draft: &Draft) -> String {
     format!("{} {}", draft.title, draft.tags.join(" "))
 }
 
-/// Notes with their numbers, as the end of a query says.
+/// Selects notes; `end` is the rest of the query after `FROM notes`.
 ///
 /// # Errors
 /// If SQLite fails.
@@ -292,7 +290,7 @@ pub fn notes(sql: &Connection, end: &str, params: impl rusqlite::Params) -> rusq
     let rows = find.query_map(params, |row| {
         let draft = Draft {
             title: file::text(row, "title")?,
-            category: Category::of(&file::text(row, "category")?),
+            category: Category::from_name(&file::text(row, "category")?),
             content: file::text(row, "content")?,
             tags: lines(row, "tags")?,
             related_files: lines(row, "files")?,
@@ -312,19 +310,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_forgotten_is_in_no_file_though_a_reader_closes_last() {
+    fn forgotten_text_is_in_no_file_even_while_readers_are_open() {
         let dir = tempfile::tempdir().unwrap();
-        let kept = Sqlite::new(dir.path().join("memory.db"));
-        let holds = |word: &str| database::holds(dir.path(), word).unwrap();
+        let backend = Sqlite::new(dir.path().join("memory.db"));
+        let holds = |word: &str| database::contains_bytes(dir.path(), word).unwrap();
         let draft = Draft { content: "qwzkoba7".into(), ..Draft::default() }.tidy().unwrap();
-        let note = kept.keep(&Note { id: "note_1".into(), draft, created: 1, updated: 1 }).unwrap();
-        let whose = ConversationKey { session: "s", agent: "chat" };
-        kept.say(whose, &Exchange { run: "run_1".into(), asked: "vjxmuri3".into(), answered: "a".into() }).unwrap();
+        let note = backend.save(&Note { id: "note_1".into(), draft, created: 1, updated: 1 }).unwrap();
+        let key = ConversationKey { session: "s", agent: "chat" };
+        let exchange = Exchange { run: "run_1".into(), asked: "vjxmuri3".into(), answered: "a".into() };
+        backend.add_exchange(key, &exchange).unwrap();
         assert!(holds("qwzkoba7") && holds("vjxmuri3"));
         let reader = |file: &PathBuf| file::read(file, &Layout { tables: "", version: VERSION }).unwrap().unwrap();
-        let readers = (reader(&kept.notes), reader(&kept.said));
-        assert!(kept.remove(&note).unwrap());
-        kept.unsay("s").unwrap();
+        let readers = (reader(&backend.notes), reader(&backend.conversations));
+        assert!(backend.remove(&note).unwrap());
+        backend.forget_session("s").unwrap();
         drop(readers);
         assert!(!holds("qwzkoba7") && !holds("vjxmuri3"));
     }
@@ -332,30 +331,30 @@ mod tests {
     #[test]
     fn a_damaged_note_does_not_hide_the_others_and_can_be_removed() {
         let dir = tempfile::tempdir().unwrap();
-        let kept = Sqlite::new(dir.path().join("memory.db"));
+        let backend = Sqlite::new(dir.path().join("memory.db"));
         for id in ["note_1", "note_2"] {
             let draft = Draft { content: format!("the words of {id}"), ..Draft::default() }.tidy().unwrap();
-            kept.keep(&Note { id: id.into(), draft, created: 1, updated: 1 }).unwrap();
+            backend.save(&Note { id: id.into(), draft, created: 1, updated: 1 }).unwrap();
         }
         let damage = "UPDATE notes SET content = CAST(x'6162ff6364' AS TEXT) WHERE id = 'note_1'";
-        assert_eq!(kept.writer().unwrap().execute(damage, []), Ok(1));
-        let notes = kept.notes(9).unwrap();
+        assert_eq!(backend.writer().unwrap().execute(damage, []), Ok(1));
+        let notes = backend.notes(9).unwrap();
         let contents: Vec<&str> = notes.iter().map(|note| note.draft.content.as_str()).collect();
         assert_eq!(contents, ["the words of note_2", "ab\u{fffd}cd"]);
-        assert!(kept.remove(&notes[1]).unwrap());
-        assert_eq!(kept.notes(9).unwrap().len(), 1);
+        assert!(backend.remove(&notes[1]).unwrap());
+        assert_eq!(backend.notes(9).unwrap().len(), 1);
     }
 
     #[test]
-    fn what_is_deleted_is_no_longer_in_the_file_and_what_is_marked_is() {
+    fn folded_exchanges_are_deleted_or_marked_in_the_file() {
         let dir = tempfile::tempdir().unwrap();
-        let kept = Sqlite::new(dir.path().join("notes.db"));
-        let whose = ConversationKey { session: "s", agent: "chat" };
+        let backend = Sqlite::new(dir.path().join("notes.db"));
+        let key = ConversationKey { session: "s", agent: "chat" };
         for run in ["run_1", "run_2", "run_3"] {
-            kept.say(whose, &Exchange { run: run.into(), asked: "q".into(), answered: "a".into() }).unwrap();
+            backend.add_exchange(key, &Exchange { run: run.into(), asked: "q".into(), answered: "a".into() }).unwrap();
         }
         for (run, originals) in [("run_1", Originals::Keep), ("run_2", Originals::Delete)] {
-            kept.fold(whose, Fold { summary: None, runs: &[run.to_owned()], originals }).unwrap();
+            backend.fold(key, Fold { summary: None, runs: &[run.to_owned()], originals }).unwrap();
         }
         let sql = Connection::open(dir.path().join("conversations.db")).unwrap();
         let mut find = sql.prepare("SELECT run, active FROM exchanges ORDER BY run").unwrap();

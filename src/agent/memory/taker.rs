@@ -1,5 +1,5 @@
-//! What of a run is worth a note, decided and written without a model: what was to be done, by which calls it was done, and
-//! what came out. A run that needed one step taught nothing; one that failed does not know what would have helped.
+//! Makes notes from runs, without a model: the task, the calls that did it, and the result. A run of one step teaches
+//! nothing, and a failed run does not know what would have helped, so they get no note.
 
 use super::{Category, Draft, Memory};
 use crate::reflect::Reflection;
@@ -10,16 +10,16 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The most calls that a note tells.
-const CALLS: usize = 6;
-/// The most tags.
-const TAGS: usize = 8;
+/// Most calls listed in a note.
+const MAX_CALLS: usize = 6;
+/// Most tags, and most files, of a note.
+const MAX_TAGS: usize = 8;
 
-/// Writes notes of runs into a memory.
+/// Stores notes of runs in a memory.
 pub struct NoteTaker {
-    /// Where they are kept.
+    /// The memory that stores them.
     pub memory: Arc<Memory>,
-    /// What must not be kept.
+    /// Removes secrets from the notes.
     pub redactor: Redactor,
 }
 
@@ -33,7 +33,7 @@ impl Notes for NoteTaker {
     }
 }
 
-/// The note of a run: for success in several steps, or after something had failed; otherwise none.
+/// Makes the note of a run that succeeded in several steps or after a failed call; `None` for other runs.
 pub fn distil(turn: &AgentRun, reflection: &Reflection) -> Option<Draft> {
     let (end, _) = turn.end()?;
     let state = turn.state();
@@ -42,9 +42,9 @@ pub fn distil(turn: &AgentRun, reflection: &Reflection) -> Option<Draft> {
         return None;
     }
     let mut calls = turn.briefs();
-    // what went wrong at first is worth as much as what then worked, but the end of a long run says most
-    if calls.len() > CALLS {
-        calls.drain(..calls.len() - CALLS);
+    // the first failures matter too, but the end of a long run says most
+    if calls.len() > MAX_CALLS {
+        calls.drain(..calls.len() - MAX_CALLS);
     }
     let mut content = format!("Task: {}\nDone by:\n", reflection.objective);
     for call in &calls {
@@ -53,13 +53,14 @@ pub fn distil(turn: &AgentRun, reflection: &Reflection) -> Option<Draft> {
     content.push_str(&format!("Result: {}", reflection.result));
     let name = |path: &String| Path::new(path).file_name().map(|n| n.to_string_lossy().into_owned());
     let tools: BTreeSet<&str> = calls.iter().filter_map(|call| call.split_whitespace().next()).collect();
-    let tags = tools.into_iter().map(str::to_owned).chain(state.modified.iter().filter_map(name)).take(TAGS).collect();
+    let files = state.modified.iter().filter_map(name);
+    let tags = tools.into_iter().map(str::to_owned).chain(files).take(MAX_TAGS).collect();
     Some(Draft {
         title: reflection.objective.clone(),
         category: if retried { Category::Hindsight } else { Category::Insight },
         content,
         tags,
-        related_files: state.modified.iter().chain(&state.visited).take(TAGS).cloned().collect(),
+        related_files: state.modified.iter().chain(&state.visited).take(MAX_TAGS).cloned().collect(),
         run: turn.task().run.clone(),
     })
 }

@@ -1,4 +1,4 @@
-//! Results that are too long for a prompt: kept whole beside it, with a preview in their place.
+//! Offloads results that are too long for a prompt: stores the whole and returns a preview for the prompt.
 
 use crate::tool::Call;
 use caro_base::id;
@@ -8,19 +8,19 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
-/// A result longer than this many bytes is offloaded,
+/// Longest result that is not offloaded, bytes.
 const LONG_BYTES: usize = 2000;
-/// or than this many tokens.
+/// Longest result that is not offloaded, tokens.
 const LONG_TOKENS: usize = 500;
-/// Tokens of a preview at most.
+/// Most tokens of a preview.
 const PREVIEW_TOKENS: usize = 150;
-/// Lines of a preview at most.
+/// Most lines of a preview.
 const PREVIEW_LINES: usize = 10;
-/// How many of them are the last ones.
+/// The number of preview lines taken from the end.
 const PREVIEW_LAST: usize = 3;
 
-/// The tools whose results are never offloaded, however long: those that read artifacts, and those of the workspace. What
-/// is read out of a file of the harness would otherwise become another file of it. The only list of them.
+/// The tools whose results are never offloaded, however long: those that read artifacts, and those of the workspace.
+/// Otherwise reading one of these files would create another. The only such list.
 pub const NEVER_OFFLOADED: [&str; 11] = [
     "read_artifact",
     "tail_artifact",
@@ -35,7 +35,7 @@ pub const NEVER_OFFLOADED: [&str; 11] = [
     "workspace_clear",
 ];
 
-/// Of these, the ones that read artifacts: of no use before there is one.
+/// The tools among them that read artifacts; useless until there is one.
 pub const ARTIFACT_TOOLS: &[&str] = NEVER_OFFLOADED.split_at(4).0;
 
 /// True if a result is too long for a prompt.
@@ -43,7 +43,7 @@ pub fn is_long(text: &str, count: &dyn Fn(&str) -> usize) -> bool {
     text.len() > LONG_BYTES || (text.len() > LONG_TOKENS && count(text) > LONG_TOKENS)
 }
 
-/// What is known about an artifact beside its text.
+/// The metadata of an artifact.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Artifact {
     /// `tool_YYYYMMDD_HHMMSS_hash8`.
@@ -54,48 +54,48 @@ pub struct Artifact {
     pub tool: String,
     /// The call it comes from.
     pub call: String,
-    /// Bytes.
+    /// The length in bytes.
     pub bytes: usize,
-    /// Tokens.
+    /// The length in tokens.
     pub tokens: usize,
-    /// Lines.
+    /// The number of lines.
     pub lines: usize,
-    /// Milliseconds since 1970, UTC.
+    /// The time of creation, milliseconds since 1970, UTC.
     pub created: u64,
 }
 
-/// Where artifacts are kept.
+/// A store of artifacts.
 pub trait Artifacts: Send + Sync {
-    /// Keeps one, whole or not at all.
+    /// Stores an artifact atomically.
     ///
     /// # Errors
     /// If it cannot be written.
     fn put(&self, artifact: &Artifact, text: &str) -> std::io::Result<()>;
 
-    /// The whole text of one.
+    /// Returns the whole text of an artifact.
     ///
     /// # Errors
-    /// `NotFound` if there is none of that id.
+    /// `NotFound` if there is none with that id.
     fn get(&self, id: &str) -> std::io::Result<String>;
 
-    /// Every one, oldest first.
+    /// Returns all artifacts, oldest first.
     ///
     /// # Errors
-    /// If the place cannot be read.
+    /// If the store cannot be read.
     fn list(&self) -> std::io::Result<Vec<Artifact>>;
 
-    /// The file that an artifact's text is in, where it is one that other programs can read.
+    /// Returns the file that holds an artifact's text, if other programs can read it.
     fn place(&self, _: &Artifact) -> Option<PathBuf> {
         None
     }
 }
 
-/// A result that was put away.
+/// A result that was offloaded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Offload {
-    /// The artifact.
+    /// The artifact's id.
     pub id: String,
-    /// Tokens of the whole.
+    /// The tokens of the whole result.
     pub tokens: usize,
     bytes: usize,
     lines: usize,
@@ -105,7 +105,7 @@ pub struct Offload {
 }
 
 impl Offload {
-    /// Puts a result away.
+    /// Stores a result as an artifact.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -135,20 +135,20 @@ impl Offload {
         Ok(Self { id: name, tokens, bytes: text.len(), lines, preview, saved, place: artifacts.place(&artifact) })
     }
 
-    /// What stands in the prompt in its place, with what was `cut` out of it before, in a sentence.
+    /// Returns the text for the prompt; `cut` is a sentence that says what was missing of the result before.
     pub fn message(&self, cut: Option<&str>) -> String {
         let place = self.place.as_ref().map(|path| format!(" in {}", path.display())).unwrap_or_default();
-        let said = cut.map(|cut| format!(" {cut}")).unwrap_or_default();
+        let note = cut.map(|cut| format!(" {cut}")).unwrap_or_default();
         let what = if cut.is_none() { "The whole" } else { "What is not left out" };
         format!(
-            "[TOOL RESPONSE OFFLOADED] id={} size={} bytes, {} lines, {} tokens ({} saved).{said} It begins and ends:\n{}\n\
+            "[TOOL RESPONSE OFFLOADED] id={} size={} bytes, {} lines, {} tokens ({} saved).{note} It begins and ends:\n{}\n\
              [{what} is kept{place}: use read_artifact, tail_artifact or search_artifact with this id.]",
             self.id, self.bytes, self.lines, self.tokens, self.saved, self.preview
         )
     }
 }
 
-/// The first lines and the last, within the limits of a preview: how it ended (an error, an exit code) stands at the end.
+/// Returns the first and the last lines, within the limits of a preview. The end usually shows errors and exit codes.
 fn preview(text: &str, count: &dyn Fn(&str) -> usize) -> String {
     let text = text.trim_end_matches('\n');
     if text.lines().count() <= PREVIEW_LINES && count(text) <= PREVIEW_TOKENS {
@@ -175,13 +175,14 @@ fn preview(text: &str, count: &dyn Fn(&str) -> usize) -> String {
     }
 }
 
-/// What the text is, by how it begins and ends.
+/// Guesses the file extension from the start and end of a text.
 fn extension(text: &str) -> &'static str {
     let trimmed = text.trim();
-    let framed = |open, close| trimmed.starts_with(open) && trimmed.ends_with(close);
-    if (framed('{', '}') || framed('[', ']')) && serde_json::from_str::<serde::de::IgnoredAny>(trimmed).is_ok() {
+    let is_enclosed = |open, close| trimmed.starts_with(open) && trimmed.ends_with(close);
+    let is_json = || serde_json::from_str::<serde::de::IgnoredAny>(trimmed).is_ok();
+    if (is_enclosed('{', '}') || is_enclosed('[', ']')) && is_json() {
         "json"
-    } else if framed('<', '>') {
+    } else if is_enclosed('<', '>') {
         "xml"
     } else {
         "txt"
@@ -191,14 +192,14 @@ fn extension(text: &str) -> &'static str {
 /// Artifacts in memory, for tests and for runs without a folder.
 #[derive(Debug, Default)]
 pub struct MemoryArtifacts {
-    kept: Mutex<Vec<(Artifact, String)>>,
+    entries: Mutex<Vec<(Artifact, String)>>,
     full: bool,
 }
 
 impl MemoryArtifacts {
-    /// A place that takes nothing, as a full disk does.
+    /// Creates a store in which every write fails, like a full disk.
     pub fn full() -> Self {
-        Self { kept: Mutex::default(), full: true }
+        Self { entries: Mutex::default(), full: true }
     }
 }
 
@@ -207,18 +208,19 @@ impl Artifacts for MemoryArtifacts {
         if self.full {
             return Err(std::io::ErrorKind::StorageFull.into());
         }
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.push((artifact.clone(), text.to_owned()));
+        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        entries.push((artifact.clone(), text.to_owned()));
         Ok(())
     }
 
     fn get(&self, id: &str) -> std::io::Result<String> {
-        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.iter().find(|(a, _)| a.id == id).map(|(_, t)| t.clone()).ok_or_else(|| std::io::ErrorKind::NotFound.into())
+        let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = entries.iter().find(|(artifact, _)| artifact.id == id);
+        found.map(|(_, text)| text.clone()).ok_or_else(|| std::io::ErrorKind::NotFound.into())
     }
 
     fn list(&self) -> std::io::Result<Vec<Artifact>> {
-        Ok(self.kept.lock().unwrap_or_else(PoisonError::into_inner).iter().map(|(a, _)| a.clone()).collect())
+        Ok(self.entries.lock().unwrap_or_else(PoisonError::into_inner).iter().map(|(a, _)| a.clone()).collect())
     }
 }
 
@@ -228,7 +230,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn kinds_of_text_have_their_extension() {
+    fn the_extension_follows_from_the_text() {
         assert_eq!(extension(" {\"a\": 1}\n"), "json");
         assert_eq!(extension("{not json}"), "txt");
         assert_eq!(extension("<a></a>"), "xml");
@@ -237,7 +239,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_preview_is_short_and_has_both_ends(text in "(\\PC{0,80}\n){0,40}") {
+        fn a_preview_is_short_and_shows_both_ends(text in "(\\PC{0,80}\n){0,40}") {
             let count = |t: &str| t.chars().count() / 3;
             let preview = preview(&text, &count);
             prop_assert!(count(&preview) <= PREVIEW_TOKENS && preview.lines().count() <= PREVIEW_LINES);

@@ -1,14 +1,14 @@
-//! What a tool returned, before anybody has looked at it.
+//! A tool's output before it is processed.
 
 /// The output of a tool. Only the observation pipeline can open it, so that nothing of it reaches a prompt unscreened,
-/// unescaped or unbounded:
+/// unescaped or unlimited:
 ///
 /// ```compile_fail
 /// let raw = caro_agent::Raw::text("from a tool");
 /// let prompt = raw.open(); // private
 /// ```
 ///
-/// Nor can it be printed:
+/// It cannot be printed either:
 ///
 /// ```
 /// let raw = caro_agent::Raw::text("from a tool");
@@ -21,38 +21,38 @@ pub struct Raw {
     cut: Option<String>,
 }
 
-/// What is in a [`Raw`].
+/// The contents of a [`Raw`].
 pub(super) struct Opened {
-    /// The text; what is no UTF-8 becomes a replacement character.
+    /// The text; invalid UTF-8 is replaced.
     pub(super) text: String,
-    /// Set if the call failed: why, or nothing where the text says so itself.
+    /// The reason if the call failed; empty if the text itself gives it.
     pub(super) failure: Option<String>,
-    /// True if it failed after it had printed something.
+    /// True if the call failed after it had printed something.
     pub(super) late: bool,
-    /// What is missing of the text, in a sentence.
+    /// A sentence that says what is missing of the text.
     pub(super) cut: Option<String>,
 }
 
 impl Raw {
-    /// Text.
+    /// Creates an output from text.
     pub fn text(text: impl Into<String>) -> Self {
         Self::bytes(text.into())
     }
 
-    /// Bytes of any kind.
+    /// Creates an output from bytes.
     pub fn bytes(bytes: impl Into<Vec<u8>>) -> Self {
         Self { bytes: bytes.into(), failure: None, late: false, cut: None }
     }
 
-    /// The same as the output of a call that failed. Why is told before all of it, however long that is; it is not
-    /// screened, so it must be our own words, or nothing where the output says it.
+    /// Marks the call as failed. The reason is put before the output and is not screened, so it must be our own text;
+    /// it is empty if the output itself gives it.
     #[must_use]
     pub fn failed(mut self, why: &str) -> Self {
         self.failure = Some(why.to_owned());
         self
     }
 
-    /// The same as the output of a call that failed late: of what it printed before ([`Outcome::FailedLate`]).
+    /// Marks the call as failed after it had printed the output ([`Outcome::FailedLate`]).
     ///
     /// [`Outcome::FailedLate`]: crate::tool::Outcome::FailedLate
     #[must_use]
@@ -61,14 +61,14 @@ impl Raw {
         self
     }
 
-    /// The same with what is missing of it, in a sentence of our own, if anything is.
+    /// Adds a sentence of our own that says what is missing of the output.
     #[must_use]
     pub fn cut(mut self, what: Option<String>) -> Self {
         self.cut = what;
         self
     }
 
-    /// Hands it all out.
+    /// Returns the contents.
     pub(super) fn open(self) -> Opened {
         let text = String::from_utf8(self.bytes).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned());
         Opened { text, failure: self.failure, late: self.late, cut: self.cut }

@@ -1,4 +1,4 @@
-//! A call of a skill, and how it is written.
+//! Skill calls and their notation as s-expressions.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,14 +12,14 @@ pub struct SkillCall {
 }
 
 impl SkillCall {
-    /// The call as an s-expression.
+    /// Formats the call as an s-expression.
     pub fn print(&self) -> String {
         let arguments: String = self.arguments.iter().map(|text| format!(" {}", quote(text))).collect();
         format!("({}{arguments})", self.name)
     }
 }
 
-/// A text in quotes, in one line.
+/// Quotes a text as a string literal on one line.
 pub fn quote(text: &str) -> String {
     let mut quoted = String::from('"');
     for c in text.chars() {

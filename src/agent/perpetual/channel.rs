@@ -1,75 +1,75 @@
-//! Where messages come from and answers go: standard input and output, files, and whatever else does what [`Channel`] says. A
-//! server's channel queues what it is posted and hands it over when it is asked for it.
+//! The channels that messages arrive and answers leave by: standard input and output, files, and other implementations
+//! of [`Channel`]. A server's channel queues what is posted until the loop asks for it.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, TryRecvError};
 
-/// The most bytes of a message.
-pub const LONGEST_MESSAGE: usize = 64 << 10;
+/// Longest message, bytes.
+pub const MAX_MESSAGE_BYTES: usize = 64 << 10;
 
-/// The messages since the channel was last asked.
+/// The messages since the last call of [`Channel::receive`].
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Received {
-    /// The messages, in their order.
+    /// The messages, in order.
     pub messages: Vec<String>,
-    /// Where the channel stands behind them: stored with the messages, and given to it again at the next start.
+    /// The channel's position after them; stored with the messages, and passed back at the next start.
     pub cursor: String,
 }
 
-/// A way to talk with the loop. It is asked for messages between two turns, and never waits for one.
+/// A way to talk with the loop. It is polled for messages between two turns, and never waits for one.
 pub trait Channel: Send {
-    /// The messages behind the cursor; empty if there is none.
+    /// Returns the messages after the cursor; empty if there are none.
     ///
     /// # Errors
-    /// If it cannot be read: that ends the loop, and nothing that was kept is lost.
+    /// If it cannot be read. This ends the loop; nothing stored is lost.
     fn receive(&mut self, cursor: &str) -> io::Result<Received>;
 
     /// Sends a text.
     ///
     /// # Errors
-    /// If it cannot be sent: that ends the loop, and the text is sent at its next start.
+    /// If it cannot be sent. This ends the loop, and the text is sent at its next start.
     fn send(&mut self, text: &str) -> io::Result<()>;
 
-    /// Where the channel stands before a text is sent, for [`Channel::has_sent`]; empty for one that cannot tell.
+    /// Returns the position before a text is sent, for [`Channel::has_sent`]; empty if the channel has none.
     fn mark(&mut self) -> String {
         String::new()
     }
 
-    /// True if the text was sent behind that mark, by a process that was ended before it could write that down.
+    /// True if the text was sent after that mark, by a process that was killed before it could record it.
     fn has_sent(&mut self, _mark: &str, _text: &str) -> bool {
         false
     }
 
-    /// True if nothing will come in any more.
+    /// True if no more messages will arrive.
     fn is_over(&self) -> bool {
         false
     }
 }
 
-/// Lines that a thread reads (of standard input), and somebody who writes a line (to standard output).
+/// A channel of lines that a thread reads (from standard input) and a function writes (to standard output).
 pub struct Lines<W> {
     lines: Receiver<String>,
     write: W,
-    over: bool,
+    closed: bool,
 }
 
 impl<W: FnMut(&str) -> io::Result<()> + Send> Lines<W> {
-    /// The channel of these lines; it is over once their sender is gone.
+    /// Creates the channel; it is over once the sender of `lines` is dropped.
     pub fn new(lines: Receiver<String>, write: W) -> Self {
-        Self { lines, write, over: false }
+        Self { lines, write, closed: false }
     }
 }
 
 impl<W: FnMut(&str) -> io::Result<()> + Send> Channel for Lines<W> {
     fn receive(&mut self, _: &str) -> io::Result<Received> {
         let mut received = Received::default();
-        while !self.over {
+        while !self.closed {
             match self.lines.try_recv() {
                 Ok(line) => received.messages.push(line),
                 Err(TryRecvError::Empty) => break,
-                Err(TryRecvError::Disconnected) => self.over = true,
+                Err(TryRecvError::Disconnected) => self.closed = true,
             }
         }
         Ok(received)
@@ -80,11 +80,11 @@ impl<W: FnMut(&str) -> io::Result<()> + Send> Channel for Lines<W> {
     }
 
     fn is_over(&self) -> bool {
-        self.over
+        self.closed
     }
 }
 
-/// Two files: a line that is added to the one is a message, and what is sent is added to the other.
+/// A channel of two files: lines appended to one are messages, and answers are appended to the other.
 #[derive(Debug)]
 pub struct Files {
     from: PathBuf,
@@ -92,7 +92,7 @@ pub struct Files {
 }
 
 impl Files {
-    /// The channel of these files, which need not be there yet.
+    /// Creates the channel; the files need not exist yet.
     pub fn new(from: PathBuf, to: PathBuf) -> Self {
         Self { from, to }
     }
@@ -108,7 +108,7 @@ impl Channel for Files {
             Err(e) => return Err(e),
         };
         let length = file.metadata()?.len();
-        // a shorter one is another file
+        // a file that has become shorter was replaced
         if length < start {
             start = 0;
         }
@@ -117,15 +117,15 @@ impl Channel for Files {
         }
         file.seek(SeekFrom::Start(start))?;
         let mut bytes = Vec::new();
-        file.take(16 * LONGEST_MESSAGE as u64).read_to_end(&mut bytes)?;
-        // a line without its end is still being written, unless it is too long for a message
+        file.take(16 * MAX_MESSAGE_BYTES as u64).read_to_end(&mut bytes)?;
+        // a line without end is still being written, unless it is too long for a message
         let whole = match bytes.iter().rposition(|byte| *byte == b'\n') {
             Some(end) => end + 1,
-            None if bytes.len() > LONGEST_MESSAGE => bytes.len(),
+            None if bytes.len() > MAX_MESSAGE_BYTES => bytes.len(),
             None => return unchanged(start),
         };
         let text = String::from_utf8_lossy(&bytes[..whole]);
-        let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && line.len() <= LONGEST_MESSAGE);
+        let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && line.len() <= MAX_MESSAGE_BYTES);
         Ok(Received { messages: lines.map(str::to_owned).collect(), cursor: (start + whole as u64).to_string() })
     }
 
@@ -142,12 +142,12 @@ impl Channel for Files {
     fn has_sent(&mut self, mark: &str, text: &str) -> bool {
         let (Ok(start), Ok(mut file)) = (mark.parse(), File::open(&self.to)) else { return false };
         let line = line(text);
-        let mut there = vec![0; line.len()];
-        file.seek(SeekFrom::Start(start)).is_ok() && file.read_exact(&mut there).is_ok() && there == line.as_bytes()
+        let mut sent = vec![0; line.len()];
+        file.seek(SeekFrom::Start(start)).is_ok() && file.read_exact(&mut sent).is_ok() && sent == line.as_bytes()
     }
 }
 
-/// The text with a line end.
+/// Returns the text with one newline at its end.
 fn line(text: &str) -> String {
     format!("{}\n", text.trim_end_matches('\n'))
 }
@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whole_lines_of_a_file_are_messages_once() {
+    fn complete_lines_of_a_file_are_received_once() {
         let dir = tempfile::tempdir().unwrap();
         let (from, to) = (dir.path().join("in"), dir.path().join("out"));
         let mut files = Files::new(from.clone(), to.clone());
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_sent_behind_a_mark_is_known() {
+    fn texts_sent_after_a_mark_are_recognised() {
         let dir = tempfile::tempdir().unwrap();
         let mut files = Files::new(dir.path().join("in"), dir.path().join("out"));
         files.send("first").unwrap();
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_over_once_their_sender_is_gone() {
+    fn lines_are_over_once_the_sender_is_dropped() {
         let (send, receive) = std::sync::mpsc::channel();
         let mut lines = Lines::new(receive, |_: &str| Ok(()));
         assert_eq!(lines.receive("").unwrap().messages, [""; 0]);

@@ -1,13 +1,14 @@
-//! Drives the machine: channel, model, tools, notes and store are brought here; what is decided is decided there.
+//! Drives the state machine of the loop: does its input and output with channel, model, tools, notes and store. The
+//! machine makes the decisions.
 
 use super::call::SkillCall;
 use super::channel::Channel;
 use super::history::{Entry, episodes};
 use super::machine::{Event, Need, Perpetual, Question, Returned, Run};
-use super::mailbox::{AskThere, Mailbox};
+use super::mailbox::{ChannelApprover, Mailbox};
 use super::parameters::{Grammar, Parameters};
-use super::prompt::fitted;
-use super::seen::Seen;
+use super::prompt::fitted_prompt;
+use super::seen::TurnView;
 use super::skills::{DoneBy, grammar, skill, tool_call};
 use crate::clock::parse_time;
 use crate::event::{Actor, Draft, Kind, Sink};
@@ -25,41 +26,41 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-/// The longest sleep between two looks whether it is to end.
-const LOOK: Duration = Duration::from_millis(50);
+/// Most time between two checks whether the loop should end.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Entries of the history that are looked at for a prompt.
-const RECENT: usize = 200;
+/// Most entries of the history read for a prompt.
+const HISTORY_ENTRIES: usize = 200;
 
-/// The name of a loop's run in the list of a session.
-const TASK: &str = "(perpetual loop)";
+/// The name of a loop's run in a session's list.
+const RUN_NAME: &str = "(perpetual loop)";
 
-/// The parts that a loop is driven with.
+/// The parts needed to run a loop.
 pub struct Setup {
-    /// The session that it goes on with, or begins.
+    /// The session to continue or to begin.
     pub session: String,
-    /// How it goes.
+    /// The loop's parameters.
     pub parameters: Parameters,
-    /// Where messages come from and answers go.
+    /// The channel for messages and answers.
     pub channel: Box<dyn Channel>,
-    /// True if what a person is to be asked for is asked through the channel; else it is refused.
+    /// True if consent is asked for through the channel; else calls that need it are refused.
     pub asks: bool,
-    /// The most turns of this process; any number without one.
+    /// Most turns of this process; `None` for no limit.
     pub max_turns: Option<u64>,
-    /// Further sinks of events.
+    /// Additional event sinks.
     pub sinks: Vec<Arc<dyn Sink>>,
-    /// Ends it.
+    /// Stops the loop.
     pub cancel: Cancel,
 }
 
-/// Why a loop has come to rest.
+/// The reason why a loop ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
-    /// Nothing will come in any more, and nothing is left to do.
+    /// No more messages will arrive, and nothing is left to do.
     Over,
-    /// It has had the turns that it was given.
+    /// It has reached the most turns.
     Turns,
-    /// It was stopped, and goes on from there at its next start.
+    /// It was stopped, and continues from there at its next start.
     Stopped,
 }
 
@@ -72,26 +73,26 @@ impl StateMachine for Perpetual {
     }
 }
 
-/// Drives the loop of a session until it is over or stopped. Needs a Tokio runtime.
+/// Runs the loop of a session until it ends or is stopped. Needs a Tokio runtime.
 ///
 /// # Errors
-/// If another process drives it, or its channel or the store cannot be used.
+/// If another process runs it, or its channel or the store cannot be used.
 pub async fn run(harness: &Harness, setup: Setup) -> Result<Ended, HarnessError> {
     let Setup { session, parameters, channel, asks, max_turns, sinks, cancel } = setup;
     let task = Task {
         run: id::fresh("run"),
         session: session.clone(),
         agent: "loop".into(),
-        text: TASK.into(),
-        plan: Plan::heuristic(TASK),
+        text: RUN_NAME.into(),
+        plan: Plan::heuristic(RUN_NAME),
         max_steps: 0,
         batch: 1,
         place: String::new(),
     };
     let store = harness.events().clone();
     let mailbox = Arc::new(Mailbox::new(channel, store.clone(), session.clone()));
-    let there = AskThere { mailbox: mailbox.clone(), cancel: cancel.clone() };
-    let approver = asks.then(|| Arc::new(there) as Arc<dyn Approver>);
+    let approver = ChannelApprover { mailbox: mailbox.clone(), cancel: cancel.clone() };
+    let approver = asks.then(|| Arc::new(approver) as Arc<dyn Approver>);
     let runtime = harness.standing(&task, parameters.skill_timeout, sinks.clone(), approver, cancel)?;
     let (state, _) = store.loop_state(&session)?;
     let mut machine = match state.is_empty() {
@@ -104,7 +105,7 @@ pub async fn run(harness: &Harness, setup: Setup) -> Result<Ended, HarnessError>
     let started = Instant::now();
     let last_turn = max_turns.map(|most| machine.turn() + most);
     let mut driver = Driver { harness, runtime, mailbox, session, turn: AgentRun::new(task), last_turn, sinks };
-    // what a process before this one could not send any more comes first
+    // texts that an earlier process could not send come first
     let ended = match driver.mailbox.deliver(&driver.runtime.emitter) {
         Ok(()) => drive(&mut machine, &mut driver).await,
         Err(error) => Err(error),
@@ -125,17 +126,17 @@ struct Driver<'a> {
     runtime: Runtime,
     mailbox: Arc<Mailbox>,
     session: String,
-    /// The task that the agent's guards go by, with the costs.
+    /// The run that the guards check calls against, and that counts the costs.
     turn: AgentRun,
     last_turn: Option<u64>,
-    /// The sinks of the runs of tasks, too.
+    /// Event sinks, also for the runs of background tasks.
     sinks: Vec<Arc<dyn Sink>>,
 }
 
 impl Executor<Perpetual> for Driver<'_> {
     type Error = HarnessError;
 
-    /// Keeps the machine as it stands, and ends it where it is to end.
+    /// Ends the loop if it is cancelled, has reached its last turn, or is over.
     fn between(&mut self, machine: &mut Perpetual) -> ControlFlow<Ended> {
         if self.runtime.cancel.is_cancelled() {
             return ControlFlow::Break(Ended::Stopped);
@@ -154,19 +155,19 @@ impl Executor<Perpetual> for Driver<'_> {
             Need::Ask(question) => self.ask(machine, &question).await?,
             Need::Run(run) => self.run(machine, run).await?,
         }
-        self.keep(machine)
+        self.save(machine)
     }
 }
 
 impl Driver<'_> {
-    /// True if no message waits that the machine has not seen.
+    /// True if no stored message is waiting that the machine has not seen.
     fn is_empty(&self, machine: &Perpetual) -> bool {
         let waiting = self.harness.events().messages(&self.session, machine.seen());
         waiting.is_ok_and(|waiting| waiting.is_empty())
     }
 
-    /// Keeps the machine with what is new, if anything is, and sends what is to be sent.
-    fn keep(&self, machine: &mut Perpetual) -> Result<(), HarnessError> {
+    /// Stores the machine if it has changed, with its new entries and texts, and sends pending texts.
+    fn save(&self, machine: &mut Perpetual) -> Result<(), HarnessError> {
         let emitter = &self.runtime.emitter;
         if let Some((entries, outgoing)) = machine.take_changes() {
             let json = |e: serde_json::Error| std::io::Error::other(e);
@@ -178,7 +179,7 @@ impl Driver<'_> {
         self.mailbox.deliver(emitter)
     }
 
-    /// The time between two turns, and then what has come in; a task that is due has its run first.
+    /// Waits between two turns, runs background tasks that are due, and passes new messages to the machine.
     async fn receive(&mut self, machine: &mut Perpetual, wait: Duration) -> Result<(), HarnessError> {
         let until = Instant::now() + wait;
         while !self.runtime.cancel.is_cancelled() {
@@ -186,8 +187,8 @@ impl Driver<'_> {
             if left.is_zero() {
                 break;
             }
-            tokio::time::sleep(left.min(LOOK)).await;
-            // a channel that is over brings nothing that is worth to be waited for
+            tokio::time::sleep(left.min(POLL_INTERVAL)).await;
+            // no message can arrive: waiting is useless
             if machine.is_idle() && self.mailbox.is_over() {
                 break;
             }
@@ -195,7 +196,7 @@ impl Driver<'_> {
         if self.runtime.cancel.is_cancelled() {
             return Ok(());
         }
-        // what cannot be claimed or kept is told, and tried again at the next turn
+        // a failure is reported as an event, and the tasks are tried again at the next turn
         if let Err(error) = background::run_due(self.harness, &self.runtime.cancel, self.sinks.clone()).await {
             self.runtime.emitter.emit(Draft::new(Kind::RuntimeError).error(format!("a task was not run: {error}")));
         }
@@ -208,15 +209,15 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// Asks the model. What it was asked for is the person's words by which the guards go.
+    /// Asks the model. The guards check calls against the message that the turn works on.
     async fn ask(&mut self, machine: &mut Perpetual, question: &Question) -> Result<(), HarnessError> {
         self.runtime.guards = self.harness.policy(machine.worked_on());
-        let history = self.history(RECENT)?;
+        let history = self.history(HISTORY_ENTRIES)?;
         let model = self.runtime.model.clone();
         let root = self.harness.root().file_name().map_or_else(|| "/".into(), |name| name.to_string_lossy());
-        let seen = Seen::of(machine, question, &history, now());
+        let view = TurnView::of(machine, question, &history, now());
         let (prompt, max_tokens) =
-            fitted(&seen, &root, model.limits().context, machine.parameters(), &|text| model.count(text));
+            fitted_prompt(&view, &root, model.limits().context, machine.parameters(), &|text| model.count(text));
         let shape = match machine.parameters().grammar {
             Grammar::On => Shape::Lark(grammar(machine.repeated())),
             Grammar::Auto if model.is_local() => Shape::Lark(grammar(machine.repeated())),
@@ -228,13 +229,14 @@ impl Driver<'_> {
         match self.runtime.consult(&mut self.turn, &span, "loop", request).await {
             Consulted::Said(text) => machine.on(Event::Answered(text), now()),
             Consulted::Failed(why) => machine.on(Event::Failed(why), now()),
-            // it is asked again at the next start
+            // the question is repeated at the next start
             Consulted::Stopped => {}
         }
         Ok(())
     }
 
-    /// Makes a call that is no pure one. That it begins is kept before it does.
+    /// Executes a call with side effects. Its start is stored first, so that a restart knows that it may have been
+    /// done.
     async fn run(&mut self, machine: &mut Perpetual, run: Run) -> Result<(), HarnessError> {
         let Run { id, call, begun } = run;
         let is_repeatable = skill(&call.name).is_some_and(|skill| skill.repeatable);
@@ -244,12 +246,12 @@ impl Driver<'_> {
             return Ok(());
         }
         machine.on(Event::Began, now());
-        self.keep(machine)?;
-        // guards are those of the message, also behind a restart
+        self.save(machine)?;
+        // set here too: after a restart the model may not have been asked in this process
         self.runtime.guards = self.harness.policy(machine.worked_on());
         let returned = match skill(&call.name).map(|skill| skill.done_by) {
             Some(DoneBy::Tool(..)) => self.call_tool(&call, id).await,
-            _ => Some(self.look_up(machine, &call)?),
+            _ => Some(self.query_memory(machine, &call)?),
         };
         if let Some(returned) = returned {
             machine.on(Event::Ended(returned), now());
@@ -257,7 +259,7 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// A call of a tool of the agent's, through its guards; nothing if it was stopped.
+    /// Executes a tool of the agent, through its guards; `None` if it was stopped.
     async fn call_tool(&mut self, call: &SkillCall, id: String) -> Option<Returned> {
         let call = tool_call(call, id)?;
         let settled = self.runtime.perform(&mut self.turn, call).await?;
@@ -270,8 +272,8 @@ impl Driver<'_> {
         })
     }
 
-    /// Notes, and the history by its time.
-    fn look_up(&self, machine: &Perpetual, call: &SkillCall) -> Result<Returned, HarnessError> {
+    /// Executes the skills `remember`, `query` and `episodes`.
+    fn query_memory(&self, machine: &Perpetual, call: &SkillCall) -> Result<Returned, HarnessError> {
         let parameters = machine.parameters();
         let text = call.arguments.first().map(String::as_str).unwrap_or_default();
         let emitter = &self.runtime.emitter;
@@ -310,11 +312,11 @@ impl Driver<'_> {
         })
     }
 
-    /// The latest entries of the history, oldest first.
+    /// Returns the latest entries of the history, oldest first.
     fn history(&self, limit: usize) -> Result<Vec<Entry>, HarnessError> {
-        let kept = self.harness.events().loop_history(&self.session, limit)?;
-        // one of another version hides no other
-        Ok(kept.iter().filter_map(|entry| serde_json::from_str(entry).ok()).collect())
+        let stored = self.harness.events().loop_history(&self.session, limit)?;
+        // entries of another version are skipped
+        Ok(stored.iter().filter_map(|entry| serde_json::from_str(entry).ok()).collect())
     }
 }
 

@@ -1,4 +1,4 @@
-//! The driver on a scripted model: rows D2, D7, D14 to D19 and D21 to D23.
+//! Tests of the driver with a scripted model: rows D2, D7, D14 to D19 and D21 to D23.
 
 use super::super::channel::{Lines, Received};
 use super::super::machine::Perpetual;
@@ -13,7 +13,7 @@ use serde_json::Value;
 use std::io;
 use std::sync::Mutex;
 
-/// A folder with a loop in it.
+/// A loop in a folder of its own.
 struct Bench {
     dir: tempfile::TempDir,
     store: Arc<Store>,
@@ -22,7 +22,7 @@ struct Bench {
     asks: bool,
 }
 
-/// The end of a loop.
+/// The texts sent and the events of a loop that has ended.
 struct Ran {
     sent: Vec<String>,
     events: Vec<crate::Event>,
@@ -33,7 +33,7 @@ impl Ran {
         self.events.iter().filter(|event| event.event_type == kind).count()
     }
 
-    /// The prompts of the turns.
+    /// Returns the prompts of the turns.
     fn prompts(&self) -> Vec<String> {
         let calls = self.events.iter().filter(|event| event.event_type == Kind::ModelCall);
         calls
@@ -66,7 +66,7 @@ impl Bench {
         .unwrap()
     }
 
-    /// Says these lines, and lets the loop come to its end.
+    /// Sends the lines as messages and runs the loop to its end.
     async fn say(&self, rules: Value, lines: &[&str], set: &[&str]) -> Ran {
         let harness = self.harness(rules);
         let mut parameters = Parameters::default();
@@ -101,14 +101,14 @@ impl Bench {
     }
 }
 
-/// A model that answers its turns in this order, and then with nothing.
+/// Returns rules for a model that gives these replies in turn, and then `()`.
 fn in_turn(replies: &[&str]) -> Value {
     let replies: Vec<&str> = replies.iter().copied().chain(["()"]).collect();
     json!([{ "replies": replies }])
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_message_has_its_turns_and_what_is_sent_arrives_once() {
+async fn a_message_gets_its_turns_and_answers_are_sent_once() {
     let bench = Bench::new();
     let rules = json!([{"match": "HUMAN_MESSAGE: hello", "reply": r#"((send "hi"))"#}, {"reply": r#"((send "hi"))"#}]);
     let ran = bench.say(rules, &["hello"], &["maxNewInputLoops=3"]).await;
@@ -122,7 +122,7 @@ async fn a_message_has_its_turns_and_what_is_sent_arrives_once() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn memory_skills_bring_their_results_into_the_next_prompt() {
+async fn results_of_memory_skills_are_in_the_next_prompt() {
     let bench = Bench::new();
     let replies =
         [r#"((remember "the backup disk is sdb1"))"#, r#"((query "backup disk"))"#, r#"((pin "one of two"))"#];
@@ -132,7 +132,7 @@ async fn memory_skills_bring_their_results_into_the_next_prompt() {
     assert!(prompts[2].contains("- the backup disk is sdb1"), "{}", prompts[2]);
     assert!(prompts[3].contains("PINNED: one of two"), "{}", prompts[3]);
     assert_eq!((ran.count(Kind::MemoryWrite), ran.count(Kind::MemoryRead)), (1, 1));
-    // the next process knows it all
+    // a new loop remembers all of it
     let time = crate::clock::stamp(now());
     let episodes = format!("((episodes \"{time}\") (query \"disk\") (episodes \"soon\"))");
     let ran = bench.say(in_turn(&[&episodes]), &["what was it?"], &["maxNewInputLoops=2"]).await;
@@ -144,17 +144,17 @@ async fn memory_skills_bring_their_results_into_the_next_prompt() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_command_that_takes_too_long_is_ended() {
+async fn commands_time_out() {
     let bench = Bench::new();
-    let begun = Instant::now();
+    let started = Instant::now();
     let set = ["maxNewInputLoops=2", "skillTimeout=1"];
     let ran = bench.say(in_turn(&[r#"((shell "sleep 9"))"#]), &["wait"], &set).await;
-    assert!(begun.elapsed() < Duration::from_secs(6), "{:?}", begun.elapsed());
+    assert!(started.elapsed() < Duration::from_secs(6), "{:?}", started.elapsed());
     assert!(ran.prompts()[1].contains("timeout_error"), "{}", ran.prompts()[1]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn files_are_written_as_far_as_it_is_allowed_and_one_failure_stops_no_other() {
+async fn file_skills_need_permission_and_fail_separately() {
     let write = r#"((append-file "a.txt" "x") (write-file "a.txt" "one") (append-file "a.txt" "two") (read-file "a.txt") (nothing "x"))"#;
     let mut bench = Bench::new();
     let set = ["maxNewInputLoops=2", "grammar=off"];
@@ -171,11 +171,11 @@ async fn files_are_written_as_far_as_it_is_allowed_and_one_failure_stops_no_othe
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_asked_for_may_be_answered_through_the_channel() {
+async fn consent_can_be_given_through_the_channel() {
     let write = in_turn(&[r#"((write-file "a.txt" "one"))"#]);
     for (answer, done) in [("yes", true), ("no", false), ("what is the time?", false)] {
         let bench = Bench { asks: true, ..Bench::new() };
-        // what is there before the question answers nothing: the answer comes behind it
+        // the answer is sent after the question: earlier messages do not count
         let (send, receive) = std::sync::mpsc::channel::<String>();
         send.send("write it".into()).unwrap();
         let sent = Arc::new(Mutex::new(Vec::new()));
@@ -206,13 +206,13 @@ async fn what_is_asked_for_may_be_answered_through_the_channel() {
         assert_eq!(bench.file("a.txt").is_some(), done);
         assert!(sent.lock().unwrap()[0].contains("May I? write"), "{sent:?}");
         let history = bench.store.loop_history("s", 9).unwrap().join("\n");
-        // what is no answer is the next message
+        // a reply that is no answer becomes the next message
         assert_eq!(history.contains("what is the time?"), answer_is_message, "{history}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_command_that_was_interrupted_is_not_made_again() {
+async fn interrupted_commands_are_repeated_only_if_idempotent() {
     for (call, is_made) in [(r#"(append-file "a.txt" "x")"#, false), (r#"(write-file "a.txt" "x")"#, true)] {
         let bench = Bench { yes: true, ..Bench::new() };
         std::fs::write(bench.dir.path().join("a.txt"), "").unwrap();
@@ -230,7 +230,7 @@ async fn a_command_that_was_interrupted_is_not_made_again() {
     }
 }
 
-/// A channel that is ended in the midst of sending.
+/// A channel that fails after sending.
 struct Breaks(Vec<String>, Arc<Mutex<Vec<String>>>);
 
 impl Channel for Breaks {
@@ -250,7 +250,7 @@ impl Channel for Breaks {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_was_sent_by_a_process_that_could_not_write_that_down_is_not_sent_again() {
+async fn a_text_sent_by_a_killed_process_is_not_sent_again() {
     let bench = Bench::new();
     let sent = Arc::new(Mutex::new(Vec::new()));
     let mut parameters = Parameters::default();
@@ -274,7 +274,7 @@ async fn what_was_sent_by_a_process_that_could_not_write_that_down_is_not_sent_a
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_task_that_is_due_has_its_run_between_two_turns() {
+async fn due_tasks_run_between_turns() {
     use crate::store::{StoredTask, TaskState};
     let bench = Bench::new();
     let rules = json!([
@@ -303,7 +303,7 @@ async fn a_task_that_is_due_has_its_run_between_two_turns() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_stopped_asks_nothing_more() {
+async fn a_cancelled_loop_asks_no_model() {
     let bench = Bench::new();
     let cancel = Cancel::new();
     cancel.cancel();

@@ -1,10 +1,10 @@
-//! Turns of a made-up loop, in the form of real ones: ask a skill first, send what came of it, then call nothing.
+//! Example turns for the prompt, in the form of real ones: query a skill first, send the result, then call nothing.
 
 use super::history::Entry;
 use super::machine::Question;
-use super::seen::Seen;
+use super::seen::TurnView;
 
-/// A turn of it: the new message, what the calls of the turn before came to, and what is called.
+/// An example turn: the new message, the results of the previous turn, and the calls.
 struct Example {
     message: Option<&'static str>,
     results: &'static str,
@@ -15,8 +15,8 @@ const fn example(message: Option<&'static str>, results: &'static str, called: &
     Example { message, results, called }
 }
 
-/// No question of a person's own is asked here; a number that no real text has ([`crate::action::EXAMPLE`]) stands for
-/// those that a skill shows.
+/// The example turns. They contain no question of a real user, and the number in a result is one that no real text has
+/// ([`crate::action::EXAMPLE`]).
 const EXAMPLES: [Example; 9] = [
     example(None, "", "()"),
     example(
@@ -53,24 +53,24 @@ const EXAMPLES: [Example; 9] = [
     ),
 ];
 
-/// When they happened, milliseconds since 1970.
-const TIME: u64 = 1_700_000_000_000;
+/// The time of the first turn, milliseconds since 1970.
+const START_TIME: u64 = 1_700_000_000_000;
 
-/// The turns of the example, each with its calls.
+/// Returns the example turns as texts, each with its calls.
 pub fn examples() -> Vec<(String, String)> {
     let mut history: Vec<Entry> = Vec::new();
     let (mut previous, mut answered) = ("", true);
     let mut turns = Vec::with_capacity(EXAMPLES.len());
     for (at, Example { message, results, called }) in EXAMPLES.iter().enumerate() {
-        let now = TIME + 60_000 * at as u64;
+        let now = START_TIME + 60_000 * at as u64;
         let question = Question { message: message.map(str::to_owned), woken: false };
-        // the last entry says how one looks
+        // one entry is enough to show the form
         let latest = &history[history.len().saturating_sub(1)..];
         if let Some(message) = message {
             (previous, answered) = (message, false);
         }
-        let seen = Seen { results, history: latest, pinned: "", previous, answered, question: &question, now };
-        turns.push((seen.turn(usize::MAX / 2, usize::MAX / 2), (*called).to_owned()));
+        let view = TurnView { results, history: latest, pinned: "", previous, answered, question: &question, now };
+        turns.push((view.turn(usize::MAX / 2, usize::MAX / 2), (*called).to_owned()));
         answered |= called.contains("(send ");
         if message.is_some() || *called != "()" {
             history.push(Entry {
@@ -91,11 +91,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_called_in_an_example_can_be_called() {
+    fn the_calls_of_the_examples_are_valid() {
         for Example { called, results, message } in EXAMPLES {
             let calls = read(called).unwrap();
             assert!(calls.iter().all(|call| fault(call).is_none()), "{called}");
-            // a turn without a new message is told what came of the one before, and does nothing of it again
+            // a turn without a new message does not repeat the calls whose results it sees
             assert!(message.is_some() || calls.iter().all(|call| !results.contains(&call.print())), "{called}");
         }
         let turns = examples();

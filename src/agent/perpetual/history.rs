@@ -1,4 +1,4 @@
-//! The history of a loop, an entry a turn: kept in the store, shown in prompts, found again by its time.
+//! The history of a loop, one entry per turn: stored, shown in prompts, and searched by time.
 
 use super::call::quote;
 use crate::clock::stamp;
@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 /// A turn in which something new happened.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
-    /// Milliseconds since 1970, UTC.
+    /// The time, milliseconds since 1970, UTC.
     pub time: u64,
-    /// The person's words, if it was a turn with a new message.
+    /// The user's message, if the turn had a new one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// The model's calls as a tuple; as it was written where it could not be read.
+    /// The model's calls as a tuple; the raw text if it could not be parsed.
     pub response: String,
     /// The errors of this turn.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -20,7 +20,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// The entry in the form of the specification's history.
+    /// Formats the entry as the specification requires.
     pub fn metta(&self) -> String {
         let mut parts = Vec::new();
         if let Some(message) = &self.message {
@@ -38,7 +38,7 @@ impl Entry {
     }
 }
 
-/// The entries around the one nearest to a time, at most `lines` on each side.
+/// Returns the entry nearest to a time with at most `lines` entries on each side.
 pub fn episodes(history: &[Entry], time: u64, lines: usize) -> &[Entry] {
     let nearest = history.iter().enumerate().min_by_key(|(_, entry)| entry.time.abs_diff(time));
     let Some((at, _)) = nearest else { return &[] };
@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn episodes_are_those_around_the_nearest() {
+    fn episodes_surround_the_nearest_entry() {
         let history: Vec<Entry> = (0..100).map(|n| entry(n * 1000)).collect();
         let times =
             |time, lines| -> Vec<u64> { episodes(&history, time, lines).iter().map(|e| e.time / 1000).collect() };
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn the_form_of_the_specification_has_message_response_and_errors() {
+    fn entries_have_the_form_of_the_specification() {
         let whole = Entry {
             message: Some("say \"hi\"".into()),
             response: r#"((send "hi"))"#.into(),

@@ -1,5 +1,5 @@
-//! The loop as a pure state machine: no clock, no file, no model, no thread. It is told events with the time at which they
-//! happen, and says what it needs. Plain data: stored at every step, it goes on in another process.
+//! The loop as a pure state machine, without clock, files, model or threads. It receives events with their times and
+//! returns its next need. It is plain data: stored after every step, it continues in another process.
 //!
 //! ```text
 //! Waiting --tick--> (idle) Waiting
@@ -10,20 +10,20 @@ use super::call::{SkillCall, quote};
 use super::history::Entry;
 use super::parameters::Parameters;
 use super::sexpr::{SINGLE_FAILURE, print, read};
-use super::skills::{DoneBy, MOST_CALLS, fault, skill};
+use super::skills::{DoneBy, MAX_CALLS, fault, skill};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// Milliseconds since 1970, UTC.
 pub type Millis = u64;
 
-/// Precedes the result of a call that the turn before has made already.
+/// Precedes the result of a call that the previous turn has already made.
 pub const REPEATED: &str = "NOT-DONE-AGAIN: it was done in the turn before, with this result:";
 
 /// An event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// A message came in; its number is higher than that of the one before.
+    /// A message arrived; its number is higher than those of earlier messages.
     Message(u64, String),
     /// The wait between two turns is over.
     Tick,
@@ -31,7 +31,7 @@ pub enum Event {
     Answered(String),
     /// The model could not answer.
     Failed(String),
-    /// A skill began: from here on nobody knows whether it was done until it has ended.
+    /// A skill began: until it has ended, it is unknown whether it was done.
     Began,
     /// A skill ended.
     Ended(Returned),
@@ -42,54 +42,54 @@ pub enum Event {
 pub struct Returned {
     /// The text for the model.
     pub text: String,
-    /// True if it was not done.
+    /// True if the call failed.
     pub failed: bool,
 }
 
 impl Returned {
-    /// The result of a call that was made.
+    /// Creates the result of a call that was made.
     pub fn done(text: impl Into<String>) -> Self {
         Self { text: text.into(), failed: false }
     }
 
-    /// The result of a call that was not made.
+    /// Creates the result of a call that failed.
     pub fn failed(text: impl Into<String>) -> Self {
         Self { text: text.into(), failed: true }
     }
 }
 
-/// The next need.
+/// The next need of the machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Need {
-    /// Messages that have come in meanwhile, and then a tick once this time is over.
+    /// New messages, and then a tick after this time.
     Receive(Duration),
     /// An answer of the model.
     Ask(Question),
-    /// This call, which is no pure one.
+    /// The result of this call, which has effects outside the machine.
     Run(Run),
 }
 
-/// Why the model is asked.
+/// The reason why the model is asked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Question {
-    /// The new message, if there is one.
+    /// The new message, if any.
     pub message: Option<String>,
-    /// True if the loop has woken by itself.
+    /// True if the loop woke by itself.
     pub woken: bool,
 }
 
-/// A call to be made.
+/// A call to execute.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Run {
-    /// Stable over a restart.
+    /// The call's id, stable across restarts.
     pub id: String,
     /// The call.
     pub call: SkillCall,
-    /// True if it may have been begun before, by a process that was ended.
+    /// True if an earlier process, since killed, may have begun it.
     pub begun: bool,
 }
 
-/// A tuple on its way.
+/// A batch of calls in progress.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Batch {
     question: Question,
@@ -99,11 +99,11 @@ struct Batch {
     begun: bool,
 }
 
-/// Where the machine stands.
+/// The state of the machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Phase {
-    /// Before a turn; true before the first one of a process, which waits for nothing.
+    /// Before a turn; true before the first one of a process, which does not wait.
     Waiting(bool),
     Asking(Question),
     Acting(Batch),
@@ -115,43 +115,43 @@ pub struct Perpetual {
     #[serde(skip)]
     parameters: Parameters,
     turn: u64,
-    /// Turns that are left (`&loops`).
+    /// The number of turns left (`&loops`).
     loops: u32,
     /// The latest message (`&prevmsg`).
     previous: String,
     /// The latest message's number.
     seen: u64,
-    /// The results of the turn before (`&lastresults`).
+    /// The results of the previous turn (`&lastresults`).
     last_results: String,
-    /// The calls of the turn before that something came of, as long as no message has come since.
+    /// The successful calls of the previous turn with their results; cleared by a new message.
     #[serde(default)]
     made: Vec<(SkillCall, String)>,
-    /// Skills that the turn before has called once more with the same texts.
+    /// The skills that the previous turn called again with the same arguments.
     #[serde(default)]
     repeated: Vec<String>,
-    /// True if anything was sent since the latest message.
+    /// True if a text was sent since the latest message.
     #[serde(default)]
     answered: bool,
     pinned: String,
     last_sent: Option<String>,
-    /// When it wakes by itself (`&nextWakeAt`).
+    /// The time at which it wakes by itself (`&nextWakeAt`).
     next_wake: Millis,
     woken: bool,
-    /// Messages that came while a turn ran.
+    /// Messages that arrived during a turn.
     pending: Vec<String>,
     phase: Phase,
-    /// Entries to be kept, and texts to be sent, taken by whoever stores the machine.
+    /// New entries for the history, until [`Self::take_changes`].
     #[serde(skip)]
     finished: Vec<Entry>,
     #[serde(skip)]
     outgoing: Vec<String>,
-    /// True if there is anything to store.
+    /// True if the machine has changed since [`Self::take_changes`].
     #[serde(skip)]
     changed: bool,
 }
 
 impl Perpetual {
-    /// A loop at its very beginning: its turns are full.
+    /// Creates a loop with the turns of a new message.
     pub fn new(parameters: Parameters) -> Self {
         Self {
             turn: 0,
@@ -175,7 +175,7 @@ impl Perpetual {
         }
     }
 
-    /// A loop as it was stored, under the parameters of this process.
+    /// Restores a stored loop, with the parameters of this process.
     ///
     /// # Errors
     /// If it was stored by another version.
@@ -188,7 +188,7 @@ impl Perpetual {
         Ok(machine)
     }
 
-    /// The next need.
+    /// Returns the next need.
     pub fn need(&self) -> Need {
         match &self.phase {
             Phase::Waiting(true) => Need::Receive(Duration::ZERO),
@@ -197,7 +197,7 @@ impl Perpetual {
             Phase::Acting(batch) => {
                 let at = batch.returned.len();
                 let id = format!("t{}c{}", self.turn, at + 1);
-                // a batch whose calls have all ended is over
+                // the default is never used: a batch whose calls have all ended is over
                 let call =
                     batch.calls.get(at).cloned().unwrap_or(SkillCall { name: String::new(), arguments: Vec::new() });
                 Need::Run(Run { id, call, begun: batch.begun })
@@ -205,18 +205,18 @@ impl Perpetual {
         }
     }
 
-    /// Takes an event at its time. One that does not belong to where the machine stands changes nothing.
+    /// Handles an event at its time. An event that does not fit the state is ignored.
     pub fn on(&mut self, event: Event, now: Millis) {
         match (event, &mut self.phase) {
-            (Event::Message(number, text), _) => self.take(number, text),
-            (Event::Tick, Phase::Waiting(_)) => self.begin(now),
+            (Event::Message(number, text), _) => self.accept_message(number, text),
+            (Event::Tick, Phase::Waiting(_)) => self.begin_turn(now),
             (Event::Answered(text), Phase::Asking(question)) => {
                 let question = question.clone();
-                self.answered(question, &text, now);
+                self.handle_answer(question, &text, now);
             }
             (Event::Failed(why), Phase::Asking(question)) => {
                 let question = question.clone();
-                self.finish(question, String::new(), Vec::new(), vec![format!("MODEL_FAILURE: {why}")], now);
+                self.finish_turn(question, String::new(), Vec::new(), vec![format!("MODEL_FAILURE: {why}")], now);
             }
             (Event::Began, Phase::Acting(batch)) => {
                 batch.begun = true;
@@ -225,13 +225,13 @@ impl Perpetual {
             (Event::Ended(returned), Phase::Acting(batch)) => {
                 batch.begun = false;
                 batch.returned.push(returned);
-                self.advance(now);
+                self.run_calls(now);
             }
             _ => {}
         }
     }
 
-    fn take(&mut self, number: u64, text: String) {
+    fn accept_message(&mut self, number: u64, text: String) {
         if number <= self.seen {
             return;
         }
@@ -242,15 +242,15 @@ impl Perpetual {
         }
     }
 
-    /// A turn begins.
-    fn begin(&mut self, now: Millis) {
+    /// Begins a turn.
+    fn begin_turn(&mut self, now: Millis) {
         self.turn += 1;
         if self.turn > 1 {
             self.loops = self.loops.saturating_sub(1);
         }
         let message = std::mem::take(&mut self.pending).join(" | ");
         if !message.is_empty() {
-            // the same words once more, while it is still at work on them, are no new task
+            // the same message again, while it is still worked on, is not a new task
             if message != self.previous || self.loops == 0 {
                 self.loops = self.parameters.max_new_input_loops;
                 self.woken = false;
@@ -273,43 +273,46 @@ impl Perpetual {
         }
         self.changed = true;
         self.next_wake = now + u64::try_from(self.parameters.wakeup_interval.as_millis()).unwrap_or(u64::MAX / 2);
-        let message = Some(message).filter(|message| !message.is_empty());
+        let message = (!message.is_empty()).then_some(message);
         self.phase = Phase::Asking(Question { message, woken: self.woken });
     }
 
-    fn answered(&mut self, question: Question, text: &str, now: Millis) {
+    fn handle_answer(&mut self, question: Question, text: &str, now: Millis) {
         let mut calls = match read(text) {
             Ok(calls) => calls,
-            Err(code) => return self.finish(question, text.trim().to_owned(), Vec::new(), vec![code.to_owned()], now),
+            Err(code) => {
+                let errors = vec![code.to_owned()];
+                return self.finish_turn(question, text.trim().to_owned(), Vec::new(), errors, now);
+            }
         };
         let mut errors = Vec::new();
-        if calls.len() > MOST_CALLS {
-            errors.push(format!("{SINGLE_FAILURE}: only the first {MOST_CALLS} of {} calls were made", calls.len()));
-            calls.truncate(MOST_CALLS);
+        if calls.len() > MAX_CALLS {
+            errors.push(format!("{SINGLE_FAILURE}: only the first {MAX_CALLS} of {} calls were made", calls.len()));
+            calls.truncate(MAX_CALLS);
         }
         if calls.is_empty() && self.parameters.rest_on_empty {
-            // the next turn counts it down
+            // the next turn decrements this to 0
             self.loops = 1;
         }
         self.phase = Phase::Acting(Batch { question, calls, returned: Vec::new(), errors, begun: false });
-        self.advance(now);
+        self.run_calls(now);
     }
 
-    /// Makes the calls that only change what the machine knows, up to one that does not; ends the turn behind the last.
-    fn advance(&mut self, now: Millis) {
+    /// Executes pure calls up to the first one that is not; ends the turn after the last call.
+    fn run_calls(&mut self, now: Millis) {
         self.changed = true;
         while let Phase::Acting(batch) = &self.phase {
             let Some(call) = batch.calls.get(batch.returned.len()).cloned() else {
                 let batch = batch.clone();
                 let response = print(&batch.calls);
                 let pairs = batch.calls.into_iter().zip(batch.returned).collect();
-                return self.finish(batch.question, response, pairs, batch.errors, now);
+                return self.finish_turn(batch.question, response, pairs, batch.errors, now);
             };
             let returned = match fault(&call) {
                 Some(why) => Returned::failed(why),
-                None if skill(&call.name).is_some_and(|skill| skill.done_by == DoneBy::Machine) => self.pure(&call),
+                None if skill(&call.name).is_some_and(|skill| skill.done_by == DoneBy::Machine) => self.run_pure(&call),
                 None => match self.made.iter().find(|(made, _)| *made == call) {
-                    // nothing has changed since: it would come to the same
+                    // nothing has changed since: the result would be the same
                     Some((_, result)) => Returned::done(format!("{REPEATED} {result}")),
                     None => return,
                 },
@@ -320,8 +323,8 @@ impl Perpetual {
         }
     }
 
-    /// A call that only changes what the machine knows.
-    fn pure(&mut self, call: &SkillCall) -> Returned {
+    /// Executes a call that changes only the machine's own state.
+    fn run_pure(&mut self, call: &SkillCall) -> Returned {
         let text = call.arguments.first().cloned().unwrap_or_default();
         if call.name == "pin" {
             self.pinned.clone_from(&text);
@@ -339,8 +342,8 @@ impl Perpetual {
         Returned::done("SEND-SUCCESS")
     }
 
-    /// A turn ends: its results are what the next one is told, and what was new in it goes into the history.
-    fn finish(
+    /// Ends a turn: stores its results for the next one, and adds an entry to the history if something happened.
+    fn finish_turn(
         &mut self,
         question: Question,
         response: String,
@@ -379,11 +382,11 @@ impl Perpetual {
         self.changed = true;
     }
 
-    // --- what it knows
+    // --- accessors
 
-    /// True if nothing is under way and no turn is left.
+    /// True if nothing is in progress and no turn is left.
     pub fn is_idle(&self) -> bool {
-        // what is left at the beginning of a turn is counted down by one
+        // the next turn decrements the count first
         matches!(self.phase, Phase::Waiting(_))
             && self.pending.is_empty()
             && (self.turn > 0 && self.loops <= 1 || self.loops == 0)
@@ -394,53 +397,53 @@ impl Perpetual {
         matches!(self.phase, Phase::Waiting(_))
     }
 
-    /// Turns so far.
+    /// Returns the number of turns so far.
     pub fn turn(&self) -> u64 {
         self.turn
     }
 
-    /// The number of the latest message.
+    /// Returns the number of the latest message.
     pub fn seen(&self) -> u64 {
         self.seen
     }
 
-    /// The latest message.
+    /// Returns the latest message.
     pub fn previous(&self) -> &str {
         &self.previous
     }
 
-    /// The message that the turns are for, by whose words guards go; empty once it works on its own account.
+    /// Returns the message that the turns work on, for the guards; empty after the loop woke by itself.
     pub fn worked_on(&self) -> &str {
         if self.woken { "" } else { &self.previous }
     }
 
-    /// The results of the turn before.
+    /// Returns the results of the previous turn.
     pub fn last_results(&self) -> &str {
         &self.last_results
     }
 
-    /// The note of the task under way.
+    /// Returns the pinned note of the current task.
     pub fn pinned(&self) -> &str {
         &self.pinned
     }
 
-    /// True if anything was sent since the latest message.
+    /// True if a text was sent since the latest message.
     pub fn is_answered(&self) -> bool {
         self.answered
     }
 
-    /// Skills that the turn before has called to no avail: they are not admitted in this one.
+    /// Returns the skills that the previous turn called again in vain; the grammar excludes them in this turn.
     pub fn repeated(&self) -> &[String] {
         &self.repeated
     }
 
-    /// How it goes.
+    /// Returns the loop's parameters.
     pub fn parameters(&self) -> &Parameters {
         &self.parameters
     }
 
-    /// Takes the changes to be stored with the machine: new entries, and texts to be sent; nothing if it has not changed
-    /// since this was last asked for.
+    /// Takes the new entries and the texts to send, to be stored with the machine; `None` if the machine has not
+    /// changed since the last call.
     pub fn take_changes(&mut self) -> Option<(Vec<Entry>, Vec<String>)> {
         if !std::mem::take(&mut self.changed) {
             return None;

@@ -1,4 +1,4 @@
-//! The whole machine on a fake clock: rows D1 to D6, D10 to D16, D20 and D23.
+//! Tests of the state machine with a fake clock: rows D1 to D6, D10 to D16, D20 and D23.
 
 use super::super::sexpr::{MULTI_FAILURE, REMINDER};
 use super::*;
@@ -6,7 +6,7 @@ use super::*;
 const SECOND: Millis = 1000;
 const DAY: u64 = 86_400;
 
-/// A machine, its clock, and what its driver would have.
+/// A machine, its clock, and a record of what it asked for.
 struct Bench {
     machine: Perpetual,
     now: Millis,
@@ -25,7 +25,7 @@ impl Bench {
         Self { machine, now: 0, questions: vec![], runs: vec![], history: vec![], sent: vec![], messages: 0 }
     }
 
-    /// One that has used up the turns of its beginning.
+    /// Creates a machine that has used up its first turns.
     fn idle(set: &[&str]) -> Self {
         let mut bench = Self::new(set);
         while !bench.machine.is_idle() {
@@ -40,7 +40,7 @@ impl Bench {
         self.machine.on(Event::Message(self.messages, text.into()), self.now);
     }
 
-    /// Brings what is needed: the model always says `reply`.
+    /// Satisfies the next need; the model always answers `reply`.
     fn step(&mut self, reply: &str) {
         match self.machine.need() {
             Need::Receive(wait) => {
@@ -63,7 +63,7 @@ impl Bench {
         }
     }
 
-    /// So many seconds of the clock; how often the model was asked.
+    /// Advances the clock by `seconds`; returns how often the model was asked.
     fn seconds(&mut self, seconds: u64, reply: &str) -> usize {
         let (until, before) = (self.now + seconds * SECOND, self.questions.len());
         while self.now < until {
@@ -72,7 +72,7 @@ impl Bench {
         self.questions.len() - before
     }
 
-    /// To the end of the turns that are left; how often the model was asked.
+    /// Runs the remaining turns; returns how often the model was asked.
     fn until_idle(&mut self, reply: &str) -> usize {
         let before = self.questions.len();
         while !self.machine.is_idle() {
@@ -84,7 +84,7 @@ impl Bench {
 
 /// D1, D2
 #[test]
-fn its_turns_are_full_at_the_beginning_and_after_each_message() {
+fn turns_are_renewed_at_the_start_and_by_each_message() {
     let mut bench = Bench::new(&[]);
     assert_eq!(bench.seconds(500, "()"), 50, "before any message");
     bench.say("hello");
@@ -93,7 +93,7 @@ fn its_turns_are_full_at_the_beginning_and_after_each_message() {
     let mut three = Bench::idle(&["maxNewInputLoops=3"]);
     three.say("hello");
     assert_eq!(three.seconds(100, "()"), 3);
-    // one in the midst of them begins anew
+    // a message during the turns renews them
     three.say("and more");
     three.step("()");
     three.step("()");
@@ -103,11 +103,11 @@ fn its_turns_are_full_at_the_beginning_and_after_each_message() {
 
 /// D3, D4, D5
 #[test]
-fn it_wakes_once_an_interval_and_is_silent_in_between() {
+fn it_wakes_once_per_interval_and_asks_nothing_in_between() {
     let mut bench = Bench::idle(&["maxNewInputLoops=2"]);
     assert_eq!(bench.seconds(590, "()"), 0);
     let calls = bench.seconds(DAY, "()");
-    // each wake asks one turn later, and the interval begins there
+    // each wake asks one turn later, and the next interval begins then
     let expected = usize::try_from(DAY / 602).unwrap();
     assert!((expected - 1..=expected + 1).contains(&calls), "{calls}, and not {expected}");
     assert!(bench.questions.iter().all(|question| question.woken && question.message.is_none()));
@@ -136,7 +136,7 @@ fn between_two_turns_it_sleeps() {
 
 /// D6
 #[test]
-fn the_same_words_while_it_works_on_them_do_not_begin_anew_and_later_they_do() {
+fn a_repeated_message_renews_the_turns_only_after_the_first_is_done() {
     let mut bench = Bench::idle(&["maxNewInputLoops=3"]);
     bench.say("status?");
     bench.step("()");
@@ -153,7 +153,7 @@ fn the_same_words_while_it_works_on_them_do_not_begin_anew_and_later_they_do() {
 
 /// D21, D23
 #[test]
-fn messages_that_come_while_a_turn_runs_wait_and_are_joined() {
+fn messages_during_a_turn_wait_and_are_joined() {
     let mut bench = Bench::idle(&["maxNewInputLoops=2"]);
     bench.say("one");
     bench.step("()");
@@ -173,7 +173,7 @@ fn messages_that_come_while_a_turn_runs_wait_and_are_joined() {
 
 /// D10
 #[test]
-fn of_six_calls_five_are_made() {
+fn only_five_of_six_calls_are_made() {
     let mut bench = Bench::new(&["maxNewInputLoops=1", "grammar=off"]);
     let six: Vec<String> = (0..6).map(|n| format!("(shell \"echo {n}\")")).collect();
     bench.until_idle(&format!("({})", six.join(" ")));
@@ -183,7 +183,7 @@ fn of_six_calls_five_are_made() {
 
 /// D12, D13, D14, D15
 #[test]
-fn what_went_wrong_is_in_the_next_prompt_and_the_others_were_done() {
+fn errors_are_in_the_next_prompt_and_other_calls_are_made() {
     let mut bench = Bench::new(&["maxNewInputLoops=1"]);
     bench.until_idle("I will look at it.");
     assert!(bench.machine.last_results().contains(REMINDER), "{}", bench.machine.last_results());
@@ -206,7 +206,7 @@ fn what_went_wrong_is_in_the_next_prompt_and_the_others_were_done() {
 
 /// D16
 #[test]
-fn the_history_has_turns_with_a_message_or_calls() {
+fn history_records_turns_with_a_message_or_calls() {
     let mut bench = Bench::new(&["maxNewInputLoops=3"]);
     bench.until_idle("()");
     assert!(bench.history.is_empty());
@@ -227,9 +227,9 @@ fn the_same_text_is_not_sent_twice_in_a_row() {
     assert_eq!(bench.sent, ["a", "b", "a", "b", "a", "b", "a"]);
 }
 
-/// Decision 2 of the harness: an identical call is refused unless something has changed.
+/// An identical call is refused unless something has changed (decision 2 of the harness).
 #[test]
-fn the_same_call_is_not_made_again_in_the_next_turn_and_its_skill_is_closed_then() {
+fn a_repeated_call_is_not_made_and_excludes_its_skill() {
     let mut bench = Bench::idle(&["maxNewInputLoops=6"]);
     let turn = |bench: &mut Bench, reply: &str| {
         let before = bench.runs.len();
@@ -253,7 +253,7 @@ fn the_same_call_is_not_made_again_in_the_next_turn_and_its_skill_is_closed_then
 }
 
 #[test]
-fn an_empty_list_ends_the_turns_that_are_left_only_where_that_is_wanted() {
+fn an_empty_list_ends_the_turns_only_with_rest_on_empty() {
     let mut bench = Bench::idle(&["maxNewInputLoops=9"]);
     bench.say("x");
     assert_eq!(bench.until_idle("()"), 9);
@@ -266,7 +266,7 @@ fn an_empty_list_ends_the_turns_that_are_left_only_where_that_is_wanted() {
 }
 
 #[test]
-fn a_model_that_fails_costs_its_turns_and_no_more() {
+fn model_failures_only_use_up_turns() {
     let mut bench = Bench::new(&["maxNewInputLoops=3"]);
     let mut asked = 0;
     while !bench.machine.is_idle() {
@@ -281,9 +281,9 @@ fn a_model_that_fails_costs_its_turns_and_no_more() {
     assert!(bench.machine.last_results().contains("no model"));
 }
 
-/// A machine that is stored and read back wherever it stands goes on as one that was not.
+/// A machine restored after every step behaves like one that was not.
 #[test]
-fn it_goes_on_from_wherever_it_was_stored() {
+fn it_continues_from_any_stored_state() {
     let replies = [r#"((pin "p") (shell "ls") (send "a"))"#, "()", r#"((send "b"))"#];
     let run = |restored: bool| {
         let mut bench = Bench::new(&["maxNewInputLoops=4"]);
@@ -297,7 +297,7 @@ fn it_goes_on_from_wherever_it_was_stored() {
                 let phase = matches!(bench.machine.phase, Phase::Waiting(false));
                 bench.machine = Perpetual::restore(&text, bench.machine.parameters.clone()).unwrap();
                 if phase {
-                    // it did not have to wait for its first turn
+                    // undo the skipped wait before the first turn of a process
                     bench.machine.phase = Phase::Waiting(false);
                 }
             }
@@ -308,7 +308,7 @@ fn it_goes_on_from_wherever_it_was_stored() {
 }
 
 #[test]
-fn a_call_that_was_begun_and_has_not_ended_is_known_as_such() {
+fn begun_calls_are_marked_until_they_end() {
     let mut bench = Bench::new(&[]);
     bench.step("");
     bench.step(r#"((shell "ls") (shell "pwd"))"#);
@@ -324,15 +324,15 @@ fn a_call_that_was_begun_and_has_not_ended_is_known_as_such() {
 }
 
 proptest::proptest! {
-    /// However messages, ticks and answers come: each message is in exactly one turn, in its order.
+    /// For any sequence of messages, ticks and answers, each message is in exactly one turn, in order.
     #[test]
     fn no_message_is_lost_or_taken_twice(steps in proptest::collection::vec((0u8..4, 0u8..5), 0..120)) {
         let mut bench = Bench::new(&["maxNewInputLoops=2"]);
-        let mut said = Vec::new();
+        let mut messages = Vec::new();
         for (what, reply) in steps {
             if what == 0 {
-                said.push(format!("m{}", said.len()));
-                bench.say(said.last().unwrap());
+                messages.push(format!("m{}", messages.len()));
+                bench.say(messages.last().unwrap());
             }
             let replies = ["()", r#"((shell "a") (send "x"))"#, "prose", r#"((send "hi) ("#, r#"((pin "p"))"#];
             bench.step(replies[usize::from(reply)]);
@@ -341,6 +341,6 @@ proptest::proptest! {
         bench.until_idle("()");
         let taken: Vec<&str> =
             bench.questions.iter().filter_map(|q| q.message.as_deref()).flat_map(|m| m.split(" | ")).collect();
-        proptest::prop_assert_eq!(taken, said);
+        proptest::prop_assert_eq!(taken, messages);
     }
 }

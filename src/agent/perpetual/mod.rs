@@ -1,28 +1,26 @@
-//! The perpetual loop: a model that is asked again and again, whose answers are calls of skills in s-expressions, and whose
-//! end is but a rest. `caro loop` on a terminal.
+//! The perpetual loop (`caro loop`): a model is asked again and again, and its answers are skill calls in
+//! s-expressions. When its turns are used up it rests until a message arrives or it is time to wake.
 //!
 //! ```text
-//! tick -> messages? -> turns left? -> prompt -> model -> balance, read -> skills -> history, results -> sleep -> tick ...
-//!                      \- none: rest, until a message or the time to wake
+//! tick -> messages? -> turns left? -> prompt -> model -> balance, parse -> skills -> history, results -> sleep -> ...
+//!                      \- none: rest until a message or the time to wake
 //! ```
 //!
-//! - [`machine`]: all of that as a pure state machine with a clock it is told. [`parameters`]: its numbers, by the names of
-//!   the specification.
-//! - [`prompt`]: what a turn is told; `examples`: turns that are shown before it. [`skills`]: what it may call, as a list and as a grammar. [`sexpr`]: what was written,
-//!   read and repaired. [`history`]: what happened, an entry a turn.
-//! - [`channel`]: where messages come from and answers go: one trait, for lines and for files. `mailbox`: a channel with the
-//!   store behind it.
-//! - [`driver`]: drives the machine by the one loop of the program, on a harness: the one call site of a model, the one of
-//!   tools with guards, sandbox and consent, the store, notes. Between two turns tasks that are due have their run
-//!   ([`background`](crate::background)).
+//! - [`machine`]: the loop as a pure state machine. [`parameters`]: its parameters, by the names of the specification.
+//! - [`prompt`]: the prompt of a turn; `examples`: example turns in it. [`skills`]: the skills, as a list and as a
+//!   grammar. [`sexpr`]: parses and repairs the model's output. [`history`]: one entry per turn.
+//! - [`channel`]: the trait for messages and answers, with lines and files. `mailbox`: connects a channel with the
+//!   store.
+//! - [`driver`]: runs the machine on a harness, with its model, tools, guards, sandbox, consent, store and notes.
+//!   Between two turns, background tasks that are due are run ([`background`](crate::background)).
 //!
-//! Everything is kept at every step, in one transaction: where the machine stands, what is new in its history, which
-//! messages are taken, what is to be sent. A process that is killed anywhere loses none of them and does none of them twice;
-//! a command that was under way is not made again, and the model is told that nobody knows whether it was done.
+//! After every step one transaction stores the machine, its new history, the messages taken, and the texts to send. A
+//! process that is killed at any point loses no message and repeats none. An interrupted call is repeated only if
+//! that is harmless; else the model is told that it is unknown whether it was done.
 //!
-//! Beside the specification's own: an empty tuple ends the turns that are left where `restOnEmpty=true` says so (by default
-//! each message has exactly `maxNewInputLoops` turns); the same words sent once more are new input once the turns of the
-//! first are over, and not before.
+//! Additions to the specification: with `restOnEmpty=true` an empty tuple ends the remaining turns (by default each
+//! message has exactly `maxNewInputLoops` turns); a repeated message is new input only once the turns of the first one
+//! are used up.
 
 pub mod call;
 pub mod channel;

@@ -1,40 +1,40 @@
-//! The parameters of a loop, by the names of its specification.
+//! The parameters of a loop, with the names of the specification.
 
 use std::time::Duration;
 
-/// How a loop goes.
+/// The parameters of a loop.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Parameters {
-    /// Turns after a new message.
+    /// The number of turns after a new message.
     pub max_new_input_loops: u32,
-    /// Turns of each wake.
+    /// The number of turns after the loop wakes by itself.
     pub max_wake_loops: u32,
-    /// Between two turns.
+    /// The time between two turns.
     pub sleep_interval: Duration,
-    /// From the last turn that asked the model to the next wake.
+    /// The time from the last turn that asked the model to the next wake.
     pub wakeup_interval: Duration,
-    /// Characters of the latest results in a prompt.
+    /// Most characters of the latest results in a prompt.
     pub max_feedback: usize,
-    /// Characters of the history in a prompt.
+    /// Most characters of the history in a prompt.
     pub max_history: usize,
-    /// Notes that a query shows.
+    /// Most notes that a query returns.
     pub max_recall_items: usize,
-    /// Entries of the history on each side of a time.
+    /// Most entries of the history on each side of a time.
     pub max_episode_recall_lines: usize,
-    /// Tokens of a turn's completion.
+    /// Most tokens of a turn's completion.
     pub max_output_token: usize,
-    /// How long a skill may take.
+    /// Most time a skill may take.
     pub skill_timeout: Duration,
-    /// True if an empty tuple ends the turns that are left.
+    /// True if an empty tuple ends the remaining turns.
     pub rest_on_empty: bool,
-    /// When completions are held to the grammar.
+    /// The use of the grammar.
     pub grammar: Grammar,
 }
 
-/// When completions are held to the grammar.
+/// The use of the grammar to constrain completions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Grammar {
-    /// For models of this machine; what others write is repaired.
+    /// Constrains local models; the output of others is repaired.
     Auto,
     /// Always.
     On,
@@ -61,7 +61,7 @@ impl Default for Parameters {
     }
 }
 
-/// The parameters by name, with what each is, and its value by default.
+/// All parameters: name, default value, and description.
 pub const PARAMETERS: [(&str, &str, &str); 12] = [
     ("maxNewInputLoops", "50", "turns after a new message, and at the first start"),
     ("maxWakeLoops", "1", "turns each time it wakes by itself"),
@@ -77,34 +77,34 @@ pub const PARAMETERS: [(&str, &str, &str); 12] = [
     ("grammar", "auto", "on, off, or auto: on for a model of this machine"),
 ];
 
-/// Why a parameter cannot be set.
+/// The reason why a parameter cannot be set.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ParameterError {
     /// It is not of the form `name=value`.
     #[error("`{0}` is not of the form NAME=VALUE")]
     Form(String),
-    /// There is none of that name.
+    /// There is no parameter with that name.
     #[error("there is no parameter `{name}`{}", nearest.map_or_else(String::new, |near| format!("; did you mean `{near}`?")))]
     Unknown {
-        /// The name that was given.
+        /// The given name.
         name: String,
-        /// The one that is spelled most alike.
+        /// The most similar name.
         nearest: Option<&'static str>,
     },
-    /// It cannot have that value.
+    /// The value is not allowed.
     #[error("`{name}` must be {wanted}, and not `{value}`")]
     Value {
         /// The parameter.
         name: &'static str,
         /// The given value.
         value: String,
-        /// The values that it may have.
+        /// A description of the allowed values.
         wanted: &'static str,
     },
 }
 
 impl ParameterError {
-    /// The next step for a person.
+    /// Returns a hint for the user.
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Form(_) => "for example: caro loop wakeupInterval=60",
@@ -114,10 +114,10 @@ impl ParameterError {
 }
 
 impl Parameters {
-    /// Sets a parameter out of `name=value`.
+    /// Sets a parameter from `name=value`.
     ///
     /// # Errors
-    /// If it is not of that form, there is none of that name, or it cannot have the value.
+    /// If the assignment has another form, the name is unknown, or the value is not allowed.
     pub fn set(&mut self, assignment: &str) -> Result<(), ParameterError> {
         let (given, value) = assignment.split_once('=').ok_or_else(|| ParameterError::Form(assignment.into()))?;
         let (given, value) = (given.trim(), value.trim());
@@ -155,9 +155,9 @@ impl Parameters {
     }
 }
 
-/// The name that is spelled most alike, if one is near.
+/// Returns the most similar parameter name, if one is close.
 fn nearest(given: &str) -> Option<&'static str> {
-    // of the way a name is written in other places (`wakeup_interval`) only the letters count
+    // case, `_` and `-` do not count, so that `wakeup_interval` matches
     let letters = |name: &str| name.to_lowercase().replace(['_', '-'], "");
     let far = |name: &&str| strsim::osa_distance(&letters(given), &letters(name));
     let names = PARAMETERS.iter().map(|(name, ..)| *name);
@@ -169,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_parameter_is_set_by_its_name_and_has_its_default() {
+    fn every_parameter_is_set_by_name_and_has_its_default() {
         let mut parameters = Parameters { max_new_input_loops: 9, rest_on_empty: true, ..Parameters::default() };
         for (name, default, _) in PARAMETERS {
             parameters.set(&format!("{name}={default}")).unwrap();
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_name_is_told_with_the_nearest_and_a_wrong_value_with_what_fits() {
+    fn errors_name_the_nearest_parameter_or_the_allowed_values() {
         let why = |text: &str| Parameters::default().set(text).unwrap_err().to_string();
         for (given, near) in [
             ("wakeupIntervall=5", "wakeupInterval"),

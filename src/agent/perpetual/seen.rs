@@ -1,19 +1,19 @@
-//! A turn as the model sees it: the parts of its prompt that change.
+//! The view of a turn that the model gets: the parts of its prompt that change.
 
 use super::history::Entry;
 use super::machine::{Millis, Perpetual, Question};
 use crate::clock::stamp;
 use caro_policy::fence;
 
-/// Ends a prompt without a new message.
+/// The last line of a prompt without a new message.
 pub const NO_SPAM: &str = "DO NOT RE-SEND OR SPAM!";
 
-/// A part with its name; what is in it is data.
+/// Formats a named part, with its text fenced as data.
 fn part(name: &str, tag: &str, text: &str) -> String {
     format!("{name}:\n{}\n", fence(tag, text))
 }
 
-/// The end of a text, from the beginning of a line on where one begins there.
+/// Returns the last `most` characters of a text, without a first partial line if more lines follow.
 pub(super) fn tail(text: &str, most: usize) -> &str {
     let count = text.chars().count();
     if count <= most {
@@ -24,7 +24,7 @@ pub(super) fn tail(text: &str, most: usize) -> &str {
     rest.split_once('\n').map_or(rest, |(_, lines)| lines)
 }
 
-/// The beginning of a text, and that it is one.
+/// Returns the text, or its first `most` characters (at least 80) with a note that it is cut.
 fn head(text: &str, most: usize) -> String {
     match text.char_indices().nth(most.max(80)) {
         Some((end, _)) => format!("{} ... (cut: it is too long)", &text[..end]),
@@ -34,31 +34,31 @@ fn head(text: &str, most: usize) -> String {
 
 /// The parts of a turn's prompt that change.
 #[derive(Debug, Clone)]
-pub struct Seen<'a> {
-    /// The results of the turn before.
+pub struct TurnView<'a> {
+    /// The results of the previous turn.
     pub results: &'a str,
     /// The history, oldest first.
     pub history: &'a [Entry],
-    /// The note of the task under way.
+    /// The pinned note of the current task.
     pub pinned: &'a str,
     /// The latest message.
     pub previous: &'a str,
-    /// True if anything was sent since.
+    /// True if a text was sent since.
     pub answered: bool,
-    /// Why the model is asked.
+    /// The reason why the model is asked.
     pub question: &'a Question,
-    /// The time.
+    /// The current time.
     pub now: Millis,
 }
 
-impl<'a> Seen<'a> {
-    /// The parts for a turn of this machine.
+impl<'a> TurnView<'a> {
+    /// Collects the parts for a turn of `machine`.
     pub fn of(machine: &'a Perpetual, question: &'a Question, history: &'a [Entry], now: Millis) -> Self {
         let (results, pinned, previous) = (machine.last_results(), machine.pinned(), machine.previous());
         Self { results, history, pinned, previous, answered: machine.is_answered(), question, now }
     }
 
-    /// The turn as a text, with at most so many characters of each part that grows.
+    /// Formats the turn, with at most `results` characters of the results and `history` characters of the history.
     pub fn turn(&self, results: usize, history: usize) -> String {
         let Self { question, previous, .. } = self;
         let latest = tail(self.results, results);

@@ -1,7 +1,7 @@
-//! S-expressions: a tuple of skill calls, `((send "hi") (pin "waiting"))`, read, repaired and printed.
+//! Parses, repairs and prints s-expressions: tuples of skill calls such as `((send "hi") (pin "waiting"))`.
 //!
-//! Under the grammar every completion reads at once. A model that is held to none writes prose, bullets and half brackets:
-//! parentheses are balanced first, then lines are read one by one, and what is still no tuple gets one of two codes.
+//! Completions under the grammar parse at once. Models without it write prose, bullets and unbalanced parentheses: then
+//! parentheses are balanced, lines are parsed one by one, and what still fails gets one of two error codes.
 
 use super::call::SkillCall;
 use super::skills::{Skill, skill};
@@ -9,26 +9,26 @@ use super::skills::{Skill, skill};
 /// The error code of a text that is no tuple at all.
 pub const REMINDER: &str = "REMEMBER:OUTPUT_NOTHING_ELSE_THAN: ((skill arg) ...)";
 
-/// The error code where calls cannot be told apart.
+/// The error code of a text whose calls cannot be separated.
 pub const MULTI_FAILURE: &str =
     "MULTI_COMMAND_FAILURE_NOTHING_WAS_DONE_PLEASE_CORRECT_PARENTHESES_AND_USE_QUOTES_AND_RETRY";
 
 /// The error code of one call that failed.
 pub const SINGLE_FAILURE: &str = "SINGLE_COMMAND_FORMAT_ERROR_NOTHING_WAS_DONE_PLEASE_FIX_AND_RETRY";
 
-/// The tuple of these calls.
+/// Formats calls as a tuple.
 pub fn print(calls: &[SkillCall]) -> String {
     let calls: Vec<String> = calls.iter().map(SkillCall::print).collect();
     format!("({})", calls.join(" "))
 }
 
-/// Reads what the model wrote, repaired where it has to be.
+/// Parses the model's output, repairing it if necessary.
 ///
 /// # Errors
-/// One of the two codes for the next prompt, [`REMINDER`] or [`MULTI_FAILURE`]; then nothing is to be done.
+/// [`REMINDER`] or [`MULTI_FAILURE`], for the next prompt; then no call is made.
 pub fn read(text: &str) -> Result<Vec<SkillCall>, &'static str> {
     let text = text.replace("_quote_", "\"").replace("_newline_", "\\n");
-    // a fence around it is no part of it
+    // a code fence around the output is removed
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim_start().starts_with("```")).collect();
     let text = lines.join("\n");
     let text = text.trim();
@@ -36,15 +36,14 @@ pub fn read(text: &str) -> Result<Vec<SkillCall>, &'static str> {
         return Err(REMINDER);
     }
     let balanced = balance(text);
-    if let Some(calls) = parse_all(&balanced).and_then(|all| tuple(&balanced, &all)) {
+    if let Some(calls) = parse_all(&balanced).and_then(|all| calls_of(&balanced, &all)) {
         return Ok(calls);
     }
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    lines.map(of_line).collect::<Option<Vec<_>>>().ok_or(MULTI_FAILURE)
+    lines.map(parse_line).collect::<Option<Vec<_>>>().ok_or(MULTI_FAILURE)
 }
 
-/// The text with the closing parentheses that it lacks, and without those that close nothing. What stands in quotes counts
-/// for nothing.
+/// Adds missing closing parentheses and removes unmatched ones. Parentheses in quotes do not count.
 pub fn balance(text: &str) -> String {
     let (mut balanced, mut depth, mut quoted, mut escaped) =
         (String::with_capacity(text.len() + 4), 0usize, false, false);
@@ -64,7 +63,7 @@ pub fn balance(text: &str) -> String {
     balanced
 }
 
-/// A node, with where it ends in the text.
+/// A node, with its end in the text.
 #[derive(Debug)]
 struct Node {
     kind: Kind,
@@ -78,16 +77,16 @@ enum Kind {
     List(Vec<Node>),
 }
 
-/// The expressions of a text; nothing if it is none.
+/// Parses the expressions of a text; `None` if it is malformed.
 fn parse_all(text: &str) -> Option<Vec<Node>> {
-    /// So deep no call is: a text that is deeper is not read, and no stack overflows.
-    const DEEPEST: usize = 64;
+    /// Deepest nesting accepted, so that the stack cannot overflow; no call is as deep.
+    const MAX_DEPTH: usize = 64;
     let mut open: Vec<Vec<Node>> = vec![Vec::new()];
     let bytes = text.as_bytes();
     let mut at = 0;
     while at < bytes.len() {
         let kind = match bytes[at] {
-            b'(' if open.len() > DEEPEST => return None,
+            b'(' if open.len() > MAX_DEPTH => return None,
             b'(' => {
                 open.push(Vec::new());
                 at += 1;
@@ -104,7 +103,7 @@ fn parse_all(text: &str) -> Option<Vec<Node>> {
                 continue;
             }
             b'"' => {
-                let (value, end) = string(text, at)?;
+                let (value, end) = parse_string(text, at)?;
                 at = end;
                 Kind::Text(value)
             }
@@ -121,8 +120,8 @@ fn parse_all(text: &str) -> Option<Vec<Node>> {
     open.is_empty().then_some(all)
 }
 
-/// The value of the quoted text that begins there, and where it ends.
-fn string(text: &str, start: usize) -> Option<(String, usize)> {
+/// Parses the string literal that begins at `start`; returns its value and its end.
+fn parse_string(text: &str, start: usize) -> Option<(String, usize)> {
     let mut value = String::new();
     let mut chars = text[start + 1..].char_indices();
     while let Some((at, c)) = chars.next() {
@@ -133,7 +132,7 @@ fn string(text: &str, start: usize) -> Option<(String, usize)> {
                 't' => value.push('\t'),
                 'r' => value.push('\r'),
                 c @ ('"' | '\\') => value.push(c),
-                // a pattern's own (`\.`) stays as it is
+                // an escape of a pattern (`\.`) is kept
                 c => value.extend(['\\', c]),
             },
             c => value.push(c),
@@ -142,8 +141,8 @@ fn string(text: &str, start: usize) -> Option<(String, usize)> {
     None
 }
 
-/// The calls of a text that is a tuple of them, one alone, or several that nothing is around.
-fn tuple(text: &str, all: &[Node]) -> Option<Vec<SkillCall>> {
+/// Returns the calls of a tuple, of a single call, or of several calls without a tuple around them.
+fn calls_of(text: &str, all: &[Node]) -> Option<Vec<SkillCall>> {
     let items = match all {
         [Node { kind: Kind::List(items), .. }] if items.iter().all(|item| matches!(item.kind, Kind::List(_))) => items,
         _ => all,
@@ -151,40 +150,41 @@ fn tuple(text: &str, all: &[Node]) -> Option<Vec<SkillCall>> {
     items.iter().map(|item| call(text, item)).collect()
 }
 
-/// The call of a list that begins with a name.
+/// Returns the call of a list that begins with a name.
 fn call(text: &str, node: &Node) -> Option<SkillCall> {
     let Kind::List(items) = &node.kind else { return None };
     let (Node { kind: Kind::Symbol(name), end, .. }, arguments) = items.split_first()? else { return None };
-    let quoted: Option<Vec<String>> = arguments.iter().map(quoted).collect();
+    let quoted: Option<Vec<String>> = arguments.iter().map(text_of).collect();
     let inside = &text[*end..node.end - 1];
-    Some(match (pinned(name, inside), quoted) {
+    Some(match (pin_call(name, inside), quoted) {
         (Some(pin), _) => pin,
         (None, Some(arguments)) => SkillCall { name: name.clone(), arguments },
-        (None, None) => unquoted(name, inside),
+        (None, None) => call_of_unquoted(name, inside),
     })
 }
 
-fn quoted(node: &Node) -> Option<String> {
+fn text_of(node: &Node) -> Option<String> {
     match &node.kind {
         Kind::Text(text) => Some(text.clone()),
         _ => None,
     }
 }
 
-/// A bullet is a note of what is under way: `-x` and `- x` are `pin`.
-fn pinned(name: &str, rest: &str) -> Option<SkillCall> {
+/// Reads a bullet (`-x` or `- x`) as a call of `pin`.
+fn pin_call(name: &str, rest: &str) -> Option<SkillCall> {
     let first = name.strip_prefix('-')?;
     let text = format!("{first} {}", rest.trim());
-    Some(SkillCall { name: "pin".into(), arguments: vec![bare(&text)] })
+    Some(SkillCall { name: "pin".into(), arguments: vec![unquote(&text)] })
 }
 
-/// A call whose arguments are not all in quotes: all that is left is the last one; a file's name comes before its text.
-fn unquoted(name: &str, rest: &str) -> SkillCall {
-    let many = skill(name).map_or(1, |skill| skill.arguments.len());
+/// Returns a call whose arguments are not all in quotes: the leading arguments are one word or string each, and the
+/// rest of the text is the last one.
+fn call_of_unquoted(name: &str, rest: &str) -> SkillCall {
+    let count = skill(name).map_or(1, |skill| skill.arguments.len());
     let mut rest = rest.trim();
     let mut arguments = Vec::new();
-    while arguments.len() + 1 < many && !rest.is_empty() {
-        let (first, after) = match rest.starts_with('"').then(|| string(rest, 0)).flatten() {
+    while arguments.len() + 1 < count && !rest.is_empty() {
+        let (first, after) = match rest.starts_with('"').then(|| parse_string(rest, 0)).flatten() {
             Some((value, end)) => (value, &rest[end..]),
             None => {
                 let (word, after) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
@@ -195,35 +195,35 @@ fn unquoted(name: &str, rest: &str) -> SkillCall {
         rest = after.trim();
     }
     if !rest.is_empty() {
-        arguments.push(bare(rest));
+        arguments.push(unquote(rest));
     }
     SkillCall { name: name.to_owned(), arguments }
 }
 
-/// A text without the quotes around it; those inside are its own.
-fn bare(text: &str) -> String {
+/// Removes the quotes around a text, but none inside it.
+fn unquote(text: &str) -> String {
     let text = text.trim();
     let inside = text.strip_prefix('"').map_or(text, |rest| match rest.strip_suffix('"') {
         Some(inside) => inside,
-        // one that was never closed
+        // an opening quote that is never closed
         None if !rest.contains('"') => rest,
         None => text,
     });
     inside.replace("\\n", "\n").replace("\\\"", "\"")
 }
 
-/// The call of a line that is one, with or without parentheses.
-fn of_line(line: &str) -> Option<SkillCall> {
+/// Parses a line that is one call, with or without parentheses.
+fn parse_line(line: &str) -> Option<SkillCall> {
     let inside = match line.strip_prefix('(') {
         Some(rest) => rest.strip_suffix(')').unwrap_or(rest).trim(),
         None => line.trim_end_matches(')'),
     };
     if let Some(rest) = inside.strip_prefix('-') {
-        return pinned("-", rest);
+        return pin_call("-", rest);
     }
     let name = first_word(inside);
     let rest = &inside[name.len()..];
-    skill(name).map(|Skill { name, .. }| unquoted(name, rest))
+    skill(name).map(|Skill { name, .. }| call_of_unquoted(name, rest))
 }
 
 fn first_word(text: &str) -> &str {
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn shapes_of_what_models_write_are_repaired() {
+    fn common_malformed_outputs_are_repaired() {
         let write = r#"((write-file "a.txt" "two words"))"#;
         for (written, expected) in [
             (r#"((send "hi") (pin "x"))"#, r#"((send "hi") (pin "x"))"#),
@@ -279,10 +279,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_printed_reads_as_the_same(
+        fn printed_calls_parse_back(
             texts in proptest::collection::vec(("send|pin|shell|nothing", "[^\u{0}]{0,40}"), 0..6)
         ) {
-            // the repair's own marks stand for what they stand for
+            // these marks are always replaced
             prop_assume!(texts.iter().all(|(_, text)| !text.contains("_quote_") && !text.contains("_newline_")));
             let calls: Vec<SkillCall> =
                 texts.into_iter().map(|(name, text)| SkillCall { name, arguments: vec![text] }).collect();
@@ -290,7 +290,7 @@ mod tests {
         }
 
         #[test]
-        fn whatever_is_written_is_read_or_gets_a_code(text in "[()\"\\\\ a\n-]{0,40}|[^\u{0}]{0,60}|(\\(|send|\"| |x|\\)|\n){0,30}") {
+        fn any_text_parses_or_gets_an_error_code(text in "[()\"\\\\ a\n-]{0,40}|[^\u{0}]{0,60}|(\\(|send|\"| |x|\\)|\n){0,30}") {
             match read(&text) {
                 Ok(calls) => {
                     let again = read(&print(&calls));
@@ -301,7 +301,7 @@ mod tests {
         }
 
         #[test]
-        fn balanced_is_balanced(text in "[()a \n]{0,60}") {
+        fn balancing_balances_any_text(text in "[()a \n]{0,60}") {
             let balanced = balance(&text);
             let mut depth = 0i64;
             for c in balanced.chars() {

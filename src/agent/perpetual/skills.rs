@@ -1,10 +1,10 @@
-//! The skills: what the model may call, and which tool of the agent each of them is.
+//! The skills that the model may call, and the tool of the agent behind each.
 
 use super::call::SkillCall;
 use crate::tool::{Args, Call, Effects};
 
-/// The most calls of one turn, held by the grammar and by the dispatcher.
-pub const MOST_CALLS: usize = 5;
+/// Most calls of one turn, enforced by the grammar and the state machine.
+pub const MAX_CALLS: usize = 5;
 
 /// One skill.
 #[derive(Debug, PartialEq, Eq)]
@@ -13,18 +13,18 @@ pub struct Skill {
     pub name: &'static str,
     /// The names of its arguments.
     pub arguments: &'static [&'static str],
-    /// Its effect, in words.
+    /// A description of its effect.
     pub about: &'static str,
-    /// Arguments as they may be written.
+    /// Example arguments.
     pub example: &'static [&'static str],
     /// Its executor.
     pub done_by: DoneBy,
-    /// True if doing it once more changes nothing: it is done again where it is not known whether it was done.
+    /// True if it is idempotent: then it is repeated if it is unknown whether it was done.
     pub repeatable: bool,
 }
 
 impl Skill {
-    /// A call of it, as the example has it.
+    /// Formats the example call.
     pub fn shown(&self) -> String {
         let arguments = self.example.iter().map(|text| (*text).to_owned()).collect();
         SkillCall { name: self.name.into(), arguments }.print()
@@ -34,15 +34,15 @@ impl Skill {
 /// The executor of a skill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DoneBy {
-    /// The machine itself: it only changes what it knows.
+    /// The state machine itself: the skill changes only its state.
     Machine,
-    /// The driver, in notes and history.
+    /// The driver: the skill uses notes or the history.
     Driver,
     /// A tool of the agent, by its name and those of its arguments.
     Tool(&'static str, &'static [&'static str]),
 }
 
-/// Every skill there is, in the order in which a prompt lists them.
+/// All skills, in the order of the prompt.
 pub const SKILLS: [Skill; 11] = [
     Skill {
         name: "send",
@@ -134,12 +134,12 @@ pub const SKILLS: [Skill; 11] = [
     },
 ];
 
-/// The skill of that name.
+/// Returns the skill with this name.
 pub fn skill(name: &str) -> Option<&'static Skill> {
     SKILLS.iter().find(|skill| skill.name == name)
 }
 
-/// Why a call cannot be made, for the model.
+/// Returns a message for the model if a call is invalid.
 pub fn fault(call: &SkillCall) -> Option<String> {
     let Some(skill) = skill(&call.name) else {
         let names: Vec<&str> = SKILLS.iter().map(|skill| skill.name).collect();
@@ -155,7 +155,7 @@ pub fn fault(call: &SkillCall) -> Option<String> {
     })
 }
 
-/// The call of a tool that a skill's call is; nothing for one that no tool does.
+/// Converts a skill call to the call of the tool behind it; `None` for skills without a tool.
 pub fn tool_call(call: &SkillCall, id: String) -> Option<Call> {
     let DoneBy::Tool(tool, names) = skill(&call.name)?.done_by else { return None };
     let args: Args =
@@ -163,12 +163,12 @@ pub fn tool_call(call: &SkillCall, id: String) -> Option<Call> {
     Some(Call { id, tool: tool.into(), args, effects: Effects::default() })
 }
 
-/// The grammar of a turn: a tuple of up to [`MOST_CALLS`] calls, none of them of the skills `without`.
+/// Returns the grammar of a turn: a tuple of at most [`MAX_CALLS`] calls, excluding the skills in `without`.
 pub fn grammar(without: &[String]) -> String {
     let call = |skill: &Skill| format!("\"({}\"{} \")\"", skill.name, " \" \" text".repeat(skill.arguments.len()));
     let admitted = SKILLS.iter().filter(|skill| !without.iter().any(|name| name == skill.name));
     let calls: Vec<String> = admitted.map(call).collect();
-    let more = MOST_CALLS - 1;
+    let more = MAX_CALLS - 1;
     format!(
         "start: \"(\" ( call (\" \" call){{0,{more}}} )? \")\"\ncall: {}\ntext: /\"([^\"\\\\\\x00-\\x1f]|\\\\[\"\\\\nt])*\"/\n",
         calls.join(" | ")
@@ -200,7 +200,7 @@ mod tests {
         }
     }
 
-    /// A call of each skill, as its example has it.
+    /// Returns the example call of each skill.
     fn examples() -> Vec<SkillCall> {
         let call = |skill: &Skill| SkillCall {
             name: skill.name.into(),
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn the_grammar_has_each_skill_up_to_five_and_nothing_else() {
+    fn the_grammar_allows_up_to_five_calls_of_known_skills() {
         for call in examples() {
             let text = print(std::slice::from_ref(&call));
             assert!(may_write(&text), "{text}");
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_call_is_told() {
+    fn invalid_calls_are_explained() {
         let call = |name: &str, arguments: &[&str]| SkillCall {
             name: name.into(),
             arguments: arguments.iter().map(|text| (*text).to_owned()).collect(),

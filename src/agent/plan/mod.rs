@@ -1,49 +1,50 @@
-//! How many steps a task may take, in which parts, and whether it is a task at all. Without a model, unless the person wants one
-//! to be asked ([`model`]). What the words of a task mean is read in [`caro_intent`]. [`who()`]: whose tools a part wants.
+//! Plans a task: the number of steps, its parts, and whether it is a task at all. This needs no model, unless the user
+//! wants one to plan ([`model`]). [`caro_intent`] interprets the words; [`named_provider`]: the tools that a part
+//! names.
 
 pub mod model;
 mod who;
 
-pub use who::who;
+pub use who::named_provider;
 
 use caro_intent::parts;
 use serde::{Deserialize, Serialize};
 
-/// The most steps of a run that nobody gave a number for.
+/// Most steps of a run for which the user gave no number.
 pub const CAP: u32 = 20;
 
-/// The least: what a run needs to look, act, check and answer.
+/// Fewest steps of such a run: enough to look, act, check and answer.
 pub const FLOOR: u32 = 5;
 
-/// Where a plan comes from.
+/// The source of a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Source {
-    /// From the words of the task.
+    /// The words of the task.
     Heuristic,
-    /// From the model.
+    /// A model.
     Model,
 }
 
-/// How a task is to be gone about.
+/// The plan of a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
-    /// Steps it may take.
+    /// The estimated number of steps.
     pub steps: u32,
     /// Its parts, in order.
     pub parts: Vec<String>,
-    /// Where it comes from.
+    /// The source of the plan.
     pub source: Source,
 }
 
 impl Plan {
-    /// The most steps of a run that nobody gave a number for.
+    /// Returns the most steps of a run for which the user gave no number.
     pub fn max_steps(&self) -> u32 {
         self.steps.clamp(FLOOR, CAP)
     }
 }
 
-/// Verbs and the steps that a task with them takes.
+/// The steps of a task by its verbs.
 const VERBS: &[(u32, &[&str])] = &[
     (6, &["refactor", "migrate"]),
     (5, &["debug"]),
@@ -52,11 +53,11 @@ const VERBS: &[(u32, &[&str])] = &[
     (2, &["analyze", "analyse", "list", "find", "show", "get"]),
 ];
 
-/// Words that make a task one about many things.
+/// Words that say that a task is about many things.
 const MANY: &[&str] = &["all", "every", "multiple", "across"];
 
-/// Steps for the words of a task: by its weightiest verb, two more for many things, one more in any case; a small task
-/// about one thing takes five at most. Words are matched whole.
+/// Estimates the steps of a task: those of its verb with the most steps, plus two for many things, plus one; a small
+/// task about one thing takes at most five. Only whole words match.
 pub fn estimate(task: &str) -> u32 {
     let lower = task.to_lowercase();
     let words: Vec<&str> = lower.split(|c: char| !c.is_alphanumeric()).collect();
@@ -67,7 +68,7 @@ pub fn estimate(task: &str) -> u32 {
     if base <= 4 && !many { steps.min(5) } else { steps }
 }
 
-/// What is missing from a task that is none: the person is asked for it before any model is.
+/// Returns what is missing from a text that is no clear task; the user is asked for it before any model is.
 pub fn unclear(task: &str) -> Option<&'static str> {
     const VAGUE: &[&str] = &[
         "fix it",
@@ -101,16 +102,15 @@ pub fn unclear(task: &str) -> Option<&'static str> {
 }
 
 impl Plan {
-    /// The plan from the words of the task.
+    /// Makes a plan from the words of the task.
     pub fn heuristic(task: &str) -> Self {
         let parts = parts(task);
-        // looking and acting for each part, a look around before, the answer after
+        // a look and an act for each part, a look before, and the answer after
         let for_parts = if parts.len() > 1 { 2 * u32::try_from(parts.len()).unwrap_or(CAP) + 2 } else { 0 };
         Self { steps: estimate(task).max(for_parts), parts, source: Source::Heuristic }
     }
 
-    /// The plan as the prompt has it, with how to use it where it is not made of the task's own words; nothing for a task
-    /// of one part.
+    /// Formats the plan for the prompt, with instructions if a model made it; empty for a task of one part.
     pub fn checklist(&self) -> String {
         if self.parts.len() < 2 {
             return String::new();
@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn steps_follow_the_weightiest_verb() {
+    fn steps_are_those_of_the_largest_verb() {
         for (task, steps) in [
             ("fix the typo in a.txt", 4),
             ("refactor all modules", 9),
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_task_is_asked_back() {
+    fn unclear_tasks_are_rejected() {
         for vague in ["", "fix", "fix it", "Fix it!", "please do something", "help me"] {
             assert!(unclear(vague).is_some(), "{vague}");
         }

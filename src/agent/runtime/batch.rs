@@ -1,6 +1,6 @@
-//! Has the calls of one step made: checked by the guards, asked for where they say so, the readers of a batch side by
-//! side and each writer alone, each with a time limit of its own. Every call gets exactly one result, whatever happens to
-//! it; one that fails, hangs or panics costs the others nothing.
+//! Executes the calls of one step: guards check them, the user is asked where required, calls that only read run in
+//! parallel and others alone, each with a timeout of its own. Every call gets exactly one result, and a call that
+//! fails, hangs or panics does not affect the others.
 
 use super::disk::Snapshot;
 use super::{Approval, Question, Runtime};
@@ -18,35 +18,36 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::runtime::RuntimeFlavor;
 
-/// How long a tool that was told to stop may take to do so before it is left to itself.
-const GRACE: Duration = Duration::from_millis(500);
+/// Most time a tool may take to stop before it is abandoned.
+const GRACE_PERIOD: Duration = Duration::from_millis(500);
 
-/// A call on its way.
+/// A call that waits for its turn.
 enum Pending {
-    /// May run.
+    /// It may run.
     Ready(Arc<dyn Tool>, Call),
-    /// Has its result already.
-    Settled(Ended),
+    /// It already has its result.
+    Done(Ended),
 }
 
 impl Runtime {
-    /// Makes a batch of calls and makes its results into text; with what they changed, where they were to change anything.
-    /// Nothing if the person stops the run when asked about one of them: then none is made.
+    /// Executes a batch of calls. Returns the processed results, and the changes below the working directory if a
+    /// call was to change something. Returns `None`, with no call made, if the user stops the run when asked about
+    /// one.
     pub(super) async fn act(
         &self,
         turn: &mut AgentRun,
         calls: Vec<Call>,
         resumed: bool,
     ) -> Option<(Vec<ToolResult>, Option<Changes>)> {
-        let begun = Instant::now();
+        let started = Instant::now();
         let span = format!("s{}", turn.step());
         let names: Vec<&str> = calls.iter().map(|c| c.tool.as_str()).collect();
         self.emitter.emit(Draft::new(Kind::ToolBatchStart).span(&span).metadata(json!({"calls": names})));
         let mut pending = Vec::with_capacity(calls.len());
         let mut signatures = BTreeSet::new();
         for call in calls {
-            let again = !signatures.insert(call.signature());
-            pending.push(self.admit(turn, call, again, resumed)?);
+            let is_duplicate = !signatures.insert(call.signature());
+            pending.push(self.admit(turn, call, is_duplicate, resumed)?);
         }
         let writes = |one: &Pending| matches!(one, Pending::Ready(_, call) if !call.effects.is_read_only());
         let root = &self.config.root;
@@ -54,10 +55,10 @@ impl Runtime {
         let ended = self.run_all(pending).await;
         let changes = before.and_then(|before| before.changes(root));
         let count = |text: &str| self.model.count(text);
-        let mut settled = self.pipeline(&count).settle(ended);
-        // a word of a command line that could be a file (`head -n 5`) and is none was not read
-        settled.iter_mut().for_each(|one| one.call.effects.reads.retain(|path| path.exists()));
-        for one in &settled {
+        let mut results = self.pipeline(&count).process(ended);
+        // words of a command line that only look like files (`5` in `head -n 5`) were not read
+        results.iter_mut().for_each(|one| one.call.effects.reads.retain(|path| path.exists()));
+        for one in &results {
             let failed = one.outcome.is_error();
             let event = Draft::new(if failed { Kind::ToolError } else { Kind::ToolResult })
                 .by(Actor::Tool)
@@ -67,19 +68,22 @@ impl Runtime {
                 .metadata(json!({"tool": one.call.tool, "outcome": one.outcome}));
             self.emitter.emit(if failed { event.error(one.line()) } else { event });
         }
-        self.tell_touches(&settled);
-        let done = settled.iter().filter(|s| s.outcome == Outcome::Succeeded).count();
-        let failed = done == 0 && settled.iter().any(|s| s.outcome.is_error());
+        self.emit_touches(&results);
+        let done = results.iter().filter(|s| s.outcome == Outcome::Succeeded).count();
+        let failed = done == 0 && results.iter().any(|s| s.outcome.is_error());
         let kind = if failed { Kind::ToolBatchError } else { Kind::ToolBatchEnd };
         self.emitter.emit(
-            Draft::new(kind).span(&span).took(begun.elapsed()).metadata(json!({"calls": settled.len(), "done": done})),
+            Draft::new(kind)
+                .span(&span)
+                .took(started.elapsed())
+                .metadata(json!({"calls": results.len(), "done": done})),
         );
-        Some((settled, changes))
+        Some((results, changes))
     }
 
-    /// Tells what the calls that were done read, wrote and deleted of the harness' own files.
-    fn tell_touches(&self, settled: &[ToolResult]) {
-        for one in settled.iter().filter(|one| one.outcome == Outcome::Succeeded) {
+    /// Emits events for the files of the harness that successful calls read, wrote or deleted.
+    fn emit_touches(&self, results: &[ToolResult]) {
+        for one in results.iter().filter(|one| one.outcome == Outcome::Succeeded) {
             let Ok(tool) = self.registry.get(&one.call.tool) else { continue };
             for touch in tool.touches(&one.call.args) {
                 let (kind, path) = match touch {
@@ -93,11 +97,11 @@ impl Runtime {
         }
     }
 
-    /// Resolves a call, holds its arguments against the schema, and has the guards and the person decide; nothing if the
-    /// person stops the run instead.
-    fn admit(&self, turn: &mut AgentRun, mut call: Call, again: bool, resumed: bool) -> Option<Pending> {
+    /// Resolves a call, validates its arguments, and lets the guards and the user decide; `None` if the user stops
+    /// the run.
+    fn admit(&self, turn: &mut AgentRun, mut call: Call, is_duplicate: bool, resumed: bool) -> Option<Pending> {
         let ended =
-            |call: Call, result, refused| Some(Pending::Settled(Ended { call, result, refused, took: Duration::ZERO }));
+            |call: Call, result, refused| Some(Pending::Done(Ended { call, result, refused, took: Duration::ZERO }));
         if resumed && is_redacted(&json!(call.args)) {
             let text =
                 "Not run: a secret that was in this call was not kept when the run was stopped. Write the call anew.";
@@ -107,25 +111,25 @@ impl Runtime {
             Ok(tool) => tool.clone(),
             Err(error) => return ended(call, Err(error), None),
         };
-        let begun = resumed && self.checkpoints.may_have_begun(self.emitter.run(), &call.id);
-        // a person may edit a call, and an edited call is judged anew; thrice is enough
+        let may_have_begun = resumed && self.checkpoints.may_have_begun(self.emitter.run(), &call.id);
+        // the user may edit a call, and an edited call is checked again, at most three times
         for _ in 0..3 {
             if let Err(why) = tool.spec().validate(&mut call.args) {
                 return ended(call, Err(ToolError::Arguments(why)), None);
             }
-            // a tool that cannot even foresee its call must not make it
+            // a tool that panics when predicting its effects must not run
             match self.foresee(&*tool, &call) {
                 Some(effects) => call.effects = effects,
                 None => return ended(call, Err(panicked()), None),
             }
-            if again {
+            if is_duplicate {
                 let text = "This is the same call as another one of this step: its result is there.";
                 return ended(call, Ok(Raw::text("")), Some((Outcome::Blocked, text.into())));
             }
             let (mut verdict, guard) = self.guards.check(&call, turn.state());
-            if begun && !call.effects.is_read_only() {
+            if may_have_begun && !call.effects.is_read_only() {
                 match &mut verdict {
-                    // whoever is asked anyway knows best; of himself nobody does it twice
+                    // if the user is asked anyway, they decide; otherwise it is not repeated
                     Verdict::Ask(reasons) => reasons.push("it was interrupted, and may have been done already".into()),
                     Verdict::Allow => {
                         let text = "This call was interrupted when the run was stopped, and nobody knows whether it was \
@@ -159,10 +163,10 @@ impl Runtime {
         ended(call, Ok(Raw::text("")), Some((Outcome::Denied, text)))
     }
 
-    /// Asks the person: true if the call is allowed, with its arguments if they were edited. Nothing if the run is stopped
-    /// meanwhile, which says nothing about the call.
+    /// Asks the user. Returns whether the call is allowed, and its arguments if they were edited; `None` if the run was
+    /// stopped meanwhile, which decides nothing about the call.
     fn ask(&self, turn: &mut AgentRun, call: &Call, reasons: &[String]) -> Option<(bool, Option<crate::Args>)> {
-        // what is asked for each time is allowed this once, and nothing else with it
+        // `always` is offered only if it would change the verdict: some calls are asked for every time
         let mut then = turn.state().clone();
         then.always.insert(kind_of(call));
         let lasting = matches!(self.guards.check(call, &then).0, Verdict::Allow);
@@ -191,32 +195,32 @@ impl Runtime {
         Some((approval != Approval::No, args))
     }
 
-    /// Runs what may run, in waves: readers that stand together in one, each writer in its own.
+    /// Runs the calls in waves: adjacent read-only calls form one wave, every other call its own.
     async fn run_all(&self, pending: Vec<Pending>) -> Vec<Ended> {
         let mut ended: Vec<Option<Ended>> = Vec::with_capacity(pending.len());
         let mut wave: Vec<(usize, Arc<dyn Tool>, Call)> = Vec::new();
         for (at, one) in pending.into_iter().enumerate() {
             match one {
-                Pending::Settled(result) => ended.push(Some(result)),
+                Pending::Done(result) => ended.push(Some(result)),
                 Pending::Ready(tool, call) => {
                     ended.push(None);
-                    let alone = !tool.spec().parallel || !call.effects.is_read_only();
-                    if alone || wave.len() >= self.config.parallel.max(1) {
-                        self.wave(std::mem::take(&mut wave), &mut ended).await;
+                    let is_exclusive = !tool.spec().parallel || !call.effects.is_read_only();
+                    if is_exclusive || wave.len() >= self.config.parallel.max(1) {
+                        self.run_wave(std::mem::take(&mut wave), &mut ended).await;
                     }
                     wave.push((at, tool, call));
-                    if alone {
-                        self.wave(std::mem::take(&mut wave), &mut ended).await;
+                    if is_exclusive {
+                        self.run_wave(std::mem::take(&mut wave), &mut ended).await;
                     }
                 }
             }
         }
-        self.wave(wave, &mut ended).await;
+        self.run_wave(wave, &mut ended).await;
         ended.into_iter().flatten().collect()
     }
 
-    async fn wave(&self, wave: Vec<(usize, Arc<dyn Tool>, Call)>, ended: &mut [Option<Ended>]) {
-        // who was stopped begins nothing more
+    async fn run_wave(&self, wave: Vec<(usize, Arc<dyn Tool>, Call)>, ended: &mut [Option<Ended>]) {
+        // after a stop no further call begins
         if self.cancel.is_cancelled() {
             for (at, _, call) in wave {
                 if let Some(slot) = ended.get_mut(at) {
@@ -228,7 +232,7 @@ impl Runtime {
         }
         let (wave, changed): (Vec<_>, Vec<_>) = wave
             .into_iter()
-            .partition(|(_, tool, call)| self.foresee(&**tool, call).is_some_and(|now| same(&now, call)));
+            .partition(|(_, tool, call)| self.foresee(&**tool, call).is_some_and(|now| is_unchanged(&now, call)));
         for (at, _, call) in changed {
             let text = "Not run: an earlier call of this step, or another program, has changed what this one would touch. \
                         Look first, then call it again.";
@@ -251,8 +255,8 @@ impl Runtime {
                 );
                 let cx = self.cx(&*tool);
                 let stop = self.cancel.clone();
-                let inside = call.clone();
-                (at, call, tokio::spawn(async move { one(tool, inside, cx, stop).await }))
+                let spawned = call.clone();
+                (at, call, tokio::spawn(async move { run_call(tool, spawned, cx, stop).await }))
             })
             .collect();
         for (at, call, work) in running {
@@ -263,14 +267,14 @@ impl Runtime {
         }
     }
 
-    /// What the call would do as things are now; `None` where the tool panics over it.
+    /// Predicts the effects of a call in the current state; `None` if the tool panics.
     fn foresee(&self, tool: &dyn Tool, call: &Call) -> Option<Effects> {
         let cx = self.cx(tool);
         std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| tool.effects(&call.args, &cx))).ok()
     }
 
-    /// What a call of this tool may use. Its cancel is pulled by its own time limit and nothing else: the run's is
-    /// watched beside it.
+    /// Returns the context of a call of this tool. Its `cancel` is triggered only by the call's own timeout; the
+    /// run's is watched separately.
     fn cx(&self, tool: &dyn Tool) -> ToolCx {
         let timeout = tool.spec().timeout.min(self.config.call_limit);
         let cancel = Cancel::new().with_deadline(Instant::now() + timeout);
@@ -278,9 +282,9 @@ impl Runtime {
     }
 }
 
-/// One call, to its end, its time limit or the end of the person's patience.
-async fn one(tool: Arc<dyn Tool>, call: Call, cx: ToolCx, stop: Cancel) -> (Result<Raw, ToolError>, Duration) {
-    let begun = Instant::now();
+/// Runs one call until it ends, times out, or the run is stopped.
+async fn run_call(tool: Arc<dyn Tool>, call: Call, cx: ToolCx, stop: Cancel) -> (Result<Raw, ToolError>, Duration) {
+    let started = Instant::now();
     let (limit, cancel) = (cx.timeout, cx.cancel.clone());
     let mut work = tokio::task::spawn_blocking(move || tool.call(&call.args, &cx));
     let stopped = async {
@@ -290,23 +294,23 @@ async fn one(tool: Arc<dyn Tool>, call: Call, cx: ToolCx, stop: Cancel) -> (Resu
     };
     let result = tokio::select! {
         done = &mut work => done.unwrap_or_else(|_| Err(panicked())),
-        // a tool that watches its own limit has a moment to say what it has
-        () = tokio::time::sleep(limit + GRACE) => Err(ToolError::TimedOut(limit.as_secs())),
+        // a tool that watches its own timeout may still return what it has
+        () = tokio::time::sleep(limit + GRACE_PERIOD) => Err(ToolError::TimedOut(limit.as_secs())),
         () = stopped => {
             cancel.cancel();
-            match tokio::time::timeout(GRACE, &mut work).await {
-                // it was done before it heard of it
+            match tokio::time::timeout(GRACE_PERIOD, &mut work).await {
+                // it had finished before it noticed the stop
                 Ok(Ok(Ok(done))) => Ok(done),
-                _ => Err(ToolError::Cancelled(begun.elapsed().as_secs_f64())),
+                _ => Err(ToolError::Cancelled(started.elapsed().as_secs_f64())),
             }
         }
     };
     cancel.cancel();
-    (result, begun.elapsed())
+    (result, started.elapsed())
 }
 
-/// True if the call would still touch what it was judged by: a link made meanwhile may lead its paths elsewhere.
-fn same(now: &Effects, call: &Call) -> bool {
+/// True if the call still has the effects it was checked for: a new link may lead its paths elsewhere.
+fn is_unchanged(now: &Effects, call: &Call) -> bool {
     let judged = |e: &Effects| (e.reads.clone(), e.writes.clone(), e.opaque, e.net, e.exec, e.hazard);
     judged(now) == judged(&call.effects)
 }

@@ -1,6 +1,6 @@
-//! Which calls of a batch stand beside each other, and what a call keeps whatever becomes of the others.
+//! Tests which calls of a batch run in parallel, and that a call keeps its result whatever happens to the others.
 //!
-//! Nothing here goes by how fast the machine is: calls wait for each other, and for as long as it takes.
+//! The tests do not depend on the speed of the machine: calls wait for each other as long as it takes.
 
 use super::tests::{ANSWER, Bench, bench, call, of, report, step, turn};
 use super::*;
@@ -13,85 +13,85 @@ use crate::turn::Task;
 use std::sync::{Condvar, Mutex};
 use std::time::Duration;
 
-/// How long a call waits for what is to come: longer than any machine needs.
+/// Time a call waits for an expected event; longer than any machine needs.
 const AMPLE: Duration = Duration::from_secs(60);
-/// How long a call looks out for one that must not be there. Who is right waits in vain, so it may be short.
-const LOOKOUT: Duration = Duration::from_millis(100);
+/// Time a call watches for another that must not run beside it. It passes in full if all is right, so it is short.
+const OBSERVE_TIME: Duration = Duration::from_millis(100);
 
-/// Who has been where the calls are made.
+/// The calls by name, as they begin and end.
 #[derive(Debug, Default)]
-struct Seen {
-    /// Who is there now.
+struct Log {
+    /// The running calls.
     inside: Vec<String>,
-    /// The most that were there at once.
+    /// The most calls that ran at once.
     most: usize,
-    /// Everybody, as they came.
+    /// The calls, in the order in which they began.
     began: Vec<String>,
-    /// Who was told that the time is up.
-    told: Vec<String>,
-    /// Who has gone, as they went.
+    /// The calls that noticed their timeout.
+    notified: Vec<String>,
+    /// The calls, in the order in which they ended.
     ended: Vec<String>,
-    /// Those beside whom somebody stood who must be alone.
+    /// The calls that ran beside one that must run alone.
     beside: Vec<String>,
 }
 
-/// The place where calls are made, and see each other.
+/// Lets calls observe each other.
 #[derive(Default)]
-struct Floor {
-    seen: Mutex<Seen>,
+struct Observer {
+    log: Mutex<Log>,
     changed: Condvar,
 }
 
-impl Floor {
-    fn note(&self, what: impl FnOnce(&mut Seen)) {
-        what(&mut self.seen.lock().unwrap());
+impl Observer {
+    fn note(&self, what: impl FnOnce(&mut Log)) {
+        what(&mut self.log.lock().unwrap());
         self.changed.notify_all();
     }
 
-    /// True once it is so; false if it is not within this time.
-    fn within(&self, time: Duration, so: impl Fn(&Seen) -> bool) -> bool {
-        let seen = self.seen.lock().unwrap();
-        let (seen, _) = self.changed.wait_timeout_while(seen, time, |seen| !so(seen)).unwrap();
-        so(&seen)
+    /// Waits until the condition holds; false after this time.
+    fn wait_until(&self, time: Duration, condition: impl Fn(&Log) -> bool) -> bool {
+        let log = self.log.lock().unwrap();
+        let (log, _) = self.changed.wait_timeout_while(log, time, |log| !condition(log)).unwrap();
+        condition(&log)
     }
 }
 
-/// Who stands on the floor; gone when dropped, after a panic too.
-struct Stands<'a>(&'a Floor, &'a str);
+/// Records a call as running until it is dropped, also by a panic.
+struct Presence<'a>(&'a Observer, &'a str);
 
-impl<'a> Stands<'a> {
-    fn new(floor: &'a Floor, who: &'a str) -> Self {
-        floor.note(|seen| {
-            seen.inside.push(who.to_owned());
-            seen.began.push(who.to_owned());
-            seen.most = seen.most.max(seen.inside.len());
-            if seen.inside.len() > 1 && seen.inside.iter().any(|one| one.starts_with("alone")) {
-                seen.beside.clone_from(&seen.inside);
+impl<'a> Presence<'a> {
+    fn new(observer: &'a Observer, name: &'a str) -> Self {
+        observer.note(|log| {
+            log.inside.push(name.to_owned());
+            log.began.push(name.to_owned());
+            log.most = log.most.max(log.inside.len());
+            if log.inside.len() > 1 && log.inside.iter().any(|one| one.starts_with("alone")) {
+                log.beside.clone_from(&log.inside);
             }
         });
-        Self(floor, who)
+        Self(observer, name)
     }
 }
 
-impl Drop for Stands<'_> {
+impl Drop for Presence<'_> {
     fn drop(&mut self) {
-        self.0.note(|seen| {
-            seen.inside.retain(|one| one != self.1);
-            seen.ended.push(self.1.to_owned());
+        self.0.note(|log| {
+            log.inside.retain(|one| one != self.1);
+            log.ended.push(self.1.to_owned());
         });
     }
 }
 
-type Does = fn(&str, &Floor, &ToolCx) -> Result<Raw, ToolError>;
+type Behaviour = fn(&str, &Observer, &ToolCx) -> Result<Raw, ToolError>;
 
-/// A tool whose calls stand on a floor.
-struct Stander {
+/// A tool whose calls are observed.
+struct ObservedTool {
     spec: ToolSpec,
-    floor: Arc<Floor>,
-    does: Does,
+    observer: Arc<Observer>,
+    behaviour: Behaviour,
 }
 
-impl Tool for Stander {
+impl Tool for ObservedTool {
     fn spec(&self) -> &ToolSpec {
         &self.spec
     }
@@ -105,91 +105,91 @@ impl Tool for Stander {
     }
 
     fn call(&self, args: &Args, cx: &ToolCx) -> Result<Raw, ToolError> {
-        let who = args["path"].as_str().unwrap_or_default();
-        let _there = Stands::new(&self.floor, who);
-        (self.does)(who, &self.floor, cx)
+        let name = args["path"].as_str().unwrap_or_default();
+        let _presence = Presence::new(&self.observer, name);
+        (self.behaviour)(name, &self.observer, cx)
     }
 }
 
-/// A runtime with these tools on one floor: a name, whether it may run beside others, how long a call may take.
-fn standing(tools: &[(&str, bool, Duration)], replies: &[&str], does: Does) -> (Bench, Arc<Floor>) {
+/// Creates a runtime with observed tools, each given by its name, whether it may run in parallel, and its timeout.
+fn observed_bench(tools: &[(&str, bool, Duration)], replies: &[&str], behaviour: Behaviour) -> (Bench, Arc<Observer>) {
     let mut bench = bench(replies);
-    let floor = Arc::new(Floor::default());
+    let observer = Arc::new(Observer::default());
     bench.runtime.registry = Registry::default();
     for (name, parallel, timeout) in tools {
         let mut spec = ToolSpec::new(name, "does it.", json!({"path": {"type": "string"}}), &["path"]);
         (spec.parallel, spec.core, spec.timeout) = (*parallel, true, *timeout);
-        bench.runtime.registry.add(Arc::new(Stander { spec, floor: floor.clone(), does })).unwrap();
+        bench.runtime.registry.add(Arc::new(ObservedTool { spec, observer: observer.clone(), behaviour })).unwrap();
     }
-    // whatever is asked for may be done
+    // no guards: every call is allowed
     bench.runtime.guards = Guards::default();
-    (bench, floor)
+    (bench, observer)
 }
 
-/// Has a batch of `(tool, path)` made.
-fn act(bench: &Bench, calls: &[(&str, &str)]) -> Vec<ToolResult> {
+/// Executes a batch of calls, given as `(tool, path)`.
+fn run_batch(bench: &Bench, calls: &[(&str, &str)]) -> Vec<ToolResult> {
     let call = |(at, (tool, path)): (usize, &(&str, &str))| {
         let args = [("path".to_owned(), (*path).into())].into_iter().collect();
         Call { id: format!("s1c{}", at + 1), tool: (*tool).into(), args, effects: Effects::default() }
     };
     let calls = calls.iter().enumerate().map(call).collect();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-    let (settled, _) = runtime.block_on(bench.runtime.act(&mut turn(8), calls, false)).unwrap();
-    // one that was given up may stand there still
+    let (results, _) = runtime.block_on(bench.runtime.act(&mut turn(8), calls, false)).unwrap();
+    // an abandoned call may still be running
     runtime.shutdown_background();
-    settled
+    results
 }
 
-fn told(settled: &[ToolResult]) -> Vec<(&str, Outcome, &str)> {
-    settled.iter().map(|one| (one.call.id.as_str(), one.outcome, one.text.as_str())).collect()
+fn outcomes(results: &[ToolResult]) -> Vec<(&str, Outcome, &str)> {
+    results.iter().map(|one| (one.call.id.as_str(), one.outcome, one.text.as_str())).collect()
 }
 
 #[test]
-fn two_calls_that_only_read_meet() {
-    let (bench, floor) = standing(&[("read", true, 5 * AMPLE)], &[ANSWER], |who, floor, _| {
-        let met = floor.within(AMPLE, |seen| seen.began.len() == 2);
-        met.then(|| Raw::text(format!("{who} met the other"))).ok_or(ToolError::Failed("nobody came".into()))
+fn two_calls_that_only_read_run_in_parallel() {
+    let (bench, observer) = observed_bench(&[("read", true, 5 * AMPLE)], &[ANSWER], |name, observer, _| {
+        let met = observer.wait_until(AMPLE, |log| log.began.len() == 2);
+        met.then(|| Raw::text(format!("{name} met the other"))).ok_or(ToolError::Failed("nobody came".into()))
     });
-    let settled = act(&bench, &[("read", "a"), ("read", "b")]);
+    let results = run_batch(&bench, &[("read", "a"), ("read", "b")]);
     assert_eq!(
-        told(&settled),
+        outcomes(&results),
         [("s1c1", Outcome::Succeeded, "a met the other"), ("s1c2", Outcome::Succeeded, "b met the other")]
     );
-    assert_eq!(floor.seen.lock().unwrap().most, 2);
+    assert_eq!(observer.log.lock().unwrap().most, 2);
 }
 
 #[test]
-fn so_many_calls_run_at_once_as_are_allowed_and_not_one_more() {
-    // who comes waits until as many are there as may be, and then looks out for one too many
-    let fills: [(usize, Does); 3] = [
-        (1, |who, floor, _| fill(1, who, floor)),
-        (2, |who, floor, _| fill(2, who, floor)),
-        (4, |who, floor, _| fill(4, who, floor)),
+fn as_many_calls_run_at_once_as_are_allowed() {
+    // a call waits until the limit is reached, and then watches for one too many
+    let fills: [(usize, Behaviour); 3] = [
+        (1, |name, observer, _| fill(1, name, observer)),
+        (2, |name, observer, _| fill(2, name, observer)),
+        (4, |name, observer, _| fill(4, name, observer)),
     ];
-    fn fill(limit: usize, who: &str, floor: &Floor) -> Result<Raw, ToolError> {
-        if !floor.within(AMPLE, |seen| seen.most >= limit) {
+    fn fill(limit: usize, name: &str, observer: &Observer) -> Result<Raw, ToolError> {
+        if !observer.wait_until(AMPLE, |log| log.most >= limit) {
             return Err(ToolError::Failed(format!("{limit} were never there at once")));
         }
-        floor.within(LOOKOUT, |seen| seen.most > limit);
-        Ok(Raw::text(who))
+        observer.wait_until(OBSERVE_TIME, |log| log.most > limit);
+        Ok(Raw::text(name))
     }
-    for (limit, does) in fills {
-        let (mut bench, floor) = standing(&[("read", true, 5 * AMPLE)], &[ANSWER], does);
+    for (limit, behaviour) in fills {
+        let (mut bench, observer) = observed_bench(&[("read", true, 5 * AMPLE)], &[ANSWER], behaviour);
         bench.runtime.config.parallel = limit;
-        let settled = act(&bench, &["a", "b", "c", "d", "e"].map(|path| ("read", path)));
-        let said: Vec<&str> = settled.iter().map(|one| one.text.as_str()).collect();
-        assert_eq!(said, ["a", "b", "c", "d", "e"]);
-        assert_eq!(floor.seen.lock().unwrap().most, limit);
+        let results = run_batch(&bench, &["a", "b", "c", "d", "e"].map(|path| ("read", path)));
+        let texts: Vec<&str> = results.iter().map(|one| one.text.as_str()).collect();
+        assert_eq!(texts, ["a", "b", "c", "d", "e"]);
+        assert_eq!(observer.log.lock().unwrap().most, limit);
     }
 }
 
 #[test]
-fn a_call_that_changes_something_stands_alone_and_in_its_place() {
-    // one tool by what its calls do, the other by what it says of itself
+fn a_call_that_changes_something_runs_alone_and_in_order() {
+    // `write` runs alone because of its effects, `ask` because of its spec
     let tools = [("read", true, 5 * AMPLE), ("write", true, 5 * AMPLE), ("ask", false, 5 * AMPLE)];
-    let (bench, floor) = standing(&tools, &[ANSWER], |who, floor, _| {
-        floor.within(LOOKOUT, |seen| !seen.beside.is_empty());
-        Ok(Raw::text(who))
+    let (bench, observer) = observed_bench(&tools, &[ANSWER], |name, observer, _| {
+        observer.wait_until(OBSERVE_TIME, |log| !log.beside.is_empty());
+        Ok(Raw::text(name))
     });
     let batch = [
         ("read", "a"),
@@ -202,32 +202,32 @@ fn a_call_that_changes_something_stands_alone_and_in_its_place() {
         ("ask", "alone5"),
         ("read", "d"),
     ];
-    let settled = act(&bench, &batch);
-    assert!(settled.iter().all(|one| one.outcome == Outcome::Succeeded), "{settled:#?}");
-    let seen = floor.seen.lock().unwrap();
-    assert!(seen.beside.is_empty(), "{:?} were there at once", seen.beside);
-    // the two that stand together come as they come
-    let mut began: Vec<&str> = seen.began.iter().map(String::as_str).collect();
+    let results = run_batch(&bench, &batch);
+    assert!(results.iter().all(|one| one.outcome == Outcome::Succeeded), "{results:#?}");
+    let log = observer.log.lock().unwrap();
+    assert!(log.beside.is_empty(), "{:?} were there at once", log.beside);
+    // the two parallel calls may begin in either order
+    let mut began: Vec<&str> = log.began.iter().map(String::as_str).collect();
     began[..2].sort_unstable();
     assert_eq!(began, batch.map(|(_, path)| path), "what was read before a change was to be read before it");
 }
 
 #[test]
-fn what_fails_leaves_the_other_results_whole_and_in_the_order_of_the_calls() {
+fn a_failure_leaves_the_other_results_complete_and_in_order() {
     let batch = ["late", "fail", "panic", "ok"].map(|path| call("read", path));
     let replies = [step(&batch), ANSWER.into()];
     let replies: Vec<&str> = replies.iter().map(String::as_str).collect();
-    let (bench, floor) = standing(&[("read", true, 5 * AMPLE)], &replies, |who, floor, _| match who {
+    let (bench, observer) = observed_bench(&[("read", true, 5 * AMPLE)], &replies, |name, observer, _| match name {
         "fail" => Err(ToolError::Failed("no such file".into())),
         "panic" => panic!("on purpose"),
-        "late" if !floor.within(AMPLE, |seen| seen.ended.len() == 3) => {
+        "late" if !observer.wait_until(AMPLE, |log| log.ended.len() == 3) => {
             Err(ToolError::Failed("the others have not ended".into()))
         }
-        _ => Ok(Raw::text(format!("{who}: the first line\n{who}: the last line"))),
+        _ => Ok(Raw::text(format!("{name}: the first line\n{name}: the last line"))),
     });
     let report = report(&bench, AgentRun::new(Task { batch: 4, ..turn(8).task().clone() }));
     assert_eq!(report.status, "completed");
-    assert_eq!(floor.seen.lock().unwrap().ended.last().map(String::as_str), Some("late"));
+    assert_eq!(observer.log.lock().unwrap().ended.last().map(String::as_str), Some("late"));
     let events = bench.memory.events();
     let results: Vec<(&str, Kind, &str)> = events
         .iter()
@@ -246,7 +246,7 @@ fn what_fails_leaves_the_other_results_whole_and_in_the_order_of_the_calls() {
     );
     let errors: Vec<Option<&str>> = of(&events, Kind::ToolError).iter().map(|e| e.error.as_deref()).collect();
     assert_eq!(errors, [Some("no such file"), Some(defect)]);
-    // the model is told all of it at once
+    // the model gets all results in one prompt
     let asked = of(&events, Kind::ModelCall);
     let prompt = asked[1].input.as_array().unwrap().last().unwrap()["text"].as_str().unwrap();
     assert!(prompt.starts_with("Partial success:\n<observations>"), "{prompt}");
@@ -257,31 +257,31 @@ fn what_fails_leaves_the_other_results_whole_and_in_the_order_of_the_calls() {
 #[test]
 fn each_call_has_its_own_time_limit() {
     let tools = [("read", true, 5 * AMPLE), ("stuck", true, Duration::from_millis(50))];
-    let (bench, floor) = standing(&tools, &[ANSWER], |who, floor, cx| {
-        if who == "deaf" {
-            // it hears that its time is up, and does not care
+    let (bench, observer) = observed_bench(&tools, &[ANSWER], |name, observer, cx| {
+        if name == "deaf" {
+            // it notices its timeout and ignores it
             while !cx.cancel.is_cancelled() {
                 std::thread::sleep(Duration::from_millis(5));
             }
-            floor.note(|seen| seen.told.push(who.to_owned()));
-            floor.within(AMPLE, |seen| seen.told.iter().any(|one| one == "enough"));
+            observer.note(|log| log.notified.push(name.to_owned()));
+            observer.wait_until(AMPLE, |log| log.notified.iter().any(|one| one == "enough"));
             return Ok(Raw::text("too late"));
         }
-        if !floor.within(AMPLE, |seen| !seen.told.is_empty()) {
+        if !observer.wait_until(AMPLE, |log| !log.notified.is_empty()) {
             return Err(ToolError::Failed("the other one was never told".into()));
         }
-        // longer than it takes to give the other one up
+        // longer than the grace period of the other call
         std::thread::sleep(Duration::from_secs(1));
-        Ok(Raw::text(format!("content of {who}")))
+        Ok(Raw::text(format!("content of {name}")))
     });
-    let settled = act(&bench, &[("read", "a"), ("stuck", "deaf"), ("read", "b")]);
-    let told = told(&settled);
+    let results = run_batch(&bench, &[("read", "a"), ("stuck", "deaf"), ("read", "b")]);
+    let outcomes = outcomes(&results);
     assert_eq!(
-        (told[0], told[2]),
+        (outcomes[0], outcomes[2]),
         (("s1c1", Outcome::Succeeded, "content of a"), ("s1c3", Outcome::Succeeded, "content of b"))
     );
-    assert_eq!(told[1].1, Outcome::TimedOut);
-    assert!(told[1].2.starts_with("Tool call timed out"), "{}", told[1].2);
-    assert!(!floor.seen.lock().unwrap().ended.iter().any(|one| one == "deaf"), "it was waited for");
-    floor.note(|seen| seen.told.push("enough".into()));
+    assert_eq!(outcomes[1].1, Outcome::TimedOut);
+    assert!(outcomes[1].2.starts_with("Tool call timed out"), "{}", outcomes[1].2);
+    assert!(!observer.log.lock().unwrap().ended.iter().any(|one| one == "deaf"), "it was waited for");
+    observer.note(|log| log.notified.push("enough".into()));
 }

@@ -1,5 +1,5 @@
-//! What a run is told before its first step: layers and tools, so much of both as its window holds. Where it does not hold all
-//! tools the least needed go, and the list of the prompt and the grammar are made of the others: in any window both have the same.
+//! Assembles the prompt of a run before its first step: layers and tools that fit into the model's window. If not all
+//! tools fit, the least needed are left out; the prompt's list and the grammar always have the same tools.
 
 use super::Runtime;
 use crate::action;
@@ -13,66 +13,68 @@ use std::collections::BTreeSet;
 use std::slice;
 use std::sync::Arc;
 
-/// Tokens that a step takes at least beside what a run is told: a call, the beginning of its result, what is to be done next.
-const STEP: usize = 100;
-/// The place of the tools among the layers.
-const TOOLS: u16 = 20;
+/// Fewest tokens needed for a step besides the prompt: a call, the start of its result, and the next decision.
+const MIN_STEP_TOKENS: usize = 100;
+/// The priority of the tools among the layers.
+const TOOLS_PRIORITY: u16 = 20;
 
-/// What a run is told.
+/// The assembled context of a run.
 pub(super) struct Context {
     /// The layers.
     pub(super) assembly: Assembly,
-    /// The tools, as the layers list them.
+    /// The tools listed in the layers.
     pub(super) tools: Vec<ToolSpec>,
-    /// Tokens that the layers could have.
+    /// Most tokens of the layers.
     pub(super) budget: usize,
-    /// Why there can be no run.
+    /// The reason if the run cannot begin.
     pub(super) refusal: Option<Halt>,
 }
 
 impl Runtime {
-    /// Tokens that a prompt may have.
+    /// Returns the most tokens of a prompt.
     pub(super) fn room(&self) -> usize {
         self.model.limits().context.saturating_sub(self.config.decision_tokens)
     }
 
-    /// Tokens that the layers may have: half of the room is for the run itself.
+    /// Returns the most tokens of the layers: half of the prompt, the other half is for the run itself.
     pub(super) fn budget(&self) -> usize {
         self.room() / 2
     }
 
-    /// The layers and the tools for a task. Nothing is begun where there is no room for who the model is, one tool, the whole
-    /// task and a step: a model that has not read what it may do, or what it is to do, does something else.
+    /// Assembles the layers and the tools for a task. The run is refused if the persona, one tool, the whole task and
+    /// a step do not fit: a model that has not read its tools or its task does something else.
     pub(super) fn context(&self, turn: &AgentRun, query: &Query) -> Context {
         let (count, blueprints) = (self.count(), &self.config.blueprints);
         let has_tools = blueprints.iter().any(|one| one.parts().contains(&Part::Tools));
-        let shown = if has_tools { self.shown(&query.task) } else { Vec::new() };
+        let candidates = if has_tools { self.selected_tools(&query.task) } else { Vec::new() };
         let task = prompt_tokens(&turn.prompt(), &count);
-        let rest = self.room().saturating_sub(task + STEP);
+        let rest = self.room().saturating_sub(task + MIN_STEP_TOKENS);
         let share = self.budget().min(rest);
-        let mut told = assemble::gather(&self.parts(blueprints), query, (share, self.config.patience), &count);
-        let persona: usize = told.layers.iter().filter(|l| l.name == "persona").map(|l| l.tokens).sum();
+        let mut gathered = assemble::gather(&self.parts(blueprints), query, (share, self.config.patience), &count);
+        let persona: usize = gathered.layers.iter().filter(|l| l.name == "persona").map(|l| l.tokens).sum();
 
-        let places = by_need(&query.task, &shown);
-        let mut lists: Vec<usize> = places.iter().map(|at| count(&list(slice::from_ref(&shown[*at])))).collect();
+        let ranking = by_need(&query.task, &candidates);
+        let list_tokens = |at: &usize| count(&tools_text(slice::from_ref(&candidates[*at])));
+        let mut lists: Vec<usize> = ranking.iter().map(list_tokens).collect();
         if lists.is_empty() {
-            lists.push(count(&list(&[])));
+            lists.push(count(&tools_text(&[])));
         }
         let fits = lists.iter().find(|tokens| persona + **tokens <= rest);
-        let least = fits.or(lists.iter().min()).copied().unwrap_or_default();
-        // a model that cannot be had has no window either: who asks it is told why
+        let min_tools = fits.or(lists.iter().min()).copied().unwrap_or_default();
+        // an unavailable model has a window of 0: the request to it reports the reason
         let refuses = fits.is_none() && self.model.limits().context > 0;
-        let refusal = refuses.then(|| self.no_room(persona + least, task));
-        let budget = share.max(persona + least);
+        let refusal = refuses.then(|| self.no_room(persona + min_tools, task));
+        let budget = share.max(persona + min_tools);
 
-        // lower numbers win, but not over the last tool
-        let (before, behind): (Vec<Layer>, Vec<Layer>) = told.layers.into_iter().partition(|l| l.priority < TOOLS);
-        told.layers = before;
-        let mut assembly = told.within(budget - least);
+        // layers with a lower number come before the tools, but never displace the last tool
+        let layers = gathered.layers.into_iter();
+        let (before, behind): (Vec<Layer>, Vec<Layer>) = layers.partition(|l| l.priority < TOOLS_PRIORITY);
+        gathered.layers = before;
+        let mut assembly = gathered.within(budget - min_tools);
         let left = budget - assembly.tokens();
-        let (tools, left_out) = affordable(shown, &places, |tools| count(&list(tools)) <= left);
+        let (tools, left_out) = select_fitting(candidates, &ranking, |tools| count(&tools_text(tools)) <= left);
         assembly.dropped.extend(left_out.into_iter().map(|tool| format!("tool {}", tool.name)));
-        assembly.layers.push(Fixed { name: "tools", priority: TOOLS, text: list(&tools) }.layer(&count));
+        assembly.layers.push(Fixed { name: "tools", priority: TOOLS_PRIORITY, text: tools_text(&tools) }.layer(&count));
         assembly.layers.extend(guidance::layers(&tools).into_iter().map(|rule| rule.layer(&count)));
         assembly.layers.extend(behind);
         let mut assembly = assembly.within(budget);
@@ -80,56 +82,57 @@ impl Runtime {
         Context { assembly, tools, budget, refusal }
     }
 
-    /// Why a run is not begun, in one sentence, with what can be done about it.
-    fn no_room(&self, told: usize, task: usize) -> Halt {
-        let (window, kept) = (self.model.limits().context, self.config.decision_tokens);
+    /// Returns a refusal that says why the run cannot begin and what to do about it.
+    fn no_room(&self, instructions: usize, task: usize) -> Halt {
+        let (window, reply) = (self.model.limits().context, self.config.decision_tokens);
         let larger = "take a model with a larger window (--model)";
-        let next = match told + STEP < self.room() {
+        let next = match instructions + MIN_STEP_TOKENS < self.room() {
             true => format!("put what is long in the task into a file and name that, or {larger}"),
             false => larger.to_owned(),
         };
         let text = format!(
-            "the model's window of {window} tokens is too small for this run: {kept} are kept for what it writes, its \
-             instructions take {told}, the task {task} and a step {STEP}; {next}"
+            "the model's window of {window} tokens is too small for this run: {reply} are kept for what it writes, its \
+             instructions take {instructions}, the task {task} and a step {MIN_STEP_TOKENS}; {next}"
         );
         Halt { reason: "context_limit".into(), text }
     }
 
-    /// The providers that belong into a prompt of these assemblies.
+    /// Returns the providers whose layers belong into prompts of these blueprints.
     pub(super) fn parts(&self, blueprints: &[Blueprint]) -> Vec<Arc<dyn ContextProvider>> {
         self.providers.iter().filter(|provider| blueprint::takes(blueprints, provider.name())).cloned().collect()
     }
 
-    /// The layers of these providers.
+    /// Assembles the layers of these providers.
     pub(super) fn layers(&self, providers: &[Arc<dyn ContextProvider>], query: &Query, budget: usize) -> Assembly {
         assemble::assemble(providers, query, (budget, self.config.patience), &self.count())
     }
 }
 
-/// The layer that lists tools; without any it says how to end.
-fn list(tools: &[ToolSpec]) -> String {
+/// Formats the list of tools; without tools it lists only the ways to end.
+fn tools_text(tools: &[ToolSpec]) -> String {
     format!("Tools:\n{}", action::describe(tools))
 }
 
-/// The tools that fit together, in their order, and the others. Those have the first choice that `places` has first; where
-/// one does not fit a smaller one behind it still may.
-fn affordable(
-    shown: Vec<ToolSpec>,
-    places: &[usize],
+/// Selects tools that fit together, preferring those first in `ranking`; if one does not fit, a later smaller one may.
+/// Returns the selected and the other tools, in their original order.
+fn select_fitting(
+    candidates: Vec<ToolSpec>,
+    ranking: &[usize],
     fits: impl Fn(&[ToolSpec]) -> bool,
 ) -> (Vec<ToolSpec>, Vec<ToolSpec>) {
-    if fits(&shown) {
-        return (shown, Vec::new());
+    if fits(&candidates) {
+        return (candidates, Vec::new());
     }
-    let mut kept = BTreeSet::new();
-    for at in places {
-        kept.insert(*at);
-        let together: Vec<ToolSpec> = kept.iter().map(|at| shown[*at].clone()).collect();
+    let mut selected = BTreeSet::new();
+    for at in ranking {
+        selected.insert(*at);
+        let together: Vec<ToolSpec> = selected.iter().map(|at| candidates[*at].clone()).collect();
         if !fits(&together) {
-            kept.remove(at);
+            selected.remove(at);
         }
     }
-    let (kept, others): (Vec<_>, Vec<_>) = shown.into_iter().enumerate().partition(|(at, _)| kept.contains(at));
+    let numbered = candidates.into_iter().enumerate();
+    let (selected, others): (Vec<_>, Vec<_>) = numbered.partition(|(at, _)| selected.contains(at));
     let specs = |all: Vec<(usize, ToolSpec)>| all.into_iter().map(|(_, spec)| spec).collect();
-    (specs(kept), specs(others))
+    (specs(selected), specs(others))
 }

@@ -1,4 +1,4 @@
-//! What a run is told in windows of any size: the prompt lists what the grammar has, or nothing is begun.
+//! Tests the prompt in windows of any size: it lists the tools of the grammar, or the run does not begin.
 
 use super::tests::{ANSWER, Bench, Fake, bench, call, of, report, step, task, turn};
 use super::view_tests::steps;
@@ -13,7 +13,7 @@ use caro_shell::Dialect;
 
 const OURS: [&str; 5] = ["edit", "list", "read", "shell", "write"];
 
-/// A run with our own persona and tools, and a skill of so many words, on a model with such a window.
+/// Creates a run with the real persona and tools and a skill of `skill` words, on a model with this window.
 fn in_window(context: usize, skill: usize) -> Bench {
     let mut bench = bench(&[ANSWER]);
     let script = json!({"context": context, "rules": [{"reply": ANSWER}]}).to_string();
@@ -30,16 +30,16 @@ fn in_window(context: usize, skill: usize) -> Bench {
     bench
 }
 
-/// Those of the names that a prompt lists as tools.
+/// Returns the names that a prompt lists as tools.
 fn listed<'a>(names: &[&'a str], asked: &str) -> Vec<&'a str> {
     names.iter().copied().filter(|name| asked.contains(&format!("\n- {name}: "))).collect()
 }
 
 #[test]
-fn in_every_window_the_prompt_lists_what_the_grammar_has_or_nothing_is_begun() {
+fn in_any_window_the_prompt_lists_the_grammars_tools_or_the_run_is_refused() {
     for skill in [0, 60, 400] {
         let mut refused = Vec::new();
-        let mut begun = Vec::new();
+        let mut accepted = Vec::new();
         for context in (700..2400).step_by(20).chain([800, 1000, 1200, 1600, 2048]) {
             let bench = in_window(context, skill);
             let ended = report(&bench, turn(8)).termination_reason;
@@ -49,7 +49,7 @@ fn in_every_window_the_prompt_lists_what_the_grammar_has_or_nothing_is_begun() {
                 refused.push(context);
                 continue;
             }
-            begun.push(context);
+            accepted.push(context);
             let steps = steps(&events);
             assert!(!steps.is_empty(), "{context}");
             for (actions, asked) in steps {
@@ -57,13 +57,13 @@ fn in_every_window_the_prompt_lists_what_the_grammar_has_or_nothing_is_begun() {
                 assert!(!actions.is_empty() && asked.contains("You are caro"), "{context} with {skill}: {asked}");
             }
         }
-        assert!(refused.contains(&800) && begun.contains(&1200), "{refused:?}");
-        assert!(refused.iter().max() < begun.iter().min(), "a larger window takes whatever a smaller one does");
+        assert!(refused.contains(&800) && accepted.contains(&1200), "{refused:?}");
+        assert!(refused.iter().max() < accepted.iter().min(), "a larger window takes whatever a smaller one does");
     }
 }
 
 #[test]
-fn tools_that_there_is_no_room_for_are_those_that_are_needed_least_and_it_is_said() {
+fn the_least_needed_tools_are_dropped_and_reported() {
     let shown = |context: usize, skill: usize| {
         let (turn, assembly) = in_window(context, skill).runtime.preview(turn(8));
         let names: Vec<String> = turn.tools().iter().map(|tool| tool.name.clone()).collect();
@@ -74,13 +74,13 @@ fn tools_that_there_is_no_room_for_are_those_that_are_needed_least_and_it_is_sai
         shown(1200, 0),
         ("read shell write".into(), ["tool edit", "tool list", "memory"].map(String::from).into())
     );
-    // what a skill says comes before tools, though not before the last one
+    // a skill comes before tools, but not before the last tool
     assert_eq!(shown(1200, 60).0, "shell");
     assert!(shown(1200, 400).1.contains(&"skill".to_owned()));
 }
 
 #[test]
-fn a_run_that_there_is_no_room_for_says_what_can_be_done() {
+fn a_run_without_room_says_what_can_be_done() {
     let small = in_window(800, 0);
     let ended = report(&small, turn(8));
     assert_eq!((ended.status.as_str(), ended.termination_reason.as_str()), ("failed", "context_limit"));
@@ -89,7 +89,7 @@ fn a_run_that_there_is_no_room_for_says_what_can_be_done() {
     }
     assert!(!ended.response.contains(". ") && !ended.response.contains("into a file"), "{}", ended.response);
     assert_eq!(of(&small.memory.events(), Kind::ResourceGuardHalt).len(), 1);
-    // a look at the prompt says it too
+    // a preview says so too
     let (_, assembly) = in_window(800, 0).runtime.preview(turn(8));
     assert_eq!(assembly.failed, [("the run".to_owned(), ended.response)]);
 
@@ -100,7 +100,7 @@ fn a_run_that_there_is_no_room_for_says_what_can_be_done() {
         "{}",
         ended.response
     );
-    // fewer tools rather than half of the task
+    // tools are dropped rather than a part of the task
     let long = format!("sum this up: {}", "word ".repeat(1000));
     let bench = in_window(2048, 0);
     report(&bench, task(8, &long));
@@ -109,15 +109,15 @@ fn a_run_that_there_is_no_room_for_says_what_can_be_done() {
 }
 
 #[test]
-fn a_model_that_cannot_be_had_says_why_itself() {
+fn an_unavailable_model_reports_its_own_error() {
     let bench = in_window(0, 0);
     let ended = report(&bench, turn(8));
     assert_eq!(ended.termination_reason, "model_error", "{}", ended.response);
 }
 
-/// Also of tools that a result makes known.
+/// This holds for tools revealed by a result too.
 #[test]
-fn with_results_that_hardly_fit_nothing_is_in_the_grammar_that_is_not_listed() {
+fn with_long_results_the_grammar_has_only_listed_tools() {
     for context in (400..900).step_by(7) {
         for fits in [Fits::TokenBudget, Fits::SlidingWindow(1)] {
             let mut replies = vec![step(&[call("read", "flood")])];

@@ -1,5 +1,5 @@
-//! What calls changed below the working folder: it is looked at before and after. What a command was foreseen to do, and
-//! what it printed, are words; this is what happened.
+//! Detects what calls changed below the working directory, by comparing it before and after. Predicted effects and
+//! printed output may be wrong; this shows what happened.
 
 use crate::evidence::{Changes, Entry, Measured, Query};
 use std::collections::BTreeMap;
@@ -10,52 +10,51 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::time::SystemTime;
 
-/// Folders that programs keep for themselves: what a commit or a build puts there is not what a task is about. That they
-/// are there is seen, and that they go.
-const THEIRS: &[&str] = &[".git", ".hg", ".svn", "node_modules", "__pycache__"];
-/// Entries that are looked at, at most: in a larger folder nobody knows.
-const ENTRIES: usize = 4000;
-/// Folders below each other that are gone into.
-const DEPTH: usize = 12;
-/// Bytes of a file that are read to see whether its text changed; of a larger one the time is what counts.
-const FILE: u64 = 256 << 10;
-/// Bytes that are read of all files together.
-const TOTAL: u64 = 24 << 20;
-/// Characters of a changed file's text that are kept.
-const TEXT: u64 = 32 << 10;
+/// Folders that belong to other programs: changes inside them are ignored, but not their creation and removal.
+const TOOL_FOLDERS: &[&str] = &[".git", ".hg", ".svn", "node_modules", "__pycache__"];
+/// Most entries compared; of a larger folder the changes are unknown.
+const MAX_ENTRIES: usize = 4000;
+/// Most levels of folders entered.
+const MAX_DEPTH: usize = 12;
+/// Largest file whose text is compared, bytes; of a larger one the modification time is compared.
+const MAX_HASHED_BYTES: u64 = 256 << 10;
+/// Most bytes read of all files together.
+const MAX_TOTAL_BYTES: u64 = 24 << 20;
+/// Longest text of a changed file that is stored, bytes.
+const MAX_TEXT_BYTES: u64 = 32 << 10;
 
-/// One entry as it was.
+/// The state of one entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Seen {
+struct EntryState {
     folder: bool,
     mode: u32,
     length: u64,
-    /// The text's hash where it was read, else the time of the last change.
+    /// The hash of the text if it was read, else the modification time.
     text: Result<u64, Option<SystemTime>>,
 }
 
-/// A folder as it was.
+/// The state of a folder.
 #[derive(Debug, Clone)]
-pub(super) struct Snapshot(BTreeMap<String, Seen>);
+pub(super) struct Snapshot(BTreeMap<String, EntryState>);
 
 impl Snapshot {
-    /// Looks at a folder; `None` if it is too large to be looked at.
+    /// Takes a snapshot of a folder; `None` if it has too many entries.
     pub(super) fn of(root: &Path) -> Option<Self> {
         let mut seen = BTreeMap::new();
-        let mut left = TOTAL;
+        let mut left = MAX_TOTAL_BYTES;
         let mut folders = vec![(root.to_path_buf(), String::new(), 0)];
         while let Some((folder, name, depth)) = folders.pop() {
-            // what cannot be listed is the same before and after
+            // folders that cannot be read are taken as unchanged
             for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
                 let path = format!("{name}{}", entry.file_name().to_string_lossy());
                 let Ok(meta) = entry.path().symlink_metadata() else { continue };
-                if meta.is_dir() && depth < DEPTH && !is_theirs(&entry.file_name()) {
+                if meta.is_dir() && depth < MAX_DEPTH && !is_tool_folder(&entry.file_name()) {
                     folders.push((entry.path(), format!("{path}/"), depth + 1));
                 }
                 let text = digest(&entry.path(), &meta, &mut left);
                 let length = if meta.is_dir() { 0 } else { meta.len() };
-                seen.insert(path, Seen { folder: meta.is_dir(), mode: mode(&meta), length, text });
-                if seen.len() > ENTRIES {
+                seen.insert(path, EntryState { folder: meta.is_dir(), mode: mode(&meta), length, text });
+                if seen.len() > MAX_ENTRIES {
                     return None;
                 }
             }
@@ -63,7 +62,7 @@ impl Snapshot {
         Some(Self(seen))
     }
 
-    /// What has changed since.
+    /// Returns the changes since the snapshot; `None` if the folder now has too many entries.
     pub(super) fn changes(&self, root: &Path) -> Option<Changes> {
         let now = Self::of(root)?;
         let mut changes = Changes { before: self.0.keys().cloned().collect(), ..Changes::default() };
@@ -72,7 +71,7 @@ impl Snapshot {
             match self.0.get(path) {
                 None => changes.created.push(entry()),
                 Some(before) if before == seen => {}
-                // a folder changes with what is in it
+                // of a folder only the permissions count: its contents have entries of their own
                 Some(before) if seen.folder && before.folder && before.mode == seen.mode => {}
                 Some(before) if (before.length, &before.text) == (seen.length, &seen.text) => {
                     changes.modes.push(path.clone());
@@ -86,10 +85,10 @@ impl Snapshot {
     }
 }
 
-/// What a part asks for, and the files below the folder that may be it; `None` if it asks for nothing that could be held
-/// against them, or if they are too many.
-pub(super) fn measured(part: &str, root: &Path) -> Option<(Query, Vec<Measured>)> {
-    let query = Query::of(&super::referents::placed(part, root))?;
+/// Returns the query of a part that asks for files, with all files below `root`; `None` if the part has no query that
+/// can be checked, or there are too many files.
+pub(super) fn measured_files(part: &str, root: &Path) -> Option<(Query, Vec<Measured>)> {
+    let query = Query::of(&super::referents::mark_local_folders(part, root))?;
     let mut files = Vec::new();
     let (mut entries, mut folders) = (0, vec![(root.to_path_buf(), String::new(), 0)]);
     while let Some((folder, name, depth)) = folders.pop() {
@@ -97,7 +96,7 @@ pub(super) fn measured(part: &str, root: &Path) -> Option<(Query, Vec<Measured>)
             entries += 1;
             let path = format!("{name}{}", entry.file_name().to_string_lossy());
             let meta = entry.path().symlink_metadata().ok()?;
-            if meta.is_dir() && is_theirs(&entry.file_name()) {
+            if meta.is_dir() && is_tool_folder(&entry.file_name()) {
                 continue;
             }
             if meta.is_dir() {
@@ -105,7 +104,7 @@ pub(super) fn measured(part: &str, root: &Path) -> Option<(Query, Vec<Measured>)
             } else if meta.is_file() {
                 files.push(Measured { path, bytes: meta.len(), taken: taken(&meta), modified: meta.modified().ok()? });
             }
-            if entries > ENTRIES || depth > DEPTH {
+            if entries > MAX_ENTRIES || depth > MAX_DEPTH {
                 return None;
             }
         }
@@ -113,8 +112,8 @@ pub(super) fn measured(part: &str, root: &Path) -> Option<(Query, Vec<Measured>)
     Some((query, files))
 }
 
-fn is_theirs(name: &std::ffi::OsStr) -> bool {
-    THEIRS.iter().any(|theirs| name == *theirs)
+fn is_tool_folder(name: &std::ffi::OsStr) -> bool {
+    TOOL_FOLDERS.iter().any(|folder| name == *folder)
 }
 
 #[cfg(unix)]
@@ -129,27 +128,27 @@ fn taken(meta: &fs::Metadata) -> u64 {
 
 fn digest(path: &Path, meta: &fs::Metadata, left: &mut u64) -> Result<u64, Option<SystemTime>> {
     let time = Err(meta.modified().ok());
-    if !meta.is_file() || meta.len() > FILE || meta.len() > *left {
+    if !meta.is_file() || meta.len() > MAX_HASHED_BYTES || meta.len() > *left {
         return if meta.is_dir() { Ok(0) } else { time };
     }
-    let Ok(bytes) = regular(path, FILE) else { return time };
+    let Ok(bytes) = read_regular(path, MAX_HASHED_BYTES) else { return time };
     *left = left.saturating_sub(bytes.len() as u64);
     let mut hasher = DefaultHasher::new();
     hasher.write(&bytes);
     Ok(hasher.finish())
 }
 
-/// The text of a small file.
-fn text(path: &Path, seen: &Seen) -> Option<String> {
-    if seen.folder || seen.length > TEXT {
+/// Reads the text of a small file.
+fn text(path: &Path, seen: &EntryState) -> Option<String> {
+    if seen.folder || seen.length > MAX_TEXT_BYTES {
         return None;
     }
-    String::from_utf8(regular(path, TEXT).ok()?).ok()
+    String::from_utf8(read_regular(path, MAX_TEXT_BYTES).ok()?).ok()
 }
 
-/// The first `most` bytes of a regular file. A pipe without a writer would be waited for, and a link may lead to what never
-/// ends.
-fn regular(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+/// Reads the first `most` bytes of a regular file. A pipe without a writer would block, and a link may lead to an
+/// endless device.
+fn read_regular(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     if !path.symlink_metadata()?.is_file() {
         return Err(io::ErrorKind::InvalidInput.into());
     }
@@ -174,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_happened_is_seen() {
+    fn changes_are_detected() {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path();
         for name in ["a.txt", "b.txt", "c.txt", "same.txt"] {
@@ -182,7 +181,7 @@ mod tests {
         }
         let before = Snapshot::of(root).unwrap();
         assert!(before.changes(root).unwrap().is_empty());
-        // what git keeps for itself is none of the task's
+        // changes inside `.git` are ignored
         fs::create_dir_all(root.join(".git/objects")).unwrap();
         let before = Snapshot::of(root).unwrap();
         fs::write(root.join(".git/objects/4b825dc"), "x").unwrap();
@@ -193,7 +192,7 @@ mod tests {
         fs::create_dir(root.join("sub")).unwrap();
         fs::rename(root.join("a.txt"), root.join("sub/a.txt")).unwrap();
         fs::write(root.join("b.txt"), "B.txt").unwrap();
-        // written again, and still the same
+        // rewritten with the same text
         fs::write(root.join("same.txt"), "same.txt").unwrap();
         #[cfg(unix)]
         {
@@ -213,7 +212,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn what_is_no_file_is_not_read() {
+    fn pipes_and_links_are_not_read() {
         let dir = tempfile::tempdir().unwrap();
         let before = Snapshot::of(dir.path()).unwrap();
         assert!(std::process::Command::new("mkfifo").arg(dir.path().join("pipe")).status().unwrap().success());
@@ -226,9 +225,9 @@ mod tests {
     }
 
     #[test]
-    fn of_a_folder_that_is_too_large_nobody_knows() {
+    fn too_large_a_folder_has_no_snapshot() {
         let dir = tempfile::tempdir().unwrap();
-        for i in 0..=ENTRIES {
+        for i in 0..=MAX_ENTRIES {
             fs::create_dir(dir.path().join(i.to_string())).unwrap();
         }
         assert!(Snapshot::of(dir.path()).is_none());

@@ -1,4 +1,4 @@
-//! A call that the person edits before it runs: what runs is the edited one, and nobody has agreed to that one yet.
+//! Tests calls that the user edits before they run: the edited call runs, and it needs consent of its own.
 
 use super::tests::{ANSWER, Bench, Fake, bench, call, of, report, step, turn};
 use super::*;
@@ -14,7 +14,7 @@ use serde_json::Value;
 use std::collections::VecDeque;
 use std::sync::Mutex;
 
-/// A question as the person saw it.
+/// A question as the user saw it.
 #[derive(Debug, Clone, PartialEq)]
 struct Asked {
     path: String,
@@ -22,26 +22,26 @@ struct Asked {
     lasting: bool,
 }
 
-/// Says these words in their order, each with the arguments that it puts in the place of the asked ones; then no.
+/// Gives these answers in order, each with the arguments that replace the original ones; then says no.
 #[derive(Default)]
-struct Person {
-    says: Mutex<VecDeque<(Approval, Option<Args>)>>,
+struct ScriptedUser {
+    replies: Mutex<VecDeque<(Approval, Option<Args>)>>,
     asked: Mutex<Vec<Asked>>,
 }
 
-impl Approver for Person {
+impl Approver for ScriptedUser {
     fn ask(&self, question: Question) -> (Approval, Option<Args>) {
         let path = question.call.args["path"].as_str().unwrap_or_default().to_owned();
         let asked = Asked { path, reasons: question.reasons.join("; "), lasting: question.lasting };
         self.asked.lock().unwrap().push(asked);
-        self.says.lock().unwrap().pop_front().unwrap_or((Approval::No, None))
+        self.replies.lock().unwrap().pop_front().unwrap_or((Approval::No, None))
     }
 }
 
-/// A tool that changes something, and knows with which arguments it was called.
+/// A tool that changes something and records the paths it was called with.
 struct Notes {
     fake: Fake,
-    made: Arc<Mutex<Vec<String>>>,
+    executed: Arc<Mutex<Vec<String>>>,
 }
 
 impl Tool for Notes {
@@ -54,12 +54,12 @@ impl Tool for Notes {
     }
 
     fn call(&self, args: &Args, cx: &ToolCx) -> Result<Raw, ToolError> {
-        self.made.lock().unwrap().push(args["path"].as_str().unwrap_or_default().to_owned());
+        self.executed.lock().unwrap().push(args["path"].as_str().unwrap_or_default().to_owned());
         self.fake.call(args, cx)
     }
 }
 
-/// Lets nobody touch what is locked.
+/// A guard that denies calls for one path.
 struct Locked;
 
 impl Guard for Locked {
@@ -79,36 +79,36 @@ fn path(path: &str) -> Option<Args> {
     Some([("path".to_owned(), path.into())].into_iter().collect())
 }
 
-/// A run in which the model writes these files in a step each, and what it came to.
+/// The record of a run in which the model writes these files, one per step.
 struct Edited {
     bench: Bench,
     asked: Vec<Asked>,
-    made: Vec<String>,
+    executed: Vec<String>,
 }
 
 impl Edited {
-    fn new(rights: Rights, writes: &[&str], says: Vec<(Approval, Option<Args>)>) -> Self {
-        let mut replies: Vec<String> = writes.iter().map(|path| step(&[call("write", path)])).collect();
-        replies.push(ANSWER.into());
-        let mut bench = bench(&replies.iter().map(String::as_str).collect::<Vec<_>>());
-        let person = Arc::new(Person { says: Mutex::new(says.into()), ..Person::default() });
-        bench.runtime.approver = person.clone();
-        let made = Arc::new(Mutex::default());
+    fn new(rights: Rights, writes: &[&str], replies: Vec<(Approval, Option<Args>)>) -> Self {
+        let mut steps: Vec<String> = writes.iter().map(|path| step(&[call("write", path)])).collect();
+        steps.push(ANSWER.into());
+        let mut bench = bench(&steps.iter().map(String::as_str).collect::<Vec<_>>());
+        let user = Arc::new(ScriptedUser { replies: Mutex::new(replies.into()), ..ScriptedUser::default() });
+        bench.runtime.approver = user.clone();
+        let executed = Arc::new(Mutex::default());
         bench.runtime.registry = Registry::default();
-        let notes = Notes { fake: Fake::new("write", false), made: made.clone() };
+        let notes = Notes { fake: Fake::new("write", false), executed: executed.clone() };
         bench.runtime.registry.add(Arc::new(notes)).unwrap();
         let policy = Policy { root: "/w".into(), own: Vec::new(), rights };
         bench.runtime.guards = Guards::new(vec![Arc::new(policy), Arc::new(Locked)], &[]);
         assert_eq!(report(&bench, turn(8)).response, "ok");
-        let (asked, made) = (person.asked.lock().unwrap().clone(), made.lock().unwrap().clone());
-        Self { bench, asked, made }
+        let (asked, executed) = (user.asked.lock().unwrap().clone(), executed.lock().unwrap().clone());
+        Self { bench, asked, executed }
     }
 
     fn asked(&self) -> Vec<&str> {
         self.asked.iter().map(|asked| asked.path.as_str()).collect()
     }
 
-    /// Each result: how it ended, and what the model was told.
+    /// Returns each result: its outcome and the text for the model.
     fn results(&self) -> Vec<(Value, String)> {
         let events = self.bench.memory.events();
         let results = events.iter().filter(|e| matches!(e.event_type, Kind::ToolResult | Kind::ToolError));
@@ -117,84 +117,84 @@ impl Edited {
 }
 
 #[test]
-fn the_edited_call_is_asked_for_and_runs_in_the_place_of_the_original() {
-    let says = vec![(Approval::Yes, path("/w/b")), (Approval::Yes, None)];
-    let run = Edited::new(Rights::default(), &["/w/a"], says);
-    assert_eq!((run.asked(), &run.made), (vec!["/w/a", "/w/b"], &vec!["/w/b".to_owned()]));
+fn an_edited_call_is_asked_for_and_replaces_the_original() {
+    let replies = vec![(Approval::Yes, path("/w/b")), (Approval::Yes, None)];
+    let run = Edited::new(Rights::default(), &["/w/a"], replies);
+    assert_eq!((run.asked(), &run.executed), (vec!["/w/a", "/w/b"], &vec!["/w/b".to_owned()]));
     assert_eq!(run.asked[1].reasons, "it writes /w/b", "what it is asked for is what the edited one does");
     assert_eq!(run.results(), [(json!("done"), "content of /w/b".to_owned())]);
-    // and so it is recorded
+    // the events record the edited call
     let events = run.bench.memory.events();
-    let told = of(&events, Kind::ToolCall);
-    assert_eq!((told.len(), &told[0].input["args"]["path"]), (1, &json!("/w/b")));
-    assert_eq!(told[0].metadata["effects"]["writes"], json!(["/w/b"]));
+    let calls = of(&events, Kind::ToolCall);
+    assert_eq!((calls.len(), &calls[0].input["args"]["path"]), (1, &json!("/w/b")));
+    assert_eq!(calls[0].metadata["effects"]["writes"], json!(["/w/b"]));
     let edited: Vec<&Value> = of(&events, Kind::ApprovalGranted).iter().map(|e| &e.metadata["edited"]).collect();
     assert_eq!(edited, [&json!(true), &json!(false)]);
 }
 
 #[test]
-fn an_edit_that_needs_no_question_runs_at_once() {
-    // below the working folder nobody has to be asked here, outside of it always
+fn an_edit_that_needs_no_consent_runs_at_once() {
+    // changes in the working directory are allowed here; outside of it consent is always needed
     let changes = Rights { changes: true, removals: false };
     let run = Edited::new(changes, &["/etc/hosts"], vec![(Approval::Yes, path("/w/hosts"))]);
-    assert_eq!((run.asked(), &run.made), (vec!["/etc/hosts"], &vec!["/w/hosts".to_owned()]));
+    assert_eq!((run.asked(), &run.executed), (vec!["/etc/hosts"], &vec!["/w/hosts".to_owned()]));
 }
 
 #[test]
-fn an_edit_that_leads_outside_or_is_dangerous_is_asked_for_anew() {
+fn an_edit_to_an_outside_path_or_a_dangerous_call_is_asked_for_again() {
     for (edited, why) in [("/etc/passwd", "outside of /w"), ("rm", "dangerous")] {
-        // also the word for the rest of the run was given to another call
+        // `always` was given to the original call, not to the edited one
         for first in [Approval::Yes, Approval::Always] {
             let no = Edited::new(Rights::default(), &["/w/a"], vec![(first, path(edited)), (Approval::No, None)]);
             assert_eq!(no.asked(), ["/w/a", edited], "{first:?}");
             assert!(no.asked[1].reasons.contains(why), "{:?}", no.asked[1]);
             assert!(!no.asked[1].lasting, "it is asked for each time");
-            assert!(no.made.is_empty(), "{first:?}: {:?}", no.made);
-            let (outcome, told) = no.results().remove(0);
+            assert!(no.executed.is_empty(), "{first:?}: {:?}", no.executed);
+            let (outcome, text) = no.results().remove(0);
             assert_eq!(outcome, "denied");
-            assert!(told.starts_with("The user did not allow this call (") && told.contains(why), "{told}");
-            // who agrees to that too has it
+            assert!(text.starts_with("The user did not allow this call (") && text.contains(why), "{text}");
+            // with consent the edited call runs
             let yes = Edited::new(Rights::default(), &["/w/a"], vec![(first, path(edited)), (Approval::Yes, None)]);
-            assert_eq!((yes.asked(), &yes.made), (vec!["/w/a", edited], &vec![edited.to_owned()]));
+            assert_eq!((yes.asked(), &yes.executed), (vec!["/w/a", edited], &vec![edited.to_owned()]));
         }
     }
 }
 
 #[test]
-fn an_edit_that_a_guard_forbids_is_refused_and_one_that_is_no_call_too() {
+fn an_edit_that_is_denied_or_invalid_does_not_run() {
     for (edited, outcome, why) in [
         (path("/w/locked"), "blocked", "It is locked."),
         (Some(Args::new()), "failed", "Argument Validation Error: `path` is required"),
     ] {
         let run = Edited::new(Rights::default(), &["/w/a"], vec![(Approval::Always, edited), (Approval::Yes, None)]);
-        assert_eq!((run.asked(), run.made.len()), (vec!["/w/a"], 0));
-        let (ended, told) = run.results().remove(0);
+        assert_eq!((run.asked(), run.executed.len()), (vec!["/w/a"], 0));
+        let (ended, text) = run.results().remove(0);
         assert_eq!(ended, outcome);
-        assert!(told.starts_with(why), "{told}");
+        assert!(text.starts_with(why), "{text}");
     }
 }
 
 #[test]
-fn always_with_an_edit_holds_for_what_it_would_hold_for() {
-    let says = vec![(Approval::Always, path("/w/b"))];
-    let run = Edited::new(Rights::default(), &["/w/a", "/w/c", "/etc/passwd"], says);
+fn always_with_an_edit_applies_like_any_other() {
+    let replies = vec![(Approval::Always, path("/w/b"))];
+    let run = Edited::new(Rights::default(), &["/w/a", "/w/c", "/etc/passwd"], replies);
     assert_eq!(run.asked(), ["/w/a", "/etc/passwd"]);
-    assert_eq!(run.made, ["/w/b", "/w/c"]);
+    assert_eq!(run.executed, ["/w/b", "/w/c"]);
 }
 
 #[test]
-fn who_goes_on_editing_or_says_no_with_an_edit_has_nothing_done() {
+fn nothing_runs_after_too_many_edits_or_a_denial_with_an_edit() {
     let edits = |word| (1..9).map(|n| (word, path(&format!("/w/{n}")))).collect::<Vec<_>>();
     let run = Edited::new(Rights::default(), &["/w/a"], edits(Approval::Yes));
-    assert_eq!((run.asked(), run.made.len()), (vec!["/w/a", "/w/1", "/w/2"], 0), "thrice is enough");
+    assert_eq!((run.asked(), run.executed.len()), (vec!["/w/a", "/w/1", "/w/2"], 0), "thrice is enough");
     assert_eq!(run.results()[0].0, "denied");
     let run = Edited::new(Rights::default(), &["/w/a"], edits(Approval::No));
-    assert_eq!((run.asked(), run.made.len()), (vec!["/w/a"], 0));
+    assert_eq!((run.asked(), run.executed.len()), (vec!["/w/a"], 0));
 }
 
-/// The same with a tool that really writes: where a path leads is seen through its dots.
+/// Uses the real write tool: the dots in a path are resolved.
 #[test]
-fn an_edited_path_that_climbs_out_of_the_folder_writes_nothing_unasked() {
+fn an_edited_path_that_leaves_the_folder_needs_consent() {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path().canonicalize().unwrap().join("work");
     std::fs::create_dir(&root).unwrap();
@@ -204,16 +204,16 @@ fn an_edited_path_that_climbs_out_of_the_folder_writes_nothing_unasked() {
     };
     let written = "Thought: go\nAction: write {\"path\": \"in.txt\", \"content\": \"words\"}";
     let mut bench = bench(&[written, ANSWER]);
-    let says = vec![(Approval::Always, Some(args("sub/../../out.txt"))), (Approval::No, None)];
-    let person = Arc::new(Person { says: Mutex::new(says.into()), ..Person::default() });
-    bench.runtime.approver = person.clone();
+    let replies = vec![(Approval::Always, Some(args("sub/../../out.txt"))), (Approval::No, None)];
+    let user = Arc::new(ScriptedUser { replies: Mutex::new(replies.into()), ..ScriptedUser::default() });
+    bench.runtime.approver = user.clone();
     bench.runtime.registry = Registry::default();
     bench.runtime.registry.add(Arc::new(Write::default())).unwrap();
     bench.runtime.config.root = root.clone();
     let policy = Policy { root: root.clone(), own: Vec::new(), rights: Rights::default() };
     bench.runtime.guards = Guards::new(vec![Arc::new(policy)], &[]);
     report(&bench, turn(8));
-    let asked = person.asked.lock().unwrap();
+    let asked = user.asked.lock().unwrap();
     assert_eq!(asked.len(), 2);
     let out =
         format!("it changes {}, which is outside of {}", root.with_file_name("out.txt").display(), root.display());

@@ -1,4 +1,4 @@
-//! Whole runs in which everything goes wrong: each call has its one result, no prompt is too long, and the run ends.
+//! Tests runs in which everything goes wrong: each call has one result, no prompt is too long, and the run ends.
 
 use super::tests::{ANSWER, Bench, bench, call, of, step, turn};
 use super::*;
@@ -26,14 +26,14 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Longer than any machine needs.
+/// A timeout longer than any machine needs.
 const AMPLE: Duration = Duration::from_secs(60);
 
-/// How a call goes wrong, or does not.
+/// The fault of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fault {
     Fine,
-    /// An error, as a tool may have.
+    /// The tool returns an error.
     Fails,
     Panics,
     Hangs,
@@ -41,9 +41,9 @@ enum Fault {
     NoText,
     /// The child of a shell command is killed.
     Killed,
-    /// From here on nothing can be kept: no artifact, no checkpoint, no note.
+    /// From here on nothing can be stored: no artifact, no checkpoint, no note.
     DiskFull,
-    /// A guard fails over it.
+    /// A guard fails on it.
     NoVerdict,
 }
 
@@ -52,7 +52,7 @@ use Fault::*;
 const FAULTS: [Fault; 9] = [Fine, Fails, Panics, Hangs, Floods, NoText, Killed, DiskFull, NoVerdict];
 
 impl Fault {
-    /// How a call with it ends, and what the model is told among other things.
+    /// Returns the outcome of a call with this fault, and a part of its text.
     fn ends(self) -> (&'static str, &'static str) {
         match self {
             Fine => ("done", "content of "),
@@ -68,11 +68,11 @@ impl Fault {
     }
 }
 
-/// A call as a case has it: a fault, whether it is one that changes something, and which file it is about.
-type Made = (Fault, bool, u8);
+/// A call: its fault, whether it changes something, and the number of its file.
+type CallCase = (Fault, bool, u8);
 
-/// What the model writes for it.
-fn words(&(fault, writes, number): &Made) -> String {
+/// Returns the model's text for a call.
+fn action_text(&(fault, writes, number): &CallCase) -> String {
     match (fault, writes) {
         (Killed, _) => format!("Action: shell {{\"command\": \"kill -KILL $$ # {number}\"}}"),
         (Hangs, _) => call("wait", &format!("Hangs-{number}")),
@@ -81,32 +81,32 @@ fn words(&(fault, writes, number): &Made) -> String {
     }
 }
 
-/// The fault that a call is to have, by its tool and its arguments.
+/// Returns the fault that a call's arguments ask for.
 fn fault_of(about: &Value) -> Fault {
     let path = about["args"]["path"].as_str().unwrap_or("Killed");
     let name = path.split('-').next().unwrap_or_default();
     FAULTS.into_iter().find(|fault| format!("{fault:?}") == name).unwrap()
 }
 
-/// What a run stands on, and what its tools share.
+/// The storage of a run, which also holds the state shared by its tools.
 #[derive(Default)]
-struct World {
-    /// True once nothing can be kept any more.
+struct TestStorage {
+    /// True once nothing more can be stored.
     full: AtomicBool,
-    /// True once the run is over: whoever hangs is let go.
+    /// True once the run has ended: hanging calls return.
     over: AtomicBool,
     artifacts: MemoryArtifacts,
 }
 
-impl World {
-    fn room(&self) -> io::Result<()> {
+impl TestStorage {
+    fn check_space(&self) -> io::Result<()> {
         if self.full.load(Ordering::SeqCst) { Err(io::ErrorKind::StorageFull.into()) } else { Ok(()) }
     }
 }
 
-impl Artifacts for World {
+impl Artifacts for TestStorage {
     fn put(&self, artifact: &Artifact, text: &str) -> io::Result<()> {
-        self.room().and_then(|()| self.artifacts.put(artifact, text))
+        self.check_space().and_then(|()| self.artifacts.put(artifact, text))
     }
 
     fn get(&self, id: &str) -> io::Result<String> {
@@ -118,29 +118,29 @@ impl Artifacts for World {
     }
 }
 
-impl Checkpoints for World {
+impl Checkpoints for TestStorage {
     fn keep(&self, _: &str, _: &str) -> Result<(), String> {
-        self.room().map_err(|e| e.to_string())
+        self.check_space().map_err(|e| e.to_string())
     }
 }
 
-impl Notes for World {
+impl Notes for TestStorage {
     fn take(&self, _: &AgentRun, _: &Reflection) -> Result<Option<String>, String> {
-        self.room().map(|()| Some("note".into())).map_err(|e| e.to_string())
+        self.check_space().map(|()| Some("note".into())).map_err(|e| e.to_string())
     }
 }
 
-/// A tool that has the fault that its path says.
+/// A tool with the fault that its path names.
 struct Faulty {
     spec: ToolSpec,
-    world: Arc<World>,
+    storage: Arc<TestStorage>,
 }
 
 impl Faulty {
-    fn new(name: &str, timeout: Duration, world: &Arc<World>) -> Self {
+    fn new(name: &str, timeout: Duration, storage: &Arc<TestStorage>) -> Self {
         let mut spec = ToolSpec::new(name, "does it.", json!({"path": {"type": "string"}}), &["path"]);
         (spec.parallel, spec.core, spec.timeout) = (name != "write", true, timeout);
-        Self { spec, world: world.clone() }
+        Self { spec, storage: storage.clone() }
     }
 }
 
@@ -165,9 +165,9 @@ impl Tool for Faulty {
             Fails => Err(ToolError::Failed("no such file".into())),
             Panics => panic!("on purpose"),
             Hangs => {
-                // deaf to its limit: until the run is over, or nobody believes any more that it ends
-                let begun = Instant::now();
-                while !self.world.over.load(Ordering::SeqCst) && begun.elapsed() < AMPLE {
+                // ignores its timeout until the run has ended
+                let started = Instant::now();
+                while !self.storage.over.load(Ordering::SeqCst) && started.elapsed() < AMPLE {
                     std::thread::sleep(Duration::from_millis(5));
                 }
                 Ok(Raw::text("too late"))
@@ -175,14 +175,14 @@ impl Tool for Faulty {
             Floods => Ok(Raw::text("water ".repeat(5_000))),
             NoText => Ok(Raw::bytes([&[0xff, 0xfe, 0xc3, 0x28][..], path.as_bytes(), &[0xe2, 0x82]].concat())),
             DiskFull => {
-                self.world.full.store(true, Ordering::SeqCst);
-                Err(ToolError::Io { what: path.into(), source: self.world.room().unwrap_err() })
+                self.storage.full.store(true, Ordering::SeqCst);
+                Err(ToolError::Io { what: path.into(), source: self.storage.check_space().unwrap_err() })
             }
         }
     }
 }
 
-/// Fails over the calls that it is to fail over.
+/// A guard that fails on calls whose path asks for it.
 struct Brittle;
 
 impl Guard for Brittle {
@@ -198,36 +198,36 @@ impl Guard for Brittle {
     }
 }
 
-/// Always says the same.
-struct Says(Approval);
+/// Always gives the same answer.
+struct FixedApprover(Approval);
 
-impl Approver for Says {
+impl Approver for FixedApprover {
     fn ask(&self, _: Question) -> (Approval, Option<Args>) {
         (self.0, None)
     }
 }
 
-/// A model that a grammar holds: it writes what the script has next where it may, and else ends as it may.
-struct Held {
+/// A model held to the grammar: it writes the next scripted reply if allowed, else an allowed end.
+struct GrammarModel {
     context: usize,
     counts: Scripted,
     replies: Mutex<VecDeque<String>>,
-    /// Tokens of each prompt with the most that may follow, counted here.
+    /// The tokens of each prompt plus the most tokens of its answer.
     asked: Mutex<Vec<usize>>,
 }
 
-impl Held {
+impl GrammarModel {
     fn new(context: usize, replies: impl Iterator<Item = String>) -> Self {
         let replies = Mutex::new(replies.collect());
-        Self { context, counts: says(context, "x"), replies, asked: Mutex::default() }
+        Self { context, counts: scripted(context, "x"), replies, asked: Mutex::default() }
     }
 }
 
-fn says(context: usize, reply: &str) -> Scripted {
+fn scripted(context: usize, reply: &str) -> Scripted {
     json!({"context": context, "rules": [{"reply": reply}]}).to_string().parse().unwrap()
 }
 
-impl Model for Held {
+impl Model for GrammarModel {
     fn id(&self) -> &str {
         "held"
     }
@@ -245,38 +245,38 @@ impl Model for Held {
         self.asked.lock().unwrap().push(prompt + self.count(&request.prompt.prefill) + request.max_tokens);
         let next = self.replies.lock().unwrap().pop_front();
         let cannot = "Thought: no\nAction: cannot {\"reason\": \"no\"}";
-        let mut said = Err(ModelError::Script("there is nothing to say".into()));
+        let mut completion = Err(ModelError::Script("there is nothing to say".into()));
         for reply in next.as_deref().into_iter().chain([ANSWER, cannot]) {
-            said = says(self.context, reply).generate(request, on);
-            match &said {
+            completion = scripted(self.context, reply).generate(request, on);
+            match &completion {
                 Err(ModelError::Script(_)) => {}
                 _ => break,
             }
         }
-        said
+        completion
     }
 }
 
-/// A case: what is called in which step, and what stands around it.
+/// A test case: the calls of each step, and the surroundings.
 #[derive(Debug, Clone)]
 struct Case {
-    steps: Vec<Vec<Made>>,
+    steps: Vec<Vec<CallCase>>,
     max_steps: u32,
     agrees: Approval,
     fits: Fits,
     context: usize,
 }
 
-/// What came of a case.
+/// The result of a case.
 struct Ran {
     driven: Driven,
     events: Vec<Event>,
-    /// Tokens of each prompt with the most that may follow, as the model counted them.
+    /// The tokens of each prompt plus the most tokens of its answer, as the model counted them.
     asked: Vec<usize>,
 }
 
 impl Ran {
-    /// The results, each with its call's id.
+    /// Returns the result events.
     fn results(&self) -> Vec<&Event> {
         self.events.iter().filter(|e| matches!(e.event_type, Kind::ToolResult | Kind::ToolError)).collect()
     }
@@ -287,20 +287,20 @@ impl Ran {
     }
 }
 
-/// Has the run of a case made, with a folder and processes of its own.
+/// Runs a case in a folder of its own.
 fn run(case: &Case) -> Ran {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path().canonicalize().unwrap();
-    let replies = case.steps.iter().map(|calls| step(&calls.iter().map(words).collect::<Vec<_>>()));
-    let model = Arc::new(Held::new(case.context, replies));
-    let world = Arc::new(World::default());
+    let replies = case.steps.iter().map(|calls| step(&calls.iter().map(action_text).collect::<Vec<_>>()));
+    let model = Arc::new(GrammarModel::new(case.context, replies));
+    let storage = Arc::new(TestStorage::default());
     let Bench { mut runtime, memory, .. } = bench(&[ANSWER]);
     runtime.model = model.clone();
     runtime.registry = Registry::default();
     for (name, timeout) in [("read", 5 * AMPLE), ("write", 5 * AMPLE), ("wait", Duration::from_millis(50))] {
-        runtime.registry.add(Arc::new(Faulty::new(name, timeout, &world))).unwrap();
+        runtime.registry.add(Arc::new(Faulty::new(name, timeout, &storage))).unwrap();
     }
-    runtime.registry.add(Arc::new(Patient::new())).unwrap();
+    runtime.registry.add(Arc::new(PatientShell::new())).unwrap();
     let guards: Vec<Arc<dyn Guard>> = vec![
         Arc::new(ActionGuard),
         Arc::new(LoopGuard { limits: LoopLimits::STRICT }),
@@ -309,23 +309,23 @@ fn run(case: &Case) -> Ran {
         Arc::new(Brittle),
     ];
     runtime.guards = Guards::new(guards, &[]);
-    runtime.approver = Arc::new(Says(case.agrees));
-    runtime.artifacts = Some(world.clone());
-    runtime.checkpoints = world.clone();
-    runtime.notes = Some(world.clone());
+    runtime.approver = Arc::new(FixedApprover(case.agrees));
+    runtime.artifacts = Some(storage.clone());
+    runtime.checkpoints = storage.clone();
+    runtime.notes = Some(storage.clone());
     runtime.config.root = root;
     runtime.config.decision_tokens = 300;
     runtime.config.fitting.mode = case.fits;
     let turn = AgentRun::new(Task { batch: 4, max_steps: case.max_steps, ..turn(8).task().clone() });
     let tokio = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let driven = tokio.block_on(runtime.run(turn));
-    world.over.store(true, Ordering::SeqCst);
+    storage.over.store(true, Ordering::SeqCst);
     let asked = model.asked.lock().unwrap().clone();
     Ran { driven, events: memory.events(), asked }
 }
 
 #[test]
-fn each_fault_is_told_for_what_it_is_and_the_others_keep_their_results() {
+fn each_fault_is_reported_and_other_calls_keep_their_results() {
     let steps = vec![
         vec![(Fine, false, 0), (Panics, false, 0), (NoText, false, 0), (Fine, true, 1)],
         vec![(Hangs, false, 0), (Fails, true, 0), (Floods, false, 0), (Panics, true, 1)],
@@ -339,27 +339,27 @@ fn each_fault_is_told_for_what_it_is_and_the_others_keep_their_results() {
     assert_eq!((report.termination_reason.as_str(), report.steps), ("answered", 5));
     for (at, calls) in steps.iter().enumerate() {
         for (nth, (fault, ..)) in calls.iter().enumerate() {
-            let (ended, told) = ran.result(&format!("s{}c{}", at + 1, nth + 1));
+            let (ended, text) = ran.result(&format!("s{}c{}", at + 1, nth + 1));
             let (ends, tells) = fault.ends();
-            assert!(ended == ends && told.contains(tells), "{fault:?} {ended}: {told}");
+            assert!(ended == ends && text.contains(tells), "{fault:?} {ended}: {text}");
         }
     }
     let (before, after) = (ran.result("s2c3").1, ran.result("s4c1").1);
     assert!(before.starts_with("[TOOL RESPONSE OFFLOADED]") && after.contains("hidden"), "{before}\n{after}");
-    let lost: Vec<&str> = of(&ran.events, Kind::RuntimeError).iter().filter_map(|e| e.error.as_deref()).collect();
+    let errors: Vec<&str> = of(&ran.events, Kind::RuntimeError).iter().filter_map(|e| e.error.as_deref()).collect();
     for what in ["the run could not be kept: ", "no note could be kept: ", "no storage space"] {
-        assert!(lost.iter().any(|one| one.starts_with(what)), "{what}: {lost:#?}");
+        assert!(errors.iter().any(|one| one.starts_with(what)), "{what}: {errors:#?}");
     }
 }
 
 fn cases() -> impl Strategy<Value = Case> {
     let faults: Vec<Fault> = FAULTS.into_iter().filter(|fault| *fault != Hangs).collect();
-    // a call that hangs costs the time that it takes to give it up, so there are fewer of them
+    // hanging calls cost their grace period, so there are fewer of them
     let fault = prop_oneof![12 => prop::sample::select(faults), 1 => Just(Hangs)];
     let steps = prop::collection::vec(prop::collection::vec((fault, any::<bool>(), 0u8..3), 1..=4), 1..=5);
     let agrees = prop::sample::select(vec![Approval::Yes, Approval::Always, Approval::No]);
     let fits = prop::sample::select(vec![Fits::TokenBudget, Fits::SlidingWindow(1), Fits::SlidingWindow(3)]);
-    // mostly so little that a second or third result does not fit any more
+    // mostly so small that a second or third result does not fit
     let context = prop_oneof![3 => 560usize..1000, 1 => 1000usize..3000];
     (steps, 1u32..8, agrees, fits, context).prop_map(|(steps, max_steps, agrees, fits, context)| Case {
         steps,
@@ -373,15 +373,15 @@ fn cases() -> impl Strategy<Value = Case> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Whatever goes wrong in whatever batch, whoever agrees to what, however little room there is.
+    /// Holds for any faults in any batches, any answers of the user, and any window.
     #[test]
-    fn in_any_run_each_call_has_one_result_prompts_fit_and_there_is_an_end(case in cases()) {
+    fn in_any_run_each_call_has_one_result_prompts_fit_and_the_run_ends(case in cases()) {
         let ran = run(&case);
         let events = &ran.events;
 
-        // each call that the model wrote was begun in a batch, and has one result, in the order of the calls
-        let said: Vec<&str> = of(events, Kind::ModelResponse).iter().filter_map(|e| e.output.as_str()).collect();
-        let actions = said.iter().flat_map(|text| text.lines()).filter_map(|line| line.strip_prefix("Action: "));
+        // each call that the model wrote is in a batch and has one result, in the order of the calls
+        let responses: Vec<&str> = of(events, Kind::ModelResponse).iter().filter_map(|e| e.output.as_str()).collect();
+        let actions = responses.iter().flat_map(|text| text.lines()).filter_map(|line| line.strip_prefix("Action: "));
         let calls = actions.filter(|action| !action.starts_with("answer ") && !action.starts_with("cannot ")).count();
         let ids: Vec<String> = of(events, Kind::ToolBatchStart).iter().flat_map(|start| {
             let calls = start.metadata["calls"].as_array().map_or(0, Vec::len);
@@ -395,22 +395,23 @@ proptest! {
         once.dedup();
         prop_assert_eq!(once.len(), ids.len());
 
-        // what was made had its fault and none else, and what no guard could judge was not made
+        // calls that were made show their own fault, and calls that a guard failed on were not made
         for made in of(events, Kind::ToolCall) {
             let fault = fault_of(&made.input);
-            let (ended, told) = ran.result(&made.span_id);
+            let (ended, result_text) = ran.result(&made.span_id);
             let (ends, tells) = fault.ends();
-            prop_assert!(fault != NoVerdict && ended == ends && told.contains(tells), "{:?} {}: {}", fault, ended, told);
+            let is_right = fault != NoVerdict && ended == ends && result_text.contains(tells);
+            prop_assert!(is_right, "{:?} {}: {}", fault, ended, result_text);
         }
 
-        // by the runtime's count and by the model's
+        // prompts fit by the runtime's count and by the model's
         for asked in of(events, Kind::ModelCall) {
             prop_assert!(asked.metadata["tokens"].as_u64() <= asked.metadata["limit"].as_u64(), "{:?}", asked.metadata);
         }
         prop_assert!(ran.asked.iter().all(|tokens| *tokens <= case.context), "{:?}", ran.asked);
         prop_assert_eq!(ran.asked.len(), of(events, Kind::ModelCall).len());
 
-        // and it ended, once, with an outcome that is none of the model's failures
+        // the run ended once, and not with a model error
         let Driven::Done(report) = &ran.driven else { return Err(TestCaseError::fail("it was stopped")) };
         let (status, reason) = (report.status.as_str(), report.termination_reason.as_str());
         prop_assert!(["completed", "incomplete", "failed"].contains(&status), "{}", status);
@@ -423,13 +424,13 @@ proptest! {
     }
 }
 
-/// The shell tool, with a time limit that no machine comes near.
-struct Patient {
+/// The shell tool with a timeout longer than any machine needs.
+struct PatientShell {
     shell: Shell,
     spec: ToolSpec,
 }
 
-impl Patient {
+impl PatientShell {
     fn new() -> Self {
         let shell = Shell::new("/bin/sh".into(), Dialect::Sh);
         let spec = ToolSpec { timeout: 5 * AMPLE, ..shell.spec().clone() };
@@ -437,7 +438,7 @@ impl Patient {
     }
 }
 
-impl Tool for Patient {
+impl Tool for PatientShell {
     fn spec(&self) -> &ToolSpec {
         &self.spec
     }
@@ -452,18 +453,18 @@ impl Tool for Patient {
 }
 
 #[test]
-fn a_command_whose_shell_is_killed_from_outside_says_by_which_signal() {
+fn a_command_killed_from_outside_reports_the_signal() {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path().canonicalize().unwrap();
     let command = "Action: shell {\"command\": \"echo $$ > pid; sleep 300; echo late\"}";
     let Bench { mut runtime, memory, .. } = bench(&[&step(&[command.into()]), ANSWER]);
-    runtime.registry.add(Arc::new(Patient::new())).unwrap();
-    runtime.approver = Arc::new(Says(Approval::Yes));
+    runtime.registry.add(Arc::new(PatientShell::new())).unwrap();
+    runtime.approver = Arc::new(FixedApprover(Approval::Yes));
     runtime.config.root = root.clone();
-    // somebody else, who finds the process by what it wrote
+    // another thread finds the process by the id it wrote, and kills it
     let killer = std::thread::spawn(move || {
-        let begun = Instant::now();
-        while begun.elapsed() < AMPLE {
+        let started = Instant::now();
+        while started.elapsed() < AMPLE {
             let line = std::fs::read_to_string(root.join("pid")).unwrap_or_default();
             if let Some(pid) = line.strip_suffix('\n') {
                 let pid = rustix::process::Pid::from_raw(pid.parse().unwrap()).unwrap();

@@ -1,11 +1,11 @@
-//! What a run may cost, and what is refused before it is done: looked at with a scripted model.
+//! Tests the limits of a run's cost, and calls that are refused, with a scripted model.
 
 use super::tests::{ANSWER, TOKENS, bench, call, drive, of, report, step, turn};
 use super::*;
 use crate::event::Tokens;
 use crate::state::Limits;
 use crate::suggest::Suggester;
-use crate::suggest::{Advised, SuggestRequest, Suggestion};
+use crate::suggest::{SuggestFuture, SuggestRequest, Suggestion};
 use crate::tool::Provider;
 use crate::turn::Report;
 use caro_inference::generate;
@@ -15,18 +15,23 @@ use caro_model::metered::{Meter, Metered};
 use caro_model::{Finish, Flow, Prompt, Role, Sampling, Shape};
 use std::sync::atomic::Ordering;
 
-/// Asks so often, and advises to look at a file or nothing at all.
-struct Asks {
+/// Makes a number of requests, and then suggests a command if it `knows` one.
+struct TestSuggester {
     model: Arc<dyn Model>,
-    often: usize,
+    requests: usize,
     knows: bool,
 }
 
-impl Suggester for Asks {
-    fn advise<'a>(&'a self, brief: &'a SuggestRequest, meter: Arc<dyn Meter>, cancel: &'a Cancel) -> Advised<'a> {
+impl Suggester for TestSuggester {
+    fn suggest<'a>(
+        &'a self,
+        brief: &'a SuggestRequest,
+        meter: Arc<dyn Meter>,
+        cancel: &'a Cancel,
+    ) -> SuggestFuture<'a> {
         Box::pin(async move {
             let model: Arc<dyn Model> = Arc::new(Metered::new(self.model.clone(), meter));
-            for _ in 0..self.often {
+            for _ in 0..self.requests {
                 let mut prompt = Prompt::system("The same every time.");
                 prompt.stable_messages = 1;
                 prompt.push(Role::User, &brief.part);
@@ -41,12 +46,12 @@ impl Suggester for Asks {
     }
 }
 
-/// A run of one part that a command can do, whose adviser asks so often.
-fn advised(often: usize, knows: bool, limits: Limits) -> (Report, Vec<crate::Event>) {
+/// Runs a task of one part with a suggester that makes `requests` requests.
+fn run_with_suggester(requests: usize, knows: bool, limits: Limits) -> (Report, Vec<crate::Event>) {
     let mut bench = bench(&["ls a", "ls b", ANSWER]);
     let script = r#"{"rules": [{"reply": "ls -l"}]}"#;
     let model: Arc<dyn Model> = Arc::new(script.parse::<caro_model::scripted::Scripted>().unwrap());
-    bench.runtime.suggester = Some(Arc::new(Asks { model, often, knows }));
+    bench.runtime.suggester = Some(Arc::new(TestSuggester { model, requests, knows }));
     bench.runtime.model = {
         let script = json!({"context": 3000, "rules": [{"replies": [ANSWER]}]}).to_string();
         Arc::new(script.parse::<caro_model::scripted::Scripted>().unwrap())
@@ -59,9 +64,9 @@ fn advised(often: usize, knows: bool, limits: Limits) -> (Report, Vec<crate::Eve
 }
 
 #[test]
-fn advice_costs_what_it_asked_for_also_where_it_comes_to_nothing() {
+fn suggestions_cost_their_requests_even_without_a_result() {
     for knows in [true, false] {
-        let (report, events) = advised(3, knows, Limits::default());
+        let (report, events) = run_with_suggester(3, knows, Limits::default());
         let calls = of(&events, Kind::ModelCall);
         let by_advice: Vec<_> = calls.iter().filter(|e| e.metadata["recipe"] == "command").collect();
         assert_eq!(by_advice.len(), 3, "{calls:#?}");
@@ -71,22 +76,22 @@ fn advice_costs_what_it_asked_for_also_where_it_comes_to_nothing() {
             let turns = call.input["turns"].as_array().unwrap();
             assert_eq!((turns.len(), &turns[0]["role"]), (1, &json!("user")), "without what never changes: {call:#?}");
         }
-        // the run's own requests and the adviser's
+        // the run's own requests and the suggester's
         assert_eq!(report.metric.total_requests, calls.len() as u64, "{report:#?}");
-        let told: Vec<Tokens> = of(&events, Kind::ModelResponse).iter().filter_map(|e| e.token_usage).collect();
-        let (request, response) = told.iter().fold((0, 0), |(a, b), t| (a + t.request, b + t.response));
+        let usages: Vec<Tokens> = of(&events, Kind::ModelResponse).iter().filter_map(|e| e.token_usage).collect();
+        let (request, response) = usages.iter().fold((0, 0), |(a, b), t| (a + t.request, b + t.response));
         assert_eq!((report.metric.request_tokens, report.metric.response_tokens), (request, response));
-        assert!(told[0].request >= 3 * 4 && told[0].response == 3 * 2, "{told:?}");
+        assert!(usages[0].request >= 3 * 4 && usages[0].response == 3 * 2, "{usages:?}");
     }
 }
 
 #[test]
-fn a_part_that_names_a_server_is_for_its_tools() {
+fn a_part_that_names_a_server_gets_no_suggestion() {
     let asked = |text: &str| {
         let mut bench = bench(&[&step(&[call("archive.find", "look")]), ANSWER]);
         let model: Arc<dyn Model> =
             Arc::new(r#"{"rules": [{"reply": "ls"}]}"#.parse::<caro_model::scripted::Scripted>().unwrap());
-        bench.runtime.suggester = Some(Arc::new(Asks { model, often: 1, knows: false }));
+        bench.runtime.suggester = Some(Arc::new(TestSuggester { model, requests: 1, knows: false }));
         let mut tool = super::tests::Fake::new("archive.find", true);
         tool.spec.provider = Provider::Mcp("archive".into());
         bench.runtime.registry.add(Arc::new(tool)).unwrap();
@@ -100,19 +105,19 @@ fn a_part_that_names_a_server_is_for_its_tools() {
 }
 
 #[test]
-fn an_adviser_stays_within_the_limits_of_the_run() {
-    let (report, events) = advised(5, false, Limits { requests: 2, tokens: 0 });
+fn a_suggester_stays_within_the_limits_of_the_run() {
+    let (report, events) = run_with_suggester(5, false, Limits { requests: 2, tokens: 0 });
     assert_eq!(of(&events, Kind::ModelCall).len(), 2, "not even within one piece of advice is more asked");
     assert_eq!((report.metric.total_requests, report.termination_reason.as_str()), (2, "request_limit"));
     assert!(report.response.starts_with("Usage limit error: 2 request(s)"), "{report:#?}");
     let halts = of(&events, Kind::ResourceGuardHalt);
     assert_eq!((halts.len(), &halts[0].metadata["reason"]), (1, &json!("request_limit")));
-    let (report, events) = advised(5, false, Limits { requests: 0, tokens: 1 });
+    let (report, events) = run_with_suggester(5, false, Limits { requests: 0, tokens: 1 });
     assert_eq!((of(&events, Kind::ModelCall).len(), report.termination_reason.as_str()), (1, "total_tokens_limit"));
 }
 
 #[test]
-fn limits_go_with_a_run_that_is_stored() {
+fn limits_are_stored_with_the_run() {
     let replies = [step(&[call("read", "a")]), step(&[call("read", "b")]), ANSWER.into()];
     let bench = bench(&replies.iter().map(String::as_str).collect::<Vec<_>>());
     let mut turn = turn(8);
@@ -121,14 +126,14 @@ fn limits_go_with_a_run_that_is_stored() {
     let report = report(&bench, serde_json::from_str(&stored).unwrap());
     assert_eq!((report.termination_reason.as_str(), report.metric.total_requests), ("request_limit", 2));
     assert_eq!(of(&bench.memory.events(), Kind::ModelCall).len(), 2);
-    // one that was stored before there were limits has none
+    // a run stored before limits existed has none
     let mut old: serde_json::Value = serde_json::from_str(&stored).unwrap();
     old["state"].as_object_mut().unwrap().remove("limits").unwrap();
     assert_eq!(serde_json::from_value::<AgentRun>(old).unwrap().state().limits, Limits::default());
 }
 
 #[test]
-fn what_was_stopped_has_cost_something_all_the_same() {
+fn a_stopped_request_is_charged() {
     let script = json!({"context": 3000, "rules": [{"reply": ANSWER, "delay_ms": 50}]}).to_string();
     let mut bench = bench(&[ANSWER]);
     bench.runtime.model = Arc::new(script.parse::<caro_model::scripted::Scripted>().unwrap());
@@ -146,15 +151,15 @@ fn what_was_stopped_has_cost_something_all_the_same() {
 fn arguments_are_checked_before_anything_is_done() {
     let bench = bench(&[ANSWER]);
     for wrong in ["{\"path\": 5}", "{}", "{\"path\": \"a\", \"pth\": \"b\"}"] {
-        // as no grammar would have it: read from a checkpoint
+        // impossible under the grammar, but possible from a checkpoint
         let mut turn = turn(8);
-        turn.assembled(Default::default(), bench.runtime.shown("x"), Vec::new(), &bench.runtime.guards);
+        turn.assembled(Default::default(), bench.runtime.selected_tools("x"), Vec::new(), &bench.runtime.guards);
         turn.decided(&format!("Thought: go\nAction: read {wrong}"), Finish::Stop, TOKENS, &bench.runtime.guards);
         assert!(matches!(turn.next(), Step::Act(_)), "{wrong}");
         report(&bench, turn);
         let events = bench.memory.events();
-        let told = of(&events, Kind::ToolError).last().unwrap().output.as_str().unwrap().to_owned();
-        assert!(told.starts_with("Argument Validation Error: "), "{wrong}: {told}");
+        let text = of(&events, Kind::ToolError).last().unwrap().output.as_str().unwrap().to_owned();
+        assert!(text.starts_with("Argument Validation Error: "), "{wrong}: {text}");
     }
     assert_eq!(bench.read.load(Ordering::Relaxed), 0, "none of them was made");
     assert!(of(&bench.memory.events(), Kind::ToolCall).is_empty());
@@ -169,18 +174,18 @@ fn the_second_identical_call_is_refused_in_these_words() {
     let events = bench.memory.events();
     let results = of(&events, Kind::ToolResult);
     assert_eq!((results.len(), &results[1].metadata["outcome"]), (2, &json!("blocked")));
-    let told = results[1].output.as_str().unwrap();
+    let text = results[1].output.as_str().unwrap();
     assert!(
-        told.starts_with(
+        text.starts_with(
             "[System Warning] Loop Detected: You have already executed this tool with these exact arguments."
         ),
-        "{told}"
+        "{text}"
     );
     assert_eq!(of(&events, Kind::GuardrailCheck).iter().filter(|e| e.metadata["finding"] == "loop").count(), 1);
 }
 
 #[test]
-fn a_run_that_is_halted_says_so_in_an_event() {
+fn a_halted_run_emits_an_event() {
     let replies: Vec<String> = (1..5).map(|n| step(&[call("read", &format!("fail{n}"))])).collect();
     let bench = bench(&replies.iter().map(String::as_str).collect::<Vec<_>>());
     let report = report(&bench, turn(8));
@@ -192,7 +197,7 @@ fn a_run_that_is_halted_says_so_in_an_event() {
 }
 
 #[test]
-fn a_plan_that_failed_was_asked_for_all_the_same() {
+fn a_failed_plan_request_counts() {
     let script = json!({"context": 3000, "rules": [
         {"system": "You plan a task", "error": "out of memory"}, {"reply": ANSWER}
     ]});
@@ -202,7 +207,7 @@ fn a_plan_that_failed_was_asked_for_all_the_same() {
     let events = bench.memory.events();
     assert_eq!((of(&events, Kind::ModelCall).len(), of(&events, Kind::ModelError).len()), (2, 1));
     assert_eq!((report.status.as_str(), report.metric.total_requests), ("completed", 2));
-    // and one more is one too many
+    // the next request exceeds the limit
     let mut limited = turn(8).planned_by_model(8);
     limited.limit(Limits { requests: 1, tokens: 0 });
     let report = super::tests::report(&bench, limited);

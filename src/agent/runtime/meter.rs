@@ -1,4 +1,5 @@
-//! What an adviser asks of the model: checked before each request, told in an event of its own, and counted.
+//! Meters the requests that a suggester makes to the model: checks the budget before each, emits an event, and counts
+//! the cost.
 
 use crate::event::{Draft, Emitter, Kind, Tokens};
 use crate::guard::Guards;
@@ -9,27 +10,28 @@ use caro_model::{Model, ModelError, Prompt, Usage};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The meter of one piece of advice.
-pub(super) struct Tally {
+/// The meter of one suggestion.
+pub(super) struct SuggestionMeter {
     pub(super) model: Arc<dyn Model>,
     pub(super) guards: Guards,
     pub(super) emitter: Arc<Emitter>,
     pub(super) span: String,
-    /// What the advice is about, and what each request's event says beside its size.
+    /// The input of each request's event.
     pub(super) input: Value,
+    /// The metadata of each request's event, besides its size.
     pub(super) metadata: Value,
     counts: Mutex<Counts>,
 }
 
 struct Counts {
-    /// The run as it will be once the cost is charged to it.
+    /// The run's state with the cost so far.
     state: RunState,
     cost: Cost,
-    /// Tokens of the prompt that is due.
+    /// The tokens of the next prompt.
     tokens: usize,
 }
 
-impl Tally {
+impl SuggestionMeter {
     pub(super) fn new(
         (model, guards, emitter): (Arc<dyn Model>, Guards, Arc<Emitter>),
         state: &RunState,
@@ -40,7 +42,7 @@ impl Tally {
         Self { model, guards, emitter, span: span.to_owned(), input, metadata, counts }
     }
 
-    /// What it has come to so far.
+    /// Returns the cost so far.
     pub(super) fn cost(&self) -> Cost {
         self.counts().cost
     }
@@ -50,8 +52,8 @@ impl Tally {
     }
 }
 
-impl Meter for Tally {
-    fn due(&self, prompt: &Prompt, room: usize) -> Result<usize, ModelError> {
+impl Meter for SuggestionMeter {
+    fn admit(&self, prompt: &Prompt, room: usize) -> Result<usize, ModelError> {
         let tokens = prompt_tokens(prompt, &|text| self.model.count(text));
         let mut counts = self.counts();
         if self.guards.spent(&counts.state).is_some() {
@@ -66,20 +68,20 @@ impl Meter for Tally {
         Ok(usize::try_from(left).unwrap_or(usize::MAX))
     }
 
-    fn asked(&self, prompt: &Prompt, room: usize) {
+    fn on_request(&self, prompt: &Prompt, room: usize) {
         let mut input = self.input.clone();
-        // the stable turns are the recipe's own, the same every time
+        // without the stable messages, which are the same in every request
         input["turns"] = json!(prompt.messages.get(prompt.stable_messages..).unwrap_or_default());
         let mut metadata = self.metadata.clone();
         (metadata["tokens"], metadata["limit"]) = (json!(self.counts().tokens), json!(room));
         self.emitter.emit(Draft::new(Kind::ModelCall).span(&self.span).input(input).metadata(metadata));
     }
 
-    fn made(&self, requests: u64, usage: Usage) {
+    fn on_completed(&self, requests: u64, usage: Usage) {
         let (request, cached) = (usage.prompt_tokens as u64, usage.cached_tokens as u64);
-        let made = Cost { requests, tokens: Tokens { request, cached, response: usage.completion_tokens as u64 } };
+        let added = Cost { requests, tokens: Tokens { request, cached, response: usage.completion_tokens as u64 } };
         let mut counts = self.counts();
-        counts.state.charge(made);
-        counts.cost += made;
+        counts.state.charge(added);
+        counts.cost += added;
     }
 }

@@ -1,5 +1,5 @@
-//! Drives a [`AgentRun`]: the only caller of [`Tool::call`](super::tool::Tool::call); it asks the model through
-//! [`caro_inference`]. Backends are behind traits; what they are is decided by who builds the [`Runtime`].
+//! Runs an [`AgentRun`]: the only caller of [`Tool::call`](super::tool::Tool::call); requests to the model go through
+//! [`caro_inference`]. Backends are behind traits and are chosen by the code that builds the [`Runtime`].
 
 mod batch;
 mod context;
@@ -30,8 +30,8 @@ use caro_inference::{Executor, Next, StateMachine, drive};
 use caro_model::{ModelError, Request};
 use caro_policy::Redactor;
 use context::Context;
-use meter::Tally;
-use request::{Asked, Purpose};
+use meter::SuggestionMeter;
+use request::{Purpose, RequestOutcome};
 use serde_json::json;
 use std::convert::Infallible;
 use std::ops::ControlFlow;
@@ -42,7 +42,7 @@ use std::time::Instant;
 struct Driver<'a> {
     runtime: &'a Runtime,
     started: Instant,
-    /// True until the calls that a stopped run was in are settled.
+    /// True until the pending calls of a resumed run have been executed.
     resumed: bool,
 }
 
@@ -61,50 +61,51 @@ impl StateMachine for AgentRun {
 impl Executor<AgentRun> for Driver<'_> {
     type Error = Infallible;
 
-    /// Keeps the run as it stands, and stops it here if it is to be stopped.
+    /// Saves a checkpoint, and stops the run if it is cancelled.
     fn between(&mut self, turn: &mut AgentRun) -> ControlFlow<Driven> {
-        self.runtime.keep(turn);
+        self.runtime.save_checkpoint(turn);
         if !self.runtime.cancel.is_cancelled() {
             return ControlFlow::Continue(());
         }
-        turn.spent(millis(self.started));
-        self.runtime.keep(turn);
+        turn.add_time(millis(self.started));
+        self.runtime.save_checkpoint(turn);
         ControlFlow::Break(Driven::Stopped(Box::new(turn.clone())))
     }
 
     async fn execute(&mut self, turn: &mut AgentRun, step: Step) -> Result<(), Infallible> {
         let runtime = self.runtime;
         match step {
-            // before each request, whoever is asked
+            // before every request to the model
             Step::Plan(_) | Step::Advise(_) | Step::Draft(_) | Step::Reply(_) | Step::Decide(_)
                 if turn.halts(&runtime.guards) =>
             {
-                runtime.notice(turn)
+                runtime.report_findings(turn)
             }
             Step::Plan(ask) => runtime.plan(turn, *ask).await,
             Step::Assemble(query) => runtime.assemble(turn, &query).await,
-            Step::Advise(mut brief) => {
-                brief.part = referents::placed(&brief.part, &runtime.config.root);
-                runtime.advise(turn, &brief).await;
+            Step::Advise(mut suggest_request) => {
+                suggest_request.part = referents::mark_local_folders(&suggest_request.part, &runtime.config.root);
+                runtime.suggest(turn, &suggest_request).await;
             }
             Step::Draft(text) => runtime.draft(turn, *text).await,
             Step::Reply(reply) => runtime.reply(turn, *reply).await,
             Step::Decide(_) => runtime.decide(turn).await,
             Step::Act(calls) => {
                 let acted = runtime.act(turn, calls, std::mem::take(&mut self.resumed)).await;
-                // stopped at a question: whoever goes on is asked it again
+                // stopped at a question: it is asked again on resume
                 let Some((batch, changes)) = acted else { return Ok(()) };
-                if let Some(bill) = &runtime.bill {
-                    turn.charge(bill.take());
+                if let Some(ledger) = &runtime.usage_ledger {
+                    turn.charge(ledger.take());
                 }
                 let root = &runtime.config.root;
-                let mut there = evidence::promised(&turn.task().plan.parts);
-                there.retain(|name| root.join(name).exists());
-                let files = turn.part().and_then(|part| disk::measured(part, root));
-                let seen = StepObservation { names: referents::files(&batch, root), changes, there, files };
+                let mut existing = evidence::promised(&turn.task().plan.parts);
+                existing.retain(|name| root.join(name).exists());
+                let files = turn.part().and_then(|part| disk::measured_files(part, root));
+                let names = referents::files(&batch, root);
+                let observation = StepObservation { names, changes, there: existing, files };
                 runtime.reveal(turn);
-                turn.acted(&batch, &seen, &runtime.guards);
-                runtime.notice(turn);
+                turn.acted(&batch, &observation, &runtime.guards);
+                runtime.report_findings(turn);
             }
             Step::Reflect => runtime.reflect(turn, millis(self.started)),
             Step::Done(_) => {}
@@ -114,11 +115,10 @@ impl Executor<AgentRun> for Driver<'_> {
 }
 
 impl Runtime {
-    /// Drives a run to its end, or until it is stopped. Needs a Tokio runtime.
+    /// Runs to the end, or until it is stopped. Needs a Tokio runtime.
     ///
-    /// A turn that comes from a checkpoint goes on where it stood: calls that only read are made again, and so are those
-    /// that the person was still asked about; of another call that may have changed something the model is told that nobody
-    /// knows.
+    /// A turn restored from a checkpoint continues where it stood. Calls that only read, and calls that the user was
+    /// still asked about, are made again; of any other call the model is told that it is unknown whether it was done.
     pub async fn run(&self, mut turn: AgentRun) -> Driven {
         let started = Instant::now();
         let resumed = matches!(turn.next(), Step::Act(_));
@@ -130,9 +130,9 @@ impl Runtime {
         })));
         if fresh {
             self.emitter.emit(Draft::new(Kind::UserMessage).by(Actor::User).input(turn.task().text.clone()));
-            // a plan that a model makes is told of once it is made
+            // the event for a model's plan follows once the plan is made
             if planned {
-                self.tell_plan(&turn);
+                self.emit_plan(&turn);
             }
         }
         turn.lead(self.suggester.is_some());
@@ -148,14 +148,14 @@ impl Runtime {
         driven
     }
 
-    /// The same with events that go nowhere, for what is only looked at.
+    /// Makes the runtime drop all events, for previews.
     #[must_use]
     pub fn unrecorded(mut self) -> Self {
         self.emitter = Arc::new(Emitter::new(self.emitter.run(), 1, Redactor::default(), Vec::new()));
         self
     }
 
-    /// The turn with its context assembled, and what was assembled. Asks no model.
+    /// Returns the turn with its context assembled, and that context. Makes no request to the model.
     pub fn preview(&self, mut turn: AgentRun) -> (AgentRun, assemble::Assembly) {
         let Step::Assemble(query) = turn.next() else { return (turn, assemble::Assembly::default()) };
         let Context { assembly, tools, .. } = self.context(&turn, &query);
@@ -167,8 +167,8 @@ impl Runtime {
         |text| self.model.count(text)
     }
 
-    /// The tools of the run, chosen once: the task decides, not the step. The model sees those that there is room for.
-    fn shown(&self, task: &str) -> Vec<ToolSpec> {
+    /// Selects the tools of the run, once, by the task. The model sees those that fit into the prompt.
+    fn selected_tools(&self, task: &str) -> Vec<ToolSpec> {
         let specs = self.registry.specs().filter(|s| !is_artifact_tool(&s.name)).cloned();
         let always = |spec: &ToolSpec| spec.core || self.config.always.contains(&spec.name);
         let specs: Vec<ToolSpec> = specs.map(|spec| ToolSpec { core: always(&spec), ..spec }).collect();
@@ -194,59 +194,59 @@ impl Runtime {
         })));
         if let Some(halt) = refusal {
             turn.refused(halt);
-            return self.notice(turn);
+            return self.report_findings(turn);
         }
         turn.assembled(assembly, tools, self.config.skills.clone(), &self.guards);
         turn.recall(&self.config.known);
     }
 
-    /// Asks for a command for the part under way. An adviser that fails is not asked again: the model decides.
-    async fn advise(&self, turn: &mut AgentRun, brief: &SuggestRequest) {
+    /// Asks the suggester for a command for the current part. After a failure it is not asked again: the model decides.
+    async fn suggest(&self, turn: &mut AgentRun, suggest_request: &SuggestRequest) {
         let span = format!("s{}", turn.step());
         let recipe = json!({"recipe": "command", "step": turn.step(), "max_steps": turn.task().max_steps});
         let Some(suggester) = &self.suggester else {
             turn.lead(false);
             return turn.advised(None, &self.guards);
         };
-        let input = json!({"part": brief.part, "place": brief.place});
+        let input = json!({"part": suggest_request.part, "place": suggest_request.place});
         let with = (self.model.clone(), self.guards.clone(), self.emitter.clone());
-        let tally = Arc::new(Tally::new(with, turn.state(), &span, (input, recipe.clone())));
+        let meter = Arc::new(SuggestionMeter::new(with, turn.state(), &span, (input, recipe.clone())));
         self.emitter.emit(Draft::new(Kind::AgentStep).span(&span).metadata(recipe));
-        let begun = Instant::now();
-        let advised = suggester.advise(brief, tally.clone(), &self.cancel).await;
-        // also what came to nothing was paid for
-        let cost = tally.cost();
+        let started = Instant::now();
+        let advised = suggester.suggest(suggest_request, meter.clone(), &self.cancel).await;
+        // a suggestion that came to nothing is charged too
+        let cost = meter.cost();
         turn.charge(cost);
         match advised {
-            // stopped: the step is made again on resume
+            // stopped: the step is repeated on resume
             _ if self.cancel.is_cancelled() => {}
             Ok(advice) => {
                 let confidence = advice.as_ref().map(|a| a.confidence);
                 turn.advised(advice, &self.guards);
-                let output = if confidence.is_some() { turn.said() } else { "" };
+                let output = if confidence.is_some() { turn.last_decision() } else { "" };
                 self.emitter.emit(
                     Draft::new(Kind::ModelResponse)
                         .by(Actor::Model)
                         .span(&span)
                         .output(output.to_owned())
-                        .took(begun.elapsed())
+                        .took(started.elapsed())
                         .tokens(cost.tokens)
                         .metadata(json!({"recipe": "command", "confidence": confidence, "requests": cost.requests})),
                 );
             }
             Err(error) => {
                 self.emitter
-                    .emit(Draft::new(Kind::ModelError).span(&span).error(error.to_string()).took(begun.elapsed()));
+                    .emit(Draft::new(Kind::ModelError).span(&span).error(error.to_string()).took(started.elapsed()));
                 turn.lead(false);
                 turn.advised(None, &self.guards);
             }
         }
     }
 
-    /// Has the prompt fit, then asks the model.
+    /// Makes the prompt fit, then asks the model for a decision.
     async fn decide(&self, turn: &mut AgentRun) {
         let span = format!("s{}", turn.step());
-        if !self.shorten(turn).await {
+        if !self.fit_prompt(turn).await {
             return;
         }
         let Step::Decide(decide) = turn.next() else { return };
@@ -256,20 +256,20 @@ impl Runtime {
         })));
         let max_tokens = self.config.decision_tokens;
         let request = Request { prompt, shape, sampling, max_tokens, cancel: self.cancel.clone() };
-        match self.request(turn, Purpose { span: &span, recipe: None, lost: |_| false }, request).await {
-            Asked::Stopped => {}
-            Asked::Said(completion, tokens) => {
+        match self.request(turn, Purpose { span: &span, recipe: None, stop_when: |_| false }, request).await {
+            RequestOutcome::Stopped => {}
+            RequestOutcome::Said(completion, tokens) => {
                 turn.decided(&completion.text, completion.finish, tokens, &self.guards);
                 if matches!(turn.end(), Some((End::Halted(_), _))) {
-                    self.notice(turn);
+                    self.report_findings(turn);
                 }
             }
-            Asked::Failed(why) => turn.failed(&why),
+            RequestOutcome::Failed(why) => turn.failed(&why),
         }
     }
 
-    /// Tells what the guards found in the batch.
-    fn notice(&self, turn: &AgentRun) {
+    /// Emits an event for a halt, or for a loop that the guards detected.
+    fn report_findings(&self, turn: &AgentRun) {
         let span = format!("s{}", turn.step());
         match turn.end() {
             Some((End::Halted(reason), text)) => {
@@ -285,7 +285,7 @@ impl Runtime {
         }
     }
 
-    /// Once there is an artifact, the tools that read it are admitted, and told of with the results of the step.
+    /// Offers the tools that read artifacts once there is one.
     fn reveal(&self, turn: &mut AgentRun) {
         let any = self.artifacts.as_ref().and_then(|a| a.list().ok()).is_some_and(|list| !list.is_empty());
         if any {
@@ -317,11 +317,11 @@ impl Runtime {
         turn.reflected(reflection, ms);
     }
 
-    /// Keeps the turn, without its secrets.
-    fn keep(&self, turn: &AgentRun) {
+    /// Saves a checkpoint of the turn, without its secrets.
+    fn save_checkpoint(&self, turn: &AgentRun) {
         let text = self.emitter.document(turn).map_err(|e| e.to_string());
-        let kept = text.and_then(|text| self.checkpoints.keep(&turn.task().run, &text).map(|()| text.len()));
-        self.emitter.emit(match kept {
+        let saved = text.and_then(|text| self.checkpoints.keep(&turn.task().run, &text).map(|()| text.len()));
+        self.emitter.emit(match saved {
             Ok(bytes) => {
                 Draft::new(Kind::Checkpoint).span(format!("s{}", turn.step())).metadata(json!({"bytes": bytes}))
             }
@@ -334,7 +334,7 @@ impl Runtime {
     }
 }
 
-/// The tools that are shown once there is an artifact.
+/// True for the tools that are offered once there is an artifact.
 fn is_artifact_tool(name: &str) -> bool {
     ARTIFACT_TOOLS.contains(&name)
 }

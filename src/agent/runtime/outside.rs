@@ -1,41 +1,41 @@
-//! Requests and calls outside of an agent's own steps, by a loop that is no run of it: the same request to the model, the
-//! same guards, consent, sandbox, pipeline and events.
+//! Requests and calls for loops that are not runs of an agent, with the same request to the model, guards, consent,
+//! sandbox, pipeline and events.
 
 use super::Runtime;
-use super::request::{Asked, Purpose};
+use super::request::{Purpose, RequestOutcome};
 use crate::state::Cost;
 use crate::tool::{Call, ToolResult};
-use crate::turn::{AgentRun, goes_round};
+use crate::turn::{AgentRun, is_repetitive};
 use caro_model::Request;
 
-/// The result of a request.
+/// The outcome of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Consulted {
-    /// The model's words.
+    /// The model's answer.
     Said(String),
-    /// It was stopped meanwhile.
+    /// The loop was stopped meanwhile.
     Stopped,
-    /// Why there are no words.
+    /// The reason why there is no answer.
     Failed(String),
 }
 
 impl Runtime {
-    /// Asks the model once. `turn` is charged; `span` is what the events belong to, and `recipe` what it is.
+    /// Asks the model once and charges `turn`. `span` and `recipe` go into the events.
     pub(crate) async fn consult(&self, turn: &mut AgentRun, span: &str, recipe: &str, request: Request) -> Consulted {
-        let purpose = Purpose { span, recipe: Some(recipe), lost: goes_round };
+        let purpose = Purpose { span, recipe: Some(recipe), stop_when: is_repetitive };
         match self.request(turn, purpose, request).await {
-            Asked::Said(completion, tokens) => {
+            RequestOutcome::Said(completion, tokens) => {
                 turn.charge(Cost { requests: 1, tokens });
                 Consulted::Said(completion.text)
             }
-            Asked::Stopped => Consulted::Stopped,
-            Asked::Failed(why) => Consulted::Failed(why),
+            RequestOutcome::Stopped => Consulted::Stopped,
+            RequestOutcome::Failed(why) => Consulted::Failed(why),
         }
     }
 
-    /// Makes one call; nothing if it was stopped at a question about it.
+    /// Executes one call; `None` if it was stopped at a question about it.
     pub(crate) async fn perform(&self, turn: &mut AgentRun, call: Call) -> Option<ToolResult> {
-        let (settled, _) = self.act(turn, vec![call], false).await?;
-        settled.into_iter().next()
+        let (results, _) = self.act(turn, vec![call], false).await?;
+        results.into_iter().next()
     }
 }

@@ -1,4 +1,4 @@
-//! The parts of a runtime, and the interfaces to the rest: the approver, the checkpoints, the notes.
+//! The parts of a runtime, and its interfaces: approver, checkpoints, notes, usage ledger.
 
 use crate::assemble::{self, ContextProvider};
 use crate::blueprint::Blueprint;
@@ -16,36 +16,36 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The person's answer about a call that is asked for.
+/// The user's decision about a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Approval {
-    /// This once.
+    /// Allowed once.
     Yes,
-    /// No.
+    /// Denied.
     No,
-    /// This, and every one of its kind in this run.
+    /// Allowed, with all further calls of its kind in this run.
     Always,
 }
 
-/// A question to the person.
+/// A question to the user.
 #[derive(Debug, Clone)]
 pub struct Question {
-    /// The call that waits.
+    /// The call in question.
     pub call: Call,
-    /// Why it is not simply done.
+    /// The reasons why it needs consent.
     pub reasons: Vec<String>,
-    /// True if [`Approval::Always`] would spare the person the next such question; what is asked for each time does not.
+    /// True if [`Approval::Always`] would allow the next such call; some calls are asked for every time.
     pub lasting: bool,
 }
 
-/// Asks the person.
+/// Asks the user for consent.
 pub trait Approver: Send + Sync {
-    /// Asks about one call; may block as long as the person thinks. An edited call comes back in the place of the asked
-    /// one, and is checked again.
+    /// Asks about one call; may block as long as the user thinks. If the user edited the call, the new arguments are
+    /// returned, and the call is checked again.
     fn ask(&self, question: Question) -> (Approval, Option<crate::tool::Args>);
 }
 
-/// Says no, where no person is there.
+/// Denies every call, for use without a user.
 #[derive(Debug, Default)]
 pub struct DenyAll;
 
@@ -55,22 +55,22 @@ impl Approver for DenyAll {
     }
 }
 
-/// Keeps a run so that another process can go on with it.
+/// Stores runs so that another process can resume them.
 pub trait Checkpoints: Send + Sync {
-    /// Keeps the turn as it is now. `redacted` is its JSON as it may be stored.
+    /// Stores the current state of a run. `redacted` is its JSON without secrets.
     ///
     /// # Errors
-    /// If it cannot be kept; the run goes on, and an event says so.
+    /// If it cannot be stored; the run continues, and an event reports it.
     fn keep(&self, run: &str, redacted: &str) -> Result<(), String>;
 
-    /// False if it is known that a call of the run, by its id, was not begun: the person was still asked about it. Who
-    /// keeps no record of that does not know.
+    /// False if it is known that this call of the run did not begin, because the user was still asked about it. True if
+    /// that is not recorded.
     fn may_have_begun(&self, _run: &str, _call: &str) -> bool {
         true
     }
 }
 
-/// Keeps nothing.
+/// Stores no checkpoints.
 #[derive(Debug, Default)]
 pub struct NoCheckpoints;
 
@@ -80,52 +80,52 @@ impl Checkpoints for NoCheckpoints {
     }
 }
 
-/// Keeps what is worth knowing beyond the run.
+/// Takes notes that outlive the run.
 pub trait Notes: Send + Sync {
-    /// Takes a note of a run that has ended; returns its id, or nothing where there is nothing to note.
+    /// Takes a note of a run that has ended; returns its id, or `None` if there is nothing to note.
     ///
     /// # Errors
-    /// In words, if it cannot be kept; an event says so.
+    /// A message if it cannot be stored; an event reports it.
     fn take(&self, turn: &AgentRun, reflection: &crate::reflect::Reflection) -> Result<Option<String>, String>;
 }
 
-/// The usage that others have for a run: asked after each batch of calls, and charged to it.
+/// The usage of subagents on behalf of a run, charged to it after each batch of calls.
 pub trait UsageLedger: Send + Sync {
-    /// The usage since it was last taken.
+    /// Returns the usage since the last call.
     fn take(&self) -> Cost;
 }
 
-/// How a run is driven.
+/// The configuration of a runtime.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// The texts that are screened.
+    /// The screening mode.
     pub guardrail: Mode,
-    /// The most tokens of a decision.
+    /// Most tokens of a decision.
     pub decision_tokens: usize,
-    /// The most tools shown, the two ends not counted.
+    /// Most tools shown, not counting the two that end a run.
     pub tools: usize,
-    /// Names of tools that are shown whatever the task, beside those that always are.
+    /// Names of tools that are always shown, in addition to the core tools.
     pub always: Vec<String>,
-    /// Calls of one batch that run at once.
+    /// Most calls of a batch that run in parallel.
     pub parallel: usize,
-    /// The most that any call may take, whatever its tool says.
+    /// Most time any call may take, whatever its tool's timeout.
     pub call_limit: Duration,
-    /// The person's working directory.
+    /// The user's working directory.
     pub root: PathBuf,
-    /// How a conversation that grows is kept within the window.
+    /// The method that keeps a growing conversation within the window.
     pub fitting: Fitting,
     /// Names of the skills whose text is in the prompt, for the report.
     pub skills: Vec<String>,
-    /// The texts that runs before have read, and the prompt has.
+    /// Texts that earlier runs have read and that are in the prompt.
     pub known: Vec<Known>,
-    /// The blueprints that its prompts are put together from.
+    /// The blueprints that the prompts are assembled from.
     pub blueprints: Vec<Blueprint>,
-    /// How long those who bring context may take, all together; the run goes on without who is later.
+    /// Most time the context providers may take together; the run continues without late ones.
     pub patience: Duration,
 }
 
 impl Config {
-    /// The defaults, for work in `root`.
+    /// Returns the defaults, with `root` as the working directory.
     pub fn new(root: PathBuf) -> Self {
         Self {
             guardrail: Mode::Full,
@@ -139,47 +139,47 @@ impl Config {
             skills: Vec::new(),
             known: Vec::new(),
             blueprints: Blueprint::of_run(false, true),
-            patience: assemble::PATIENCE,
+            patience: assemble::ASSEMBLY_TIMEOUT,
         }
     }
 }
 
-/// The engine with all it stands on.
+/// Runs agents, with everything that a run needs.
 #[derive(Clone)]
 pub struct Runtime {
     /// The model.
     pub model: Arc<dyn Model>,
-    /// Every tool, wherever it comes from.
+    /// All tools, from every provider.
     pub registry: Registry,
     /// The guards, which decide on each call.
     pub guards: Guards,
-    /// The providers of context.
+    /// The context providers.
     pub providers: Vec<Arc<dyn ContextProvider>>,
-    /// Asks the person.
+    /// Asks the user for consent.
     pub approver: Arc<dyn Approver>,
-    /// Where long results go.
+    /// The store for long results; without it they are shortened.
     pub artifacts: Option<Arc<dyn Artifacts>>,
-    /// Where the run is kept.
+    /// Stores the run.
     pub checkpoints: Arc<dyn Checkpoints>,
-    /// Takes notes; none are taken without it.
+    /// Takes notes; without it none are taken.
     pub notes: Option<Arc<dyn Notes>>,
-    /// Suggests a command where a part of the plan needs but one; without it the model decides by itself.
+    /// Suggests a command for a part of the plan that needs only one; without it the model decides alone.
     pub suggester: Option<Arc<dyn Suggester>>,
-    /// The usage of others that is charged to the run, if there is any.
-    pub bill: Option<Arc<dyn UsageLedger>>,
+    /// The usage of subagents that is charged to the run.
+    pub usage_ledger: Option<Arc<dyn UsageLedger>>,
     /// Records the events.
     pub emitter: Arc<Emitter>,
-    /// The switch that stops the run.
+    /// Stops the run.
     pub cancel: Cancel,
-    /// How.
+    /// The configuration.
     pub config: Config,
 }
 
-/// How driving ended.
+/// The end of running an agent.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Driven {
-    /// The run is over.
+    /// The run has ended.
     Done(Box<Report>),
-    /// It was stopped, and can be gone on with.
+    /// The run was stopped and can be resumed.
     Stopped(Box<AgentRun>),
 }

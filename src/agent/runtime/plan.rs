@@ -1,23 +1,23 @@
-//! Has a model make the plan of a run, where the person wants it.
+//! Requests the plan of a run from the model, if the user wants that.
 
 use super::Runtime;
-use super::request::{Asked, Purpose};
+use super::request::{Purpose, RequestOutcome};
 use crate::assemble::{Fixed, Query};
 use crate::blueprint::{Blueprint, Part};
 use crate::event::{Draft, Kind};
-use crate::plan::model::{Ask, TOKENS};
+use crate::plan::model::{MAX_TOKENS, PlanRequest};
 use crate::tool::ToolSpec;
 use crate::turn::{AgentRun, Step, prompt_tokens};
 use caro_model::{Request, Sampling};
 use serde_json::json;
 use std::sync::Arc;
 
-/// What the events of this request belong to.
+/// The span of the request's events.
 const SPAN: &str = "plan";
 
-/// The tools for who plans, a line each. Who calls them has the list of the grammar ([`crate::action::describe`]), with arguments
-/// and an example; a second one beside it would only be longer.
-fn available(tools: &[ToolSpec]) -> String {
+/// Lists the tools for the planner, one per line. The model that calls them sees the longer list with arguments and
+/// examples ([`crate::action::describe`]).
+fn tool_list(tools: &[ToolSpec]) -> String {
     let line = |tool: &ToolSpec| {
         let words: Vec<&str> = tool.description.split_whitespace().collect();
         format!("- {}: {}", tool.shown(), words.join(" "))
@@ -27,54 +27,53 @@ fn available(tools: &[ToolSpec]) -> String {
 }
 
 impl Runtime {
-    /// The turn with its plan made and nothing else done; still without one if that was stopped. Needs a Tokio runtime.
+    /// Makes only the plan of a turn and returns the turn; without a plan if that was stopped. Needs a Tokio runtime.
     pub async fn planned(&self, mut turn: AgentRun) -> AgentRun {
-        if let Step::Plan(ask) = turn.next() {
-            self.plan(&mut turn, *ask).await;
+        if let Step::Plan(plan_request) = turn.next() {
+            self.plan(&mut turn, *plan_request).await;
         }
         turn
     }
 
-    /// What the model would be asked for a plan; nothing where none is to be made. Asks no model.
-    pub fn preview_plan(&self, turn: &AgentRun) -> Option<Ask> {
-        let Step::Plan(ask) = turn.next() else { return None };
-        Some(self.informed(turn, *ask))
+    /// Returns the request for a plan; `None` if none is to be made. Makes no request to the model.
+    pub fn preview_plan(&self, turn: &AgentRun) -> Option<PlanRequest> {
+        let Step::Plan(plan_request) = turn.next() else { return None };
+        Some(self.with_layers(turn, *plan_request))
     }
 
-    /// The question with what a planner knows beside the task: the role, how it is gone about, and with which tools.
-    fn informed(&self, turn: &AgentRun, ask: Ask) -> Ask {
-        let limit = self.model.limits().context.saturating_sub(TOKENS);
-        let room = limit.saturating_sub(prompt_tokens(&ask.prompt, &self.count()));
+    /// Adds the layers of the planner's prompt to the request, and the list of tools.
+    fn with_layers(&self, turn: &AgentRun, plan_request: PlanRequest) -> PlanRequest {
+        let limit = self.model.limits().context.saturating_sub(MAX_TOKENS);
+        let room = limit.saturating_sub(prompt_tokens(&plan_request.prompt, &self.count()));
         let task = turn.task();
         let query = Query { task: task.text.clone(), session: task.session.clone() };
-        // who it is it was told, and what the task is about is for who does it
+        // the planner has a persona of its own, and layers about the subject are for the run itself
         let mut providers = self.parts(&[Blueprint::Planner]);
         providers.retain(|one| one.name() != "persona" && Part::of(one.name()).is_some());
-        let text = available(&self.shown(&task.text));
+        let text = tool_list(&self.selected_tools(&task.text));
         providers.push(Arc::new(Fixed { name: "tools", priority: 20, text }));
-        ask.with(&self.layers(&providers, &query, room / 2).layers)
+        plan_request.with(&self.layers(&providers, &query, room / 2).layers)
     }
 
-    /// Asks the model for the plan. One that cannot be had costs nothing but the attempt: the words of the task make one,
-    /// too.
-    pub(super) async fn plan(&self, turn: &mut AgentRun, ask: Ask) {
-        let Ask { prompt, shape } = self.informed(turn, ask);
+    /// Asks the model for the plan. On failure the plan made from the words of the task is kept.
+    pub(super) async fn plan(&self, turn: &mut AgentRun, plan_request: PlanRequest) {
+        let PlanRequest { prompt, shape } = self.with_layers(turn, plan_request);
         let cancel = self.cancel.clone();
-        let request = Request { prompt, shape, sampling: Sampling::GREEDY, max_tokens: TOKENS, cancel };
-        let purpose = Purpose { span: SPAN, recipe: Some("plan"), lost: |_| false };
+        let request = Request { prompt, shape, sampling: Sampling::GREEDY, max_tokens: MAX_TOKENS, cancel };
+        let purpose = Purpose { span: SPAN, recipe: Some("plan"), stop_when: |_| false };
         match self.request(turn, purpose, request).await {
-            Asked::Stopped => return,
-            Asked::Failed(_) => turn.planned(None, &self.guards),
-            Asked::Said(completion, tokens) => {
+            RequestOutcome::Stopped => return,
+            RequestOutcome::Failed(_) => turn.planned(None, &self.guards),
+            RequestOutcome::Said(completion, tokens) => {
                 turn.planned(Some((&completion.text, completion.finish, tokens)), &self.guards);
             }
         }
-        self.tell_plan(turn);
-        self.notice(turn);
+        self.emit_plan(turn);
+        self.report_findings(turn);
     }
 
-    /// Says which plan the run has.
-    pub(super) fn tell_plan(&self, turn: &AgentRun) {
+    /// Emits the event with the plan of the run.
+    pub(super) fn emit_plan(&self, turn: &AgentRun) {
         let plan = &turn.task().plan;
         let about = json!({"steps": plan.steps, "parts": plan.parts, "source": plan.source});
         self.emitter.emit(Draft::new(Kind::PlanningStep).metadata(about));

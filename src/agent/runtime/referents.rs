@@ -1,21 +1,20 @@
-//! What is named: the files of a result, which `them` and `each` of the next part stand for.
+//! Finds the files that results name, which `them` and `each` in the next part refer to.
 
-use crate::evidence::NAMED;
+use crate::evidence::MAX_NAMED;
 use crate::tool::{Outcome, ToolResult, normal};
 use std::path::Path;
 
-/// The files below `root` that the results of looks name, in their order, as they name them; a list that was saved is
-/// still what is spoken of, and not the file it is in. Whether a word is a file, the file
-/// system says; what was cut short names nothing for sure.
+/// Returns the files below `root` that the results of read-only calls name, in order and as written there. A word
+/// counts only if such a file exists. Results that are not complete are skipped.
 pub(super) fn files(batch: &[ToolResult], root: &Path) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
-    let looked = |s: &&ToolResult| s.outcome == Outcome::Succeeded && s.call.effects.is_read_only();
+    let is_look = |s: &&ToolResult| s.outcome == Outcome::Succeeded && s.call.effects.is_read_only();
     let is_bare = |name: &str| !name.contains('/');
-    for one in batch.iter().filter(looked).filter(|s| s.hash == caro_base::id::hash(&s.text)) {
+    for one in batch.iter().filter(is_look).filter(|s| s.hash == caro_base::id::hash(&s.text)) {
         let reads = &one.call.effects.reads;
         let inner = |path: &&std::path::PathBuf| path.starts_with(root) && *path != root && path.is_dir();
         let folders: Vec<_> = reads.iter().filter(inner).collect();
-        // what `ls docs` prints is in docs, whatever there is here of that name
+        // names printed by `ls docs` are in `docs`, even if `root` has files with these names
         let place = |name: &str| {
             if folders.is_empty() || !is_bare(name) || reads.contains(&root.join(name)) {
                 return is_file(name, root).then(|| name.to_owned());
@@ -28,7 +27,7 @@ pub(super) fn files(batch: &[ToolResult], root: &Path) -> Vec<String> {
             if !found.contains(&name) {
                 found.push(name);
             }
-            if found.len() >= NAMED {
+            if found.len() >= MAX_NAMED {
                 return found;
             }
         }
@@ -36,8 +35,8 @@ pub(super) fn files(batch: &[ToolResult], root: &Path) -> Vec<String> {
     found
 }
 
-/// What of a line may be a name: all of it, its first word up to a colon (`FILE:LINE:TEXT`), what follows the first word
-/// (a size, a count), and each word.
+/// Returns the parts of a line that may be a file name: the whole line, the text before the first colon
+/// (`FILE:LINE:TEXT`), the text after the first word (a size, a count), and each word.
 fn candidates(line: &str) -> impl Iterator<Item = &str> {
     let line = line.trim();
     let before = |word| str::split_once(word, ':').map(|(name, _)| name);
@@ -46,9 +45,9 @@ fn candidates(line: &str) -> impl Iterator<Item = &str> {
     [Some(line), before(line), behind].into_iter().chain(words).flatten()
 }
 
-/// The part with `./` before the folders of this place that it names: `in downloads` where there is a `downloads` here is
-/// not the person's own folder of that name elsewhere.
-pub(super) fn placed(part: &str, root: &Path) -> String {
+/// Puts `./` before the folders in `root` that a part names, so that `in downloads` means the folder here and not the
+/// user's folder of that name elsewhere.
+pub(super) fn mark_local_folders(part: &str, root: &Path) -> String {
     const BEFORE: &[&str] =
         &["in", "into", "to", "from", "of", "below", "under", "inside", "within", "folder", "directory", "folders"];
     let mut before = "";
@@ -56,16 +55,16 @@ pub(super) fn placed(part: &str, root: &Path) -> String {
         let name = word.trim_end_matches([',', '.', ';', ':']);
         let plain = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/'));
         let here = plain && !name.starts_with(['.', '/']) && root.join(name).is_dir();
-        let placed = here && BEFORE.contains(&before.to_lowercase().as_str());
+        let is_local = here && BEFORE.contains(&before.to_lowercase().as_str());
         before = word;
-        if placed { format!("./{word}") } else { word.to_owned() }
+        if is_local { format!("./{word}") } else { word.to_owned() }
     });
     words.collect::<Vec<_>>().join(" ")
 }
 
 fn is_file(name: &str, root: &Path) -> bool {
     let plain = !name.is_empty() && name.len() < 300 && !name.contains(char::is_control);
-    // a folder's own name, `.` and words like `total` are no files that one refers to
+    // folders, `.` and words that are no files do not count
     plain && name.chars().any(char::is_alphabetic) && {
         let path = normal(root, name);
         path.starts_with(root) && path != root && path.is_file()
@@ -78,7 +77,7 @@ mod tests {
     use crate::tool::{Args, Call, Effects};
 
     #[test]
-    fn a_result_names_the_files_there_are() {
+    fn results_name_existing_files() {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().canonicalize().unwrap();
         std::fs::create_dir(root.join("logs")).unwrap();
@@ -93,10 +92,11 @@ mod tests {
         assert_eq!(names("120 ./logs/web.log\n7 ./logs/two words.log\n"), ["./logs/web.log", "./logs/two words.log"]);
         assert_eq!(names("main.rs:5:fn main\nmain.rs:9: logs/web.log\n"), ["main.rs"]);
         assert_eq!(
-            placed("find the largest file in logs, and move it to logs", &root),
+            mark_local_folders("find the largest file in logs, and move it to logs", &root),
             "find the largest file in ./logs, and move it to ./logs"
         );
-        assert_eq!(placed("show logs in /var/log and in nowhere", &root), "show logs in /var/log and in nowhere");
+        let unchanged = "show logs in /var/log and in nowhere";
+        assert_eq!(mark_local_folders(unchanged, &root), unchanged);
         std::fs::write(root.join("logs/main.rs"), "x").unwrap();
         let listed = |reads: &[&str], text: &str| {
             let effects = Effects { reads: reads.iter().map(|path| root.join(path)).collect(), ..Effects::default() };

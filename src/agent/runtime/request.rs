@@ -1,4 +1,4 @@
-//! One request to the model for a run: told in events, and what it cost known whatever comes of it.
+//! Makes one request to the model for a run, with its events and its cost.
 
 use super::parts::Runtime;
 use crate::event::{Actor, Draft, Kind, Tokens};
@@ -9,32 +9,33 @@ use caro_model::{Completion, Finish, Request, Usage};
 use serde_json::{Value, json};
 use std::time::Instant;
 
-/// The cost of a request that failed: it was made all the same, and its tokens are not known.
-const UNKNOWN: Cost = Cost { requests: 1, tokens: Tokens { request: 0, cached: 0, response: 0 } };
+/// The cost of a failed request: it counts, but its tokens are unknown.
+const FAILED_COST: Cost = Cost { requests: 1, tokens: Tokens { request: 0, cached: 0, response: 0 } };
 
-/// What a request is for.
+/// The purpose of a request.
 pub(super) struct Purpose<'a> {
-    /// What its events belong to.
+    /// The span of its events.
     pub(super) span: &'a str,
-    /// What it is, where it is no decision of the run's own.
+    /// The name of the recipe; `None` for a decision of the run.
     pub(super) recipe: Option<&'a str>,
-    /// True of a text that nothing will come of any more: it is ended there, and was cut off.
-    pub(super) lost: fn(&str) -> bool,
+    /// True for a text that has become useless, such as endless repetition: generation stops, and the text counts as
+    /// cut off.
+    pub(super) stop_when: fn(&str) -> bool,
 }
 
-/// What came of a request.
-pub(super) enum Asked {
-    /// The model's words. What they cost is the caller's to charge.
+/// The outcome of a request.
+pub(super) enum RequestOutcome {
+    /// The model's answer. The caller charges its cost.
     Said(Box<Completion>, Tokens),
-    /// The run was stopped meanwhile. What was written is lost, though not what it cost, and it is made again on resume.
+    /// The run was stopped meanwhile. The cost is charged; the request is repeated on resume.
     Stopped,
-    /// Why there are no words; what the attempt cost is charged.
+    /// The reason why there is no answer. The cost of the attempt is charged.
     Failed(String),
 }
 
 impl Purpose<'_> {
-    /// What an event says of it, and what else.
-    fn about(&self, mut more: Value) -> Value {
+    /// Returns the metadata of an event: `more`, with the recipe if there is one.
+    fn event_metadata(&self, mut more: Value) -> Value {
         if let Some(recipe) = self.recipe {
             more["recipe"] = recipe.into();
         }
@@ -43,24 +44,27 @@ impl Purpose<'_> {
 }
 
 impl Runtime {
-    /// Asks the model. A prompt that no room is left for is not sent.
-    pub(super) async fn request(&self, turn: &mut AgentRun, purpose: Purpose<'_>, request: Request) -> Asked {
+    /// Asks the model. A prompt of a recipe that does not fit is not sent.
+    pub(super) async fn request(&self, turn: &mut AgentRun, purpose: Purpose<'_>, request: Request) -> RequestOutcome {
         let span = purpose.span;
         let tokens = prompt_tokens(&request.prompt, &self.count());
         let limit = self.model.limits().context.saturating_sub(request.max_tokens);
-        // a decision was made to fit, as far as it could be: what the model says to it is said
-        if let Some(recipe) = purpose.recipe.filter(|_| tokens > limit) {
+        // decisions are always sent: their prompt was made to fit as far as possible
+        if let Some(recipe) = purpose.recipe
+            && tokens > limit
+        {
             let why = format!("there is too much for a {recipe}: {tokens} tokens, and {limit} are the most");
             self.emitter.emit(Draft::new(Kind::ModelError).span(span).error(why.clone()));
-            return Asked::Failed(why);
+            return RequestOutcome::Failed(why);
         }
-        let about = purpose.about(json!({"tokens": tokens, "limit": limit, "model": self.model.id()}));
-        self.emitter.emit(Draft::new(Kind::ModelCall).span(span).input(json!(request.prompt.messages)).metadata(about));
-        let begun = Instant::now();
-        match generate_until(self.model.clone(), request, purpose.lost, |_| {}).await {
+        let metadata = purpose.event_metadata(json!({"tokens": tokens, "limit": limit, "model": self.model.id()}));
+        let input = json!(request.prompt.messages);
+        self.emitter.emit(Draft::new(Kind::ModelCall).span(span).input(input).metadata(metadata));
+        let started = Instant::now();
+        match generate_until(self.model.clone(), request, purpose.stop_when, |_| {}).await {
             Ok(Completion { finish: Finish::Cancelled, usage, .. }) => {
                 turn.charge(Cost { requests: 1, tokens: tokens_of(&usage) });
-                Asked::Stopped
+                RequestOutcome::Stopped
             }
             Ok(completion) => {
                 let tokens = tokens_of(&completion.usage);
@@ -68,22 +72,22 @@ impl Runtime {
                     .by(Actor::Model)
                     .span(span)
                     .output(completion.text.clone())
-                    .took(begun.elapsed())
+                    .took(started.elapsed())
                     .tokens(tokens);
                 if purpose.recipe.is_some() {
-                    event = event.metadata(purpose.about(json!({})));
+                    event = event.metadata(purpose.event_metadata(json!({})));
                 }
                 self.emitter.emit(event);
-                Asked::Said(Box::new(completion), tokens)
+                RequestOutcome::Said(Box::new(completion), tokens)
             }
             Err(error) => {
-                turn.charge(UNKNOWN);
+                turn.charge(FAILED_COST);
                 if self.cancel.is_cancelled() {
-                    return Asked::Stopped;
+                    return RequestOutcome::Stopped;
                 }
                 let why = error.to_string();
-                self.emitter.emit(Draft::new(Kind::ModelError).span(span).error(why.clone()).took(begun.elapsed()));
-                Asked::Failed(why)
+                self.emitter.emit(Draft::new(Kind::ModelError).span(span).error(why.clone()).took(started.elapsed()));
+                RequestOutcome::Failed(why)
             }
         }
     }

@@ -1,4 +1,4 @@
-//! The driver with a scripted model and tools that misbehave.
+//! Tests of the runtime with a scripted model and tools that misbehave.
 
 use super::*;
 use crate::assemble::Fixed;
@@ -21,10 +21,10 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// What a request costs where it does not matter.
+/// The cost of a request where it does not matter.
 pub(super) const TOKENS: Tokens = Tokens { request: 1, cached: 0, response: 1 };
 
-/// A tool that does what it is told to, and counts how often.
+/// A tool whose behaviour depends on its path, and that counts its calls.
 pub(super) struct Fake {
     pub(super) spec: ToolSpec,
     calls: Arc<AtomicUsize>,
@@ -37,12 +37,12 @@ impl Fake {
         Self { spec, calls: Arc::default() }
     }
 
-    /// How often it was called.
+    /// Returns the counter of its calls.
     pub(super) fn calls(&self) -> Arc<AtomicUsize> {
         self.calls.clone()
     }
 
-    /// The same, where it does what another one does.
+    /// Declares that it covers another tool.
     pub(super) fn covering(mut self, other: &str) -> Self {
         self.spec.covers.push(other.to_owned());
         self
@@ -86,9 +86,9 @@ impl Tool for Fake {
     }
 }
 
-struct Says(Mutex<Vec<Approval>>);
+struct ScriptedApprover(Mutex<Vec<Approval>>);
 
-impl Approver for Says {
+impl Approver for ScriptedApprover {
     fn ask(&self, _: Question) -> (Approval, Option<Args>) {
         (self.0.lock().unwrap().pop().unwrap_or(Approval::No), None)
     }
@@ -126,7 +126,7 @@ pub(super) fn bench(replies: &[&str]) -> Bench {
         notes: None,
         checkpoints: Arc::new(NoCheckpoints),
         suggester: None,
-        bill: None,
+        usage_ledger: None,
         emitter: Arc::new(Emitter::new("run_1", 1, Redactor::default(), vec![memory.clone()])),
         cancel: Cancel::new(),
         config: Config { parallel: 4, ..Config::new("/w".into()) },
@@ -177,7 +177,7 @@ pub(super) fn of(events: &[Event], kind: Kind) -> Vec<&Event> {
     events.iter().filter(|e| e.event_type == kind).collect()
 }
 
-/// Every call that was written has exactly one result or error.
+/// Asserts that every call of the events has exactly one result or error.
 fn one_result_each(events: &[Event]) {
     let mut spans: Vec<&str> = events
         .iter()
@@ -194,7 +194,7 @@ fn one_result_each(events: &[Event]) {
 }
 
 #[test]
-fn whatever_a_tool_does_each_call_has_one_result_and_the_others_keep_theirs() {
+fn each_call_has_one_result_whatever_its_tool_does() {
     let replies = [
         step(&[call("read", "panic"), call("read", "hang"), call("read", "a")]),
         step(&[call("read", "flood"), call("read", "binary"), call("read", "fail")]),
@@ -202,9 +202,9 @@ fn whatever_a_tool_does_each_call_has_one_result_and_the_others_keep_theirs() {
         ANSWER.into(),
     ];
     let bench = bench(&replies.iter().map(String::as_str).collect::<Vec<_>>());
-    let begun = Instant::now();
+    let started = Instant::now();
     let report = report(&bench, turn(8));
-    assert!(begun.elapsed() < Duration::from_secs(60), "it waited for the one that hangs");
+    assert!(started.elapsed() < Duration::from_secs(60), "it waited for the one that hangs");
     assert_eq!((report.status.as_str(), report.response.as_str()), ("completed", "ok"));
     let events = bench.memory.events();
     one_result_each(&events);
@@ -226,9 +226,9 @@ fn whatever_a_tool_does_each_call_has_one_result_and_the_others_keep_theirs() {
     }
 }
 
-/// A grammar lets no model write these: they come of a checkpoint of another version, or of another model's runtime.
+/// The grammar does not allow these calls, but a checkpoint of another version may contain them.
 #[test]
-fn a_call_that_cannot_be_is_answered_and_not_made() {
+fn invalid_calls_are_answered_and_not_made() {
     let bench = bench(&[ANSWER]);
     let mut turn = turn(8);
     let call = |id: &str, tool: &str, args: Value| {
@@ -241,10 +241,10 @@ fn a_call_that_cannot_be_is_answered_and_not_made() {
         call("s1c3", "read", serde_json::json!({"path": "a"})),
     ];
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-    let (settled, _) = runtime.block_on(bench.runtime.act(&mut turn, calls, false)).unwrap();
-    let told: Vec<(&str, &str)> = settled.iter().map(|s| (s.call.id.as_str(), s.text.as_str())).collect();
+    let (results, _) = runtime.block_on(bench.runtime.act(&mut turn, calls, false)).unwrap();
+    let texts: Vec<(&str, &str)> = results.iter().map(|s| (s.call.id.as_str(), s.text.as_str())).collect();
     assert_eq!(
-        told,
+        texts,
         [
             ("s1c1", "there is no tool `reed`; the tools are: read, write"),
             ("s1c2", "Argument Validation Error: `path` must be a string (Check tool schema)"),
@@ -274,7 +274,7 @@ fn the_second_read_is_not_executed_unless_the_guard_is_off() {
 }
 
 #[test]
-fn a_write_is_asked_for_and_always_holds_for_the_rest() {
+fn a_write_is_asked_for_until_always_is_given() {
     let replies = [
         step(&[call("write", "/w/a")]),
         step(&[call("write", "/w/b")]),
@@ -283,8 +283,8 @@ fn a_write_is_asked_for_and_always_holds_for_the_rest() {
         ANSWER.into(),
     ];
     let mut bench = bench(&replies.iter().map(String::as_str).collect::<Vec<_>>());
-    // popped from the end: no, always; then nobody has to be asked for /w/c, but for what is outside
-    bench.runtime.approver = Arc::new(Says(Mutex::new(vec![Approval::Always, Approval::No])));
+    // popped from the end: no, always; then /w/c needs no consent, but /etc/passwd does
+    bench.runtime.approver = Arc::new(ScriptedApprover(Mutex::new(vec![Approval::Always, Approval::No])));
     report(&bench, turn(8));
     assert_eq!(bench.write.load(Ordering::Relaxed), 2);
     let events = bench.memory.events();
@@ -294,10 +294,10 @@ fn a_write_is_asked_for_and_always_holds_for_the_rest() {
 }
 
 #[test]
-fn a_call_that_the_run_is_stopped_at_is_asked_for_again_as_if_nothing_had_been() {
-    /// Has the run stopped, and then agrees.
-    struct Stops(Cancel, Mutex<Vec<Vec<String>>>);
-    impl Approver for Stops {
+fn a_call_that_the_run_stopped_at_is_asked_for_again() {
+    /// Stops the run and says no the first time; agrees the next time.
+    struct StoppingApprover(Cancel, Mutex<Vec<Vec<String>>>);
+    impl Approver for StoppingApprover {
         fn ask(&self, question: Question) -> (Approval, Option<Args>) {
             let mut asked = self.1.lock().unwrap();
             asked.push(question.reasons);
@@ -305,9 +305,9 @@ fn a_call_that_the_run_is_stopped_at_is_asked_for_again_as_if_nothing_had_been()
             (if asked.len() == 1 { Approval::No } else { Approval::Yes }, None)
         }
     }
-    /// Knows that nothing was begun.
-    struct Knows;
-    impl Checkpoints for Knows {
+    /// Knows that no call has begun.
+    struct NothingBegun;
+    impl Checkpoints for NothingBegun {
         fn keep(&self, _: &str, _: &str) -> Result<(), String> {
             Ok(())
         }
@@ -317,33 +317,33 @@ fn a_call_that_the_run_is_stopped_at_is_asked_for_again_as_if_nothing_had_been()
     }
     let replies = [step(&[call("write", "/w/a")]), ANSWER.into()];
     let mut bench = bench(&replies.iter().map(String::as_str).collect::<Vec<_>>());
-    let stops = Arc::new(Stops(bench.runtime.cancel.clone(), Mutex::default()));
-    (bench.runtime.approver, bench.runtime.checkpoints) = (stops.clone(), Arc::new(Knows));
+    let approver = Arc::new(StoppingApprover(bench.runtime.cancel.clone(), Mutex::default()));
+    (bench.runtime.approver, bench.runtime.checkpoints) = (approver.clone(), Arc::new(NothingBegun));
     let Driven::Stopped(stopped) = drive(&bench, turn(8)) else { panic!("not stopped") };
     assert!(matches!(stopped.next(), Step::Act(_)), "the call still waits");
     assert!(of(&bench.memory.events(), Kind::ApprovalDenied).is_empty(), "nobody has said no to it");
     bench.runtime.cancel = Cancel::new();
     assert_eq!(report(&bench, *stopped).response, "ok");
     assert_eq!(bench.write.load(Ordering::Relaxed), 1);
-    let asked = stops.1.lock().unwrap();
+    let asked = approver.1.lock().unwrap();
     assert_eq!((asked.len(), &asked[0]), (2, &asked[1]), "it is not said to have been done");
 }
 
 #[test]
-fn always_is_not_given_for_what_is_asked_for_each_time() {
+fn always_does_not_apply_to_calls_asked_for_every_time() {
     let replies = [step(&[call("write", "/etc/passwd")]), step(&[call("write", "/w/a")]), ANSWER.into()];
     let mut bench = bench(&replies.iter().map(String::as_str).collect::<Vec<_>>());
-    bench.runtime.approver = Arc::new(Says(Mutex::new(vec![Approval::No, Approval::Always])));
+    bench.runtime.approver = Arc::new(ScriptedApprover(Mutex::new(vec![Approval::No, Approval::Always])));
     report(&bench, turn(8));
     assert_eq!(of(&bench.memory.events(), Kind::ApprovalRequest).len(), 2, "the second is asked for all the same");
     assert_eq!(bench.write.load(Ordering::Relaxed), 1);
 }
 
 #[test]
-fn always_is_offered_only_where_it_would_hold() {
+fn always_is_offered_only_if_it_would_apply() {
     #[derive(Default)]
-    struct Hears(Mutex<Vec<(String, bool)>>);
-    impl Approver for Hears {
+    struct RecordingApprover(Mutex<Vec<(String, bool)>>);
+    impl Approver for RecordingApprover {
         fn ask(&self, question: Question) -> (Approval, Option<Args>) {
             let path = question.call.args["path"].as_str().unwrap().to_owned();
             self.0.lock().unwrap().push((path, question.lasting));
@@ -352,18 +352,18 @@ fn always_is_offered_only_where_it_would_hold() {
     }
     let replies = [step(&[call("write", "/etc/passwd")]), step(&[call("write", "/w/a")]), ANSWER.into()];
     let mut bench = bench(&replies.iter().map(String::as_str).collect::<Vec<_>>());
-    let hears = Arc::new(Hears::default());
-    bench.runtime.approver = hears.clone();
+    let approver = Arc::new(RecordingApprover::default());
+    bench.runtime.approver = approver.clone();
     report(&bench, turn(8));
-    let heard = hears.0.lock().unwrap();
+    let heard = approver.0.lock().unwrap();
     assert_eq!(*heard, [("/etc/passwd".to_owned(), false), ("/w/a".to_owned(), true)]);
 }
 
 #[test]
-fn who_stops_a_batch_begins_nothing_more() {
+fn after_a_stop_no_further_call_begins() {
     let replies = [step(&[call("read", "hang"), call("write", "/w/a")]), ANSWER.into()];
     let mut bench = bench(&replies.iter().map(String::as_str).collect::<Vec<_>>());
-    bench.runtime.approver = Arc::new(Says(Mutex::new(vec![Approval::Yes])));
+    bench.runtime.approver = Arc::new(ScriptedApprover(Mutex::new(vec![Approval::Yes])));
     let fake = |name: &str, reads: bool, calls: &Arc<AtomicUsize>| Fake {
         spec: ToolSpec { timeout: Duration::from_secs(300), ..Fake::new(name, reads).spec },
         calls: calls.clone(),
@@ -371,9 +371,9 @@ fn who_stops_a_batch_begins_nothing_more() {
     bench.runtime.registry = Registry::default();
     bench.runtime.registry.add(Arc::new(fake("read", true, &bench.read))).unwrap();
     bench.runtime.registry.add(Arc::new(fake("write", false, &bench.write))).unwrap();
-    let (cancel, begun) = (bench.runtime.cancel.clone(), bench.read.clone());
+    let (cancel, started) = (bench.runtime.cancel.clone(), bench.read.clone());
     std::thread::spawn(move || {
-        while begun.load(Ordering::Relaxed) == 0 {
+        while started.load(Ordering::Relaxed) == 0 {
             std::thread::sleep(Duration::from_millis(10));
         }
         cancel.cancel();
@@ -403,7 +403,7 @@ fn a_guard_that_fails_denies() {
 }
 
 #[test]
-fn a_run_that_is_stopped_has_every_result_and_goes_on() {
+fn a_stopped_run_has_every_result_and_can_be_resumed() {
     let replies = [step(&[call("read", "hang"), call("read", "a")]), ANSWER.into()];
     let replies: Vec<&str> = replies.iter().map(String::as_str).collect();
     let mut bench = bench(&replies);
@@ -418,9 +418,9 @@ fn a_run_that_is_stopped_has_every_result_and_goes_on() {
         std::thread::sleep(Duration::from_millis(300));
         cancel.cancel();
     });
-    let begun = Instant::now();
+    let started = Instant::now();
     let Driven::Stopped(turn) = drive(&bench, turn(8)) else { panic!() };
-    assert!(begun.elapsed() < Duration::from_secs(60));
+    assert!(started.elapsed() < Duration::from_secs(60));
     one_result_each(&bench.memory.events());
     bench.runtime.cancel = Cancel::new();
     let Driven::Done(report) = drive(&bench, *turn) else { panic!() };
@@ -430,10 +430,10 @@ fn a_run_that_is_stopped_has_every_result_and_goes_on() {
 }
 
 #[test]
-fn a_turn_stored_at_every_step_comes_to_the_same_end() {
+fn a_turn_restored_at_any_step_ends_the_same() {
     #[derive(Default)]
-    struct Keeps(Mutex<Vec<String>>);
-    impl Checkpoints for Keeps {
+    struct RecordedCheckpoints(Mutex<Vec<String>>);
+    impl Checkpoints for RecordedCheckpoints {
         fn keep(&self, _: &str, redacted: &str) -> Result<(), String> {
             self.0.lock().unwrap().push(redacted.to_owned());
             Ok(())
@@ -441,11 +441,11 @@ fn a_turn_stored_at_every_step_comes_to_the_same_end() {
     }
     let replies = [step(&[call("read", "a")]), step(&[call("read", "b")]), ANSWER.into()];
     let replies: Vec<&str> = replies.iter().map(String::as_str).collect();
-    let keeps = Arc::new(Keeps::default());
+    let checkpoints = Arc::new(RecordedCheckpoints::default());
     let mut first = bench(&replies);
-    first.runtime.checkpoints = keeps.clone();
+    first.runtime.checkpoints = checkpoints.clone();
     let whole = report(&first, turn(8));
-    let stored = keeps.0.lock().unwrap().clone();
+    let stored = checkpoints.0.lock().unwrap().clone();
     assert!(stored.len() >= 7, "{}", stored.len());
     for text in stored {
         let turn: AgentRun = serde_json::from_str(&text).unwrap();
@@ -457,43 +457,44 @@ fn a_turn_stored_at_every_step_comes_to_the_same_end() {
 }
 
 #[test]
-fn an_interrupted_writer_is_not_run_again_by_itself() {
+fn an_interrupted_write_is_not_repeated_without_asking() {
     let replies = [step(&[call("write", "/w/a")]), ANSWER.into()];
     let replies: Vec<&str> = replies.iter().map(String::as_str).collect();
     let bench = bench(&replies);
     let mut turn = turn(8);
-    turn.assembled(Default::default(), bench.runtime.shown("x"), Vec::new(), &bench.runtime.guards);
+    turn.assembled(Default::default(), bench.runtime.selected_tools("x"), Vec::new(), &bench.runtime.guards);
     turn.decided(replies[0], Finish::Stop, TOKENS, &bench.runtime.guards);
     assert!(matches!(turn.next(), Step::Act(_)));
     report(&bench, turn);
     assert_eq!(bench.write.load(Ordering::Relaxed), 0);
-    let told = of(&bench.memory.events(), Kind::ToolResult)[0].output.as_str().unwrap().to_owned();
-    assert!(told.contains("may have been done already"), "{told}");
+    let text = of(&bench.memory.events(), Kind::ToolResult)[0].output.as_str().unwrap().to_owned();
+    assert!(text.contains("may have been done already"), "{text}");
 }
 
 #[test]
-fn an_interrupted_call_whose_secret_was_not_kept_is_not_made_without_it() {
+fn an_interrupted_call_with_a_redacted_secret_is_not_made() {
     for (path, made) in [("token=abcdef123", 0), ("a", 1)] {
         let bench = bench(&[ANSWER]);
         let mut turn = turn(8);
-        turn.assembled(Default::default(), bench.runtime.shown("x"), Vec::new(), &bench.runtime.guards);
+        turn.assembled(Default::default(), bench.runtime.selected_tools("x"), Vec::new(), &bench.runtime.guards);
         turn.decided(&step(&[call("read", path)]), Finish::Stop, TOKENS, &bench.runtime.guards);
-        let mut kept = serde_json::to_value(&turn).unwrap();
-        Redactor::default().value(&mut kept);
-        let report = report(&bench, serde_json::from_value(kept).unwrap());
+        let mut stored = serde_json::to_value(&turn).unwrap();
+        Redactor::default().value(&mut stored);
+        let report = report(&bench, serde_json::from_value(stored).unwrap());
         assert_eq!((report.response.as_str(), bench.read.load(Ordering::Relaxed)), ("ok", made), "{path}");
         let events = bench.memory.events();
-        let told = of(&events, Kind::ToolResult).iter().any(|e| e.output.to_string().contains("a secret that was in"));
-        assert_eq!(told, made == 0, "{path}");
+        let results = of(&events, Kind::ToolResult);
+        let is_reported = results.iter().any(|e| e.output.to_string().contains("a secret that was in"));
+        assert_eq!(is_reported, made == 0, "{path}");
         one_result_each(&events);
     }
 }
 
 #[test]
-fn secrets_are_neither_in_events_nor_in_checkpoints_and_orders_do_not_reach_the_model() {
+fn secrets_are_in_no_event_or_checkpoint_and_instructions_are_withheld() {
     #[derive(Default)]
-    struct Keeps(Mutex<String>);
-    impl Checkpoints for Keeps {
+    struct RecordedCheckpoints(Mutex<String>);
+    impl Checkpoints for RecordedCheckpoints {
         fn keep(&self, _: &str, redacted: &str) -> Result<(), String> {
             self.0.lock().unwrap().push_str(redacted);
             Ok(())
@@ -501,18 +502,18 @@ fn secrets_are_neither_in_events_nor_in_checkpoints_and_orders_do_not_reach_the_
     }
     let replies = [step(&[call("read", "leak"), call("read", "evil")]), ANSWER.into()];
     let mut bench = bench(&replies.iter().map(String::as_str).collect::<Vec<_>>());
-    let keeps = Arc::new(Keeps::default());
-    bench.runtime.checkpoints = keeps.clone();
+    let checkpoints = Arc::new(RecordedCheckpoints::default());
+    bench.runtime.checkpoints = checkpoints.clone();
     report(&bench, turn(8));
     let events = serde_json::to_string(&bench.memory.events()).unwrap();
     assert!(!events.contains("AKIAABCDEFGHIJKLMNOP") && events.contains("[redacted]"));
-    assert!(!keeps.0.lock().unwrap().contains("AKIAABCDEFGHIJKLMNOP"));
+    assert!(!checkpoints.0.lock().unwrap().contains("AKIAABCDEFGHIJKLMNOP"));
     assert!(!events.contains("rm -rf"));
     assert_eq!(of(&bench.memory.events(), Kind::GuardrailViolation).len(), 1);
 }
 
 #[test]
-fn a_model_makes_the_plan_only_where_it_is_asked_to() {
+fn a_model_makes_the_plan_only_on_request() {
     let plan = "STEPS: 9\nPLAN:\n- read a\n- read b";
     let sources = |bench: &Bench| -> Vec<(Value, Value)> {
         let events = bench.memory.events();
@@ -530,14 +531,14 @@ fn a_model_makes_the_plan_only_where_it_is_asked_to() {
     assert_eq!((asked[0].metadata["recipe"].as_str(), asked[0].span_id.as_str()), (Some("plan"), "plan"));
     let prompt = asked[1].input.to_string();
     assert!(prompt.contains("[ADAPTIVE PLAN]\\n1. read a\\n2. read b\\n"), "{prompt}");
-    // a number that the person gave holds
+    // a number of steps given by the user is kept
     assert_eq!(report(&bench(&[plan, ANSWER]), turn(8).planned_by_model(8)).max_steps, 8);
 
     let without = bench(&[ANSWER]);
     assert_eq!(report(&without, turn(8)).metric.total_requests, 1, "no request is made for a plan");
     assert_eq!(sources(&without), [(3.into(), "heuristic".into())]);
 
-    // what is no plan, and one that was cut off, leave the words of the task
+    // an invalid plan, or one that was cut off, leaves the plan from the words of the task
     let long = format!("STEPS: 9\nPLAN:\n- {}", "a b ".repeat(29));
     let cut =
         bench(&[&[long.as_str(), &long[14..], &long[14..], &long[14..], &long[14..], &long[14..]].concat(), ANSWER]);
@@ -550,7 +551,7 @@ fn a_model_makes_the_plan_only_where_it_is_asked_to() {
 }
 
 #[test]
-fn the_request_for_a_plan_counts_and_a_stop_before_it_is_resumed_before_it() {
+fn a_plan_request_counts_and_is_made_after_a_resume() {
     let limited = bench(&["STEPS: 9\nPLAN:\n- read a", ANSWER]);
     let mut with = turn(8).planned_by_model(20);
     with.limit(crate::state::Limits { requests: 1, tokens: 0 });
@@ -561,22 +562,22 @@ fn the_request_for_a_plan_counts_and_a_stop_before_it_is_resumed_before_it() {
     let mut stopped = bench(&["STEPS: 9\nPLAN:\n- read a", ANSWER]);
     stopped.runtime.cancel.cancel();
     let Driven::Stopped(turn) = drive(&stopped, turn(8).planned_by_model(20)) else { panic!() };
-    let kept: AgentRun = serde_json::from_str(&serde_json::to_string(&turn).unwrap()).unwrap();
+    let stored: AgentRun = serde_json::from_str(&serde_json::to_string(&turn).unwrap()).unwrap();
     stopped.runtime.cancel = Cancel::new();
-    assert_eq!(report(&stopped, kept).max_steps, 9);
+    assert_eq!(report(&stopped, stored).max_steps, 9);
 }
 
 #[test]
-fn a_model_that_fails_ends_the_run_and_a_full_disk_does_not() {
-    struct Full;
-    impl Checkpoints for Full {
+fn a_model_failure_ends_the_run_but_a_full_disk_does_not() {
+    struct FullDisk;
+    impl Checkpoints for FullDisk {
         fn keep(&self, _: &str, _: &str) -> Result<(), String> {
             Err("no space left on device".into())
         }
     }
     let replies = [step(&[call("read", "a")]), ANSWER.into()];
     let mut ok = bench(&replies.iter().map(String::as_str).collect::<Vec<_>>());
-    ok.runtime.checkpoints = Arc::new(Full);
+    ok.runtime.checkpoints = Arc::new(FullDisk);
     assert_eq!(report(&ok, turn(8)).status, "completed");
     assert!(!of(&ok.memory.events(), Kind::RuntimeError).is_empty());
     let broken = bench(&["this has not the shape"]);
@@ -588,7 +589,7 @@ fn a_model_that_fails_ends_the_run_and_a_full_disk_does_not() {
 proptest::proptest! {
     #![proptest_config(proptest::prelude::ProptestConfig::with_cases(24))]
 
-    /// Whatever batch is asked for, and whoever agrees to what: each call has its one result, in the order of the calls.
+    /// In any batch, with any answers of the user, each call has one result, in the order of the calls.
     #[test]
     fn every_call_of_any_batch_has_one_result(
         batch in proptest::collection::vec((proptest::bool::ANY, 0usize..9), 1..7), agrees in proptest::bool::ANY,
@@ -596,8 +597,8 @@ proptest::proptest! {
     ) {
         const PATHS: [&str; 9] = ["a", "b", "fail", "panic", "binary", "evil", "foresee-panic", "rm", "/etc/x"];
         let mut bench = bench(&[ANSWER]);
-        let says = if agrees { vec![Approval::Yes; 9] } else { Vec::new() };
-        bench.runtime.approver = Arc::new(Says(Mutex::new(says)));
+        let approvals = if agrees { vec![Approval::Yes; 9] } else { Vec::new() };
+        bench.runtime.approver = Arc::new(ScriptedApprover(Mutex::new(approvals)));
         let call = |(at, (reads, path)): (usize, &(bool, usize))| {
             let args = [("path".to_owned(), PATHS[*path].into())].into_iter().collect();
             let tool = if *reads { "read" } else { "write" };
@@ -605,9 +606,9 @@ proptest::proptest! {
         };
         let calls: Vec<Call> = batch.iter().enumerate().map(call).collect();
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-        let (settled, _) = runtime.block_on(bench.runtime.act(&mut turn(8), calls.clone(), resumed)).unwrap();
+        let (results, _) = runtime.block_on(bench.runtime.act(&mut turn(8), calls.clone(), resumed)).unwrap();
         let ids = |calls: &[Call]| calls.iter().map(|call| call.id.clone()).collect::<Vec<_>>();
-        let answered: Vec<Call> = settled.iter().map(|one| one.call.clone()).collect();
+        let answered: Vec<Call> = results.iter().map(|one| one.call.clone()).collect();
         proptest::prop_assert_eq!(ids(&answered), ids(&calls));
         one_result_each(&bench.memory.events());
         let made = of(&bench.memory.events(), Kind::ToolCall).len();

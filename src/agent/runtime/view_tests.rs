@@ -1,11 +1,11 @@
-//! Which tools a model sees, under which names, and that the grammar has the same: looked at with a scripted model.
+//! Tests which tools a model sees, under which names, and that the grammar has the same, with a scripted model.
 
 use super::tests::{ANSWER, Fake, bench, call, of, report, step, turn};
 use super::*;
 use crate::turn::Mode;
 use std::sync::atomic::Ordering;
 
-/// The actions of each step without the ends, and what the model was asked in it.
+/// Returns the actions of each step, without those that end the run, and its prompt.
 pub(super) fn steps(events: &[crate::Event]) -> Vec<(Vec<String>, String)> {
     let actions = |event: &&crate::Event| -> Vec<String> {
         let all = event.metadata["actions"].as_array().cloned().unwrap_or_default();
@@ -49,7 +49,7 @@ fn the_prompt_lists_every_tool_that_the_grammar_has() {
 }
 
 #[test]
-fn however_many_tools_there_are_the_grammar_has_so_many() {
+fn the_grammar_has_a_limited_number_of_tools() {
     let mut bench = bench(&[&step(&[call("read", "flood")]), ANSWER]);
     for name in ARTIFACT_TOOLS {
         bench.runtime.registry.add(Arc::new(Fake::new(name, true))).unwrap();
@@ -58,14 +58,14 @@ fn however_many_tools_there_are_the_grammar_has_so_many() {
         bench.runtime.registry.add(Arc::new(Fake::new(&format!("stool{n}"), true))).unwrap();
     }
     bench.runtime.config.tools = 1000;
-    // as if it had been offered a hundred
+    // far more than the grammar can take
     report(&bench, turn(8));
     let many: Vec<usize> = steps(&bench.memory.events()).iter().map(|(actions, _)| actions.len()).collect();
     assert_eq!(many, [16, 20]);
 }
 
 #[test]
-fn a_call_by_another_name_is_that_of_the_tool() {
+fn a_call_by_an_alias_calls_the_tool() {
     let mut bench = bench(&[&step(&[call("look_at_it", "a")]), ANSWER]);
     let fake = Fake::new("Look.at-it", true);
     let calls = fake.calls();
@@ -82,7 +82,7 @@ fn a_call_by_another_name_is_that_of_the_tool() {
 }
 
 #[test]
-fn what_another_tool_covers_is_neither_listed_nor_in_the_grammar() {
+fn covered_tools_are_neither_listed_nor_in_the_grammar() {
     let mut bench = bench(&[ANSWER]);
     bench.runtime.registry.add(Arc::new(Fake::new("peek", true))).unwrap();
     bench.runtime.registry.add(Arc::new(Fake::new("look", true).covering("peek"))).unwrap();

@@ -1,4 +1,4 @@
-//! The order of it, pure: one shard after the other, then the synthesis.
+//! The order of the steps as a pure state machine: one shard after the other, then the synthesis.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -6,33 +6,33 @@ use std::collections::BTreeSet;
 /// The answer of one shard, or of all of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
-    /// The model's words.
+    /// The model's answer.
     pub answer: String,
-    /// Names of files that bear them out; each of them was shown.
+    /// The names of files that support it; each of them was shown.
     pub files: Vec<String>,
 }
 
-/// The next thing to do.
+/// The next step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// Asks about the shard of this number.
+    /// Ask about the shard with this index.
     Shard(usize),
-    /// Asks for the answer out of what was found.
+    /// Ask for the answer from the findings.
     Synthesis,
 }
 
-/// How it ended.
+/// The end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum End {
-    /// With an answer.
+    /// There is an answer.
     Answered(Finding),
-    /// With the findings side by side, and why they could not be put together.
+    /// The synthesis failed: the joined findings, and the reason.
     Apart(Finding, String),
-    /// Without one, and why.
+    /// There is no answer, for this reason.
     Failed(String),
 }
 
-/// Shards under way.
+/// The state of reading in shards.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sharding {
     shards: usize,
@@ -41,12 +41,15 @@ pub struct Sharding {
 }
 
 impl Sharding {
-    /// At its beginning, with so many shards.
+    /// Starts with this number of shards.
     pub fn new(shards: usize) -> Self {
         Self { shards, ..Self::default() }
     }
 
-    /// The next step, or the end.
+    /// Returns the next step.
+    ///
+    /// # Errors
+    /// The end, if there is no further step.
     pub fn next(&self) -> Result<Step, End> {
         match &self.end {
             Some(end) => Err(end.clone()),
@@ -55,9 +58,8 @@ impl Sharding {
         }
     }
 
-    /// Takes what was found in the shard that was due. One that fails costs itself; where all have failed there is nothing
-    /// to be put together.
-    pub fn found(&mut self, finding: Result<Finding, String>) {
+    /// Adds the finding of the next shard. If all shards have failed, this is the end.
+    pub fn add_finding(&mut self, finding: Result<Finding, String>) {
         self.found.push(finding);
         let all = self.found.len() == self.shards;
         if all && self.found.iter().all(Result::is_err) {
@@ -66,38 +68,39 @@ impl Sharding {
         }
     }
 
-    /// Takes the answer. Where there is none, what was found stands for it, part by part: no finding is lost.
-    pub fn put_together(&mut self, answer: Result<Finding, String>) {
-        self.end = Some(match (answer, self.side_by_side()) {
+    /// Sets the answer. If the synthesis failed, the joined findings take its place.
+    pub fn set_answer(&mut self, answer: Result<Finding, String>) {
+        self.end = Some(match (answer, self.joined_findings()) {
             (Ok(finding), _) => End::Answered(finding),
             (Err(why), found) if found == Finding::default() => End::Failed(why),
             (Err(why), found) => End::Apart(found, why),
         });
     }
 
-    /// The findings that name a file, one after the other; all of them where none does.
-    fn side_by_side(&self) -> Finding {
+    /// Joins the findings that name a file, or all findings if none does.
+    fn joined_findings(&self) -> Finding {
         let all = || self.found.iter().flatten();
         let any = all().any(|finding| !finding.files.is_empty());
-        let told: Vec<&Finding> = all().filter(|finding| !any || !finding.files.is_empty()).collect();
-        let files = each_once(told.iter().flat_map(|finding| finding.files.clone()));
-        let answers: Vec<&str> = told.iter().map(|finding| finding.answer.trim()).filter(|a| !a.is_empty()).collect();
+        let relevant: Vec<&Finding> = all().filter(|finding| !any || !finding.files.is_empty()).collect();
+        let files = unique(relevant.iter().flat_map(|finding| finding.files.clone()));
+        let answers = relevant.iter().map(|finding| finding.answer.trim()).filter(|answer| !answer.is_empty());
+        let answers: Vec<&str> = answers.collect();
         Finding { answer: answers.join("\n"), files }
     }
 
-    /// Ends it here.
+    /// Ends with a failure.
     pub fn stop(&mut self, why: String) {
         self.end = Some(End::Failed(why));
     }
 
-    /// The findings so far, a shard each.
+    /// Returns the findings so far, one per shard.
     pub fn findings(&self) -> &[Result<Finding, String>] {
         &self.found
     }
 }
 
-/// The names in their order, each where it stands first.
-pub(super) fn each_once(names: impl Iterator<Item = String>) -> Vec<String> {
+/// Removes repeated names; keeps the order.
+pub(super) fn unique(names: impl Iterator<Item = String>) -> Vec<String> {
     let mut seen = BTreeSet::new();
     names.filter(|name| seen.insert(name.clone())).collect()
 }
@@ -107,15 +110,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn c18_each_shard_is_asked_once_and_then_comes_the_synthesis() {
+    fn c18_each_shard_is_asked_once_before_the_synthesis() {
         let mut sharding = Sharding::new(2);
         let finding = Finding { answer: "a".into(), files: Vec::new() };
         assert_eq!(sharding.next(), Ok(Step::Shard(0)));
-        sharding.found(Err("cut off".into()));
+        sharding.add_finding(Err("cut off".into()));
         assert_eq!(sharding.next(), Ok(Step::Shard(1)));
-        sharding.found(Ok(finding.clone()));
+        sharding.add_finding(Ok(finding.clone()));
         assert_eq!(sharding.next(), Ok(Step::Synthesis));
-        sharding.put_together(Ok(finding.clone()));
+        sharding.set_answer(Ok(finding.clone()));
         assert_eq!(sharding.next(), Err(End::Answered(finding)));
         let mut apart = Sharding::new(3);
         let of = |answer: &str, files: &[&str]| Finding {
@@ -123,16 +126,16 @@ mod tests {
             files: files.iter().map(|file| (*file).to_owned()).collect(),
         };
         for found in [of("one", &["a", "b"]), of("nothing", &[]), of("two", &["b", "c"])] {
-            apart.found(Ok(found));
+            apart.add_finding(Ok(found));
         }
-        apart.put_together(Err("cut off".into()));
+        apart.set_answer(Err("cut off".into()));
         assert_eq!(apart.next(), Err(End::Apart(of("one\ntwo", &["a", "b", "c"]), "cut off".into())));
         let mut nothing = Sharding::new(1);
-        nothing.found(Ok(Finding::default()));
-        nothing.put_together(Err("cut off".into()));
+        nothing.add_finding(Ok(Finding::default()));
+        nothing.set_answer(Err("cut off".into()));
         assert_eq!(nothing.next(), Err(End::Failed("cut off".into())), "nothing was found that could stand for it");
         let mut failed = Sharding::new(1);
-        failed.found(Err("no model".into()));
+        failed.add_finding(Err("no model".into()));
         assert_eq!(failed.next(), Err(End::Failed("no model".into())));
     }
 }

@@ -1,14 +1,16 @@
-//! Shards: a question about a tree of files, or about a long text, that is read in at most eight parts. `caro agent --shards`.
+//! Answers a question about a tree of files, or about a long text, by reading it in at most eight shards (`caro agent
+//! --shards`).
 //!
 //! ```text
 //! walk -> outlines -> plan -> context (once) -> shard, shard ... -> synthesis
 //! ```
 //!
-//! - [`machine`]: the order of it, pure. [`mod@plan`]: which files stand together. [`outline`]: a file as a few lines.
-//! - [`prompt`]: the beginning that all requests share, and what each adds to it.
+//! - [`machine`]: the order of the steps, as a pure state machine. [`mod@plan`]: groups files into shards. [`outline`]:
+//!   shortens a file to a few lines.
+//! - [`prompt`]: the prefix shared by all requests, and the part of each.
 //!
-//! The beginning is computed once: each shard extends it, and an engine keeps the state of the longest beginning it has seen.
-//! A shard can only name files that it was shown, the synthesis only files that shards have named.
+//! The shared prefix is computed once: an engine caches the state of the longest prefix it has seen. A finding can name
+//! only files shown in its shard, and the synthesis only files named in findings.
 
 pub mod machine;
 pub mod outline;
@@ -30,7 +32,7 @@ use caro_documents::walk::{self, Document, Found};
 use caro_inference::{Executor, Next, StateMachine, drive};
 use caro_model::{Cancel, Request, Sampling};
 use caro_policy::{cut_orders, normalise, screen};
-use machine::{End, Finding, Sharding, Step, each_once};
+use machine::{End, Finding, Sharding, Step, unique};
 use outline::Outline;
 use serde::Serialize;
 use serde_json::json;
@@ -41,77 +43,79 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The most bytes that are read, all files together.
-const MOST_BYTES: usize = 64 << 20;
-/// The most tokens of a shard's own text: what a small model computes in a while.
+/// Most bytes read of all files together.
+const MAX_BYTES: usize = 64 << 20;
+/// Most tokens of a shard's own text, so that a small model computes it in acceptable time.
 const SHARD_TOKENS: usize = 1500;
-/// The most tokens of a finding, and of the answer.
-const SAID: (usize, usize) = (400, 900);
-/// Tokens that are left for a template's own marks.
-const FRAME: usize = 64;
-/// Longer than any call, of which there is none.
-const CALL: Duration = Duration::from_secs(30);
+/// Most tokens of a finding.
+const FINDING_TOKENS: usize = 400;
+/// Most tokens of the answer.
+const ANSWER_TOKENS: usize = 900;
+/// Tokens reserved for the marks of the chat template.
+const TEMPLATE_TOKENS: usize = 64;
+/// The tool timeout that the runtime requires; no tool is called.
+const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// An order for shards.
+/// A request to answer a question in shards.
 pub struct Order {
     /// The question.
     pub question: String,
     /// The session.
     pub session: String,
-    /// The folder or file that is read.
+    /// The folder or file to read.
     pub place: PathBuf,
-    /// Its limits.
+    /// The limits of the run.
     pub limits: Limits,
-    /// Where events go beside the store.
+    /// Event sinks in addition to the store.
     pub sinks: Vec<Arc<dyn Sink>>,
-    /// Stops it.
+    /// Stops the run.
     pub cancel: Cancel,
 }
 
-/// A shard, for a reader.
+/// A shard in the result.
 #[derive(Debug, Clone, Serialize)]
 pub struct Part {
     /// Its name.
     pub name: String,
-    /// How many files, or passages of a file, it has.
+    /// The number of its files, or passages of a file.
     pub items: usize,
-    /// The finding; nothing where the model failed.
+    /// The finding; `None` if the model failed.
     pub finding: Option<Finding>,
-    /// Why there is none.
+    /// The reason why there is no finding.
     pub error: Option<String>,
 }
 
-/// The result, for a reader.
+/// The result of reading in shards.
 #[derive(Debug, Clone, Serialize)]
 pub struct Sharded {
-    /// The answer; empty where there is none.
+    /// The answer; empty if there is none.
     pub answer: String,
-    /// The files that bear it out.
+    /// The files that support the answer.
     pub files: Vec<String>,
     /// The shards.
     pub shards: Vec<Part>,
-    /// Files that were not read, with the reason.
+    /// Files that were not read, with the reasons.
     pub left_out: Vec<(String, String)>,
-    /// Sentences that named files which there are not, and were cut out.
+    /// The number of sentences removed because they named unknown files.
     pub cut: usize,
-    /// Why there is no answer.
+    /// The reason why there is no answer.
     pub error: Option<String>,
-    /// Why the answer is the parts' own words, where they could not be put together.
+    /// The reason why the answer is the joined findings, if the synthesis failed.
     pub apart: Option<String>,
     /// The run.
     pub run_id: String,
     /// The session.
     pub session_id: String,
-    /// Requests to the model.
+    /// The number of requests to the model.
     pub requests: u64,
-    /// Tokens of prompts and completions.
+    /// The tokens of prompts and completions.
     pub tokens: u64,
 }
 
-/// A file, or a passage of one, as it is shown.
+/// A file, or a passage of one, by name, with its outline.
 type Item = (String, Outline);
 
-/// All that was read.
+/// The material that was read.
 #[derive(Default)]
 struct Material {
     items: Vec<Item>,
@@ -131,7 +135,7 @@ impl StateMachine for Sharding {
     }
 }
 
-/// The driver of one order.
+/// The executor of one request.
 struct Driver<'a> {
     runtime: &'a Runtime,
     turn: AgentRun,
@@ -141,10 +145,10 @@ struct Driver<'a> {
     cut: usize,
 }
 
-/// Reads a place in shards and answers. Needs a Tokio runtime.
+/// Reads a folder or file in shards and answers the question. Needs a Tokio runtime.
 ///
 /// # Errors
-/// If there is nothing to be read, or it is stopped. A model that fails is no error: the result says why.
+/// If there is nothing to read, or the run is stopped. A failure of the model is not an error: the result reports it.
 pub async fn run(harness: &Harness, order: Order) -> Result<Sharded, HarnessError> {
     let Order { question, session, place, limits, sinks, cancel } = order;
     let mut material = read(&place, &outline::words(&question), &cancel)?;
@@ -160,7 +164,7 @@ pub async fn run(harness: &Harness, order: Order) -> Result<Sharded, HarnessErro
         text: question.clone(),
     };
     let run_id = task.run.clone();
-    let runtime = harness.standing(&task, CALL, sinks, None, cancel.clone())?;
+    let runtime = harness.standing(&task, CALL_TIMEOUT, sinks, None, cancel.clone())?;
     let emitter = &runtime.emitter;
     emitter.emit(Draft::new(Kind::AgentStart).metadata(json!({
         "agent": task.agent, "session": session, "model": runtime.model.id(), "max_steps": task.max_steps
@@ -171,8 +175,8 @@ pub async fn run(harness: &Harness, order: Order) -> Result<Sharded, HarnessErro
         .enumerate()
         .map(|(at, shard)| {
             let items = &mut material.items[shard.items.clone()];
-            let name = format!("part {} ({})", at + 1, common(items));
-            // a small model names what it reads first
+            let name = format!("part {} ({})", at + 1, common_folder(items));
+            // a small model favours what it reads first
             items.sort_by_key(|(_, outline)| Reverse(outline.evidence()));
             name
         })
@@ -259,11 +263,11 @@ impl Executor<Sharding> for Driver<'_> {
         match step {
             Step::Shard(at) => {
                 let found = self.shard(at).await;
-                sharding.found(found);
+                sharding.add_finding(found);
             }
             Step::Synthesis => {
                 let answer = self.synthesis(sharding.findings()).await;
-                sharding.put_together(answer);
+                sharding.set_answer(answer);
             }
         }
         Ok(())
@@ -271,14 +275,15 @@ impl Executor<Sharding> for Driver<'_> {
 }
 
 impl Driver<'_> {
-    /// Asks about one shard.
+    /// Asks the model about one shard.
     async fn shard(&mut self, at: usize) -> Result<Finding, String> {
         let (name, items) = self.shards[at].clone();
         let count = |text: &str| self.runtime.model.count(text);
         let shared = prompt_tokens(&prompt::beginning(self.question), &count);
-        let room = self.runtime.model.limits().context.saturating_sub(shared + SAID.0 + FRAME + count(&name));
-        let text = outline::fitted(items, room.min(SHARD_TOKENS), &count);
-        let Some(text) = screened(&text) else {
+        let reserved = shared + FINDING_TOKENS + TEMPLATE_TOKENS + count(&name);
+        let room = self.runtime.model.limits().context.saturating_sub(reserved);
+        let text = outline::text_within_tokens(items, room.min(SHARD_TOKENS), &count);
+        let Some(text) = without_orders(&text) else {
             return Err("its text speaks to the model, and was kept from it".into());
         };
         let shown: Vec<&Item> = items.iter().filter(|(name, _)| text.contains(name)).collect();
@@ -289,23 +294,22 @@ impl Driver<'_> {
             "recipe": "shard", "shard": at + 1, "shards": self.shards.len(), "name": name, "items": items.len(),
             "own_tokens": count(&text), "shared_tokens": shared
         });
-        self.ask(&format!("shard{}", at + 1), "shard", about, (prompt, shape, SAID.0), &known).await
+        self.ask(&format!("shard{}", at + 1), "shard", about, (prompt, shape, FINDING_TOKENS), &known).await
     }
 
-    /// Asks for the answer.
+    /// Asks the model for the answer from the findings.
     async fn synthesis(&mut self, found: &[Result<Finding, String>]) -> Result<Finding, String> {
-        let said = found.iter().zip(&self.shards).filter_map(|(found, (name, _))| {
+        let answers = found.iter().zip(&self.shards).filter_map(|(found, (name, _))| {
             let finding = found.as_ref().ok()?;
             Some((name.clone(), finding))
         });
-        let said: Vec<(String, &Finding)> = said.collect();
-        let files: BTreeSet<&String> = said.iter().flat_map(|(_, finding)| &finding.files).collect();
+        let answers: Vec<(String, &Finding)> = answers.collect();
+        let files: BTreeSet<&String> = answers.iter().flat_map(|(_, finding)| &finding.files).collect();
         let files: Vec<String> = files.into_iter().cloned().collect();
-        let prompt = prompt::of_all(self.question, &said);
-        let about = json!({
-            "recipe": "synthesis", "shards": said.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), "files": files.len()
-        });
-        self.ask("synthesis", "synthesis", about, (prompt, prompt::answer(&files), SAID.1), &files).await
+        let prompt = prompt::of_synthesis(self.question, &answers);
+        let names: Vec<&str> = answers.iter().map(|(name, _)| name.as_str()).collect();
+        let about = json!({"recipe": "synthesis", "shards": names, "files": files.len()});
+        self.ask("synthesis", "synthesis", about, (prompt, prompt::answer(&files), ANSWER_TOKENS), &files).await
     }
 
     async fn ask(
@@ -319,34 +323,34 @@ impl Driver<'_> {
         self.runtime.emitter.emit(Draft::new(Kind::AgentStep).span(span).metadata(about));
         let cancel = self.runtime.cancel.clone();
         let request = Request { prompt, shape, sampling: Sampling::GREEDY, max_tokens, cancel };
-        let said = match self.runtime.consult(&mut self.turn, span, recipe, request).await {
-            Consulted::Said(said) => said,
+        let text = match self.runtime.consult(&mut self.turn, span, recipe, request).await {
+            Consulted::Said(text) => text,
             Consulted::Stopped => return Err("stopped".into()),
             Consulted::Failed(why) => return Err(why),
         };
-        let finding: Finding = serde_json::from_str(&said).map_err(|_| "the answer was cut off".to_owned())?;
+        let finding: Finding = serde_json::from_str(&text).map_err(|_| "the answer was cut off".to_owned())?;
         let (answer, cut) = prompt::without_unknown(&finding.answer, files);
         self.cut += cut;
-        Ok(Finding { answer, files: each_once(finding.files.into_iter()) })
+        Ok(Finding { answer, files: unique(finding.files.into_iter()) })
     }
 }
 
-/// The files that a finding can name: those shown that have words of the question, or all that are shown where none has.
+/// Returns the files that a finding can name: those shown that match the question, or all if none does.
 fn nameable(shown: &[&Item]) -> Vec<String> {
     let any = shown.iter().any(|(_, outline)| outline.evidence() > 0);
     let named = shown.iter().filter(|(_, outline)| !any || outline.evidence() > 0);
     named.map(|(name, _)| name.clone()).collect()
 }
 
-/// The text as it may be shown: without the passages that speak to the model; nothing where all of it does.
-fn screened(text: &str) -> Option<String> {
+/// Removes passages with instructions to the model; `None` if that is not possible.
+fn without_orders(text: &str) -> Option<String> {
     if !screen(text).blocks() {
         return Some(text.to_owned());
     }
     cut_orders(text).map(|passages| passages.text)
 }
 
-/// Reads a place: a folder by its files, one file by its passages.
+/// Reads a folder as files, or a single file as passages.
 fn read(place: &Path, words: &[String], cancel: &Cancel) -> Result<Material, LibraryError> {
     let mut found = Found::default();
     walk::find(place, &mut found)?;
@@ -359,9 +363,9 @@ fn read(place: &Path, words: &[String], cancel: &Cancel) -> Result<Material, Lib
     let (mut bytes, programs) = (0, Programs::find());
     for path in &found.files {
         let file = name(path);
-        let too_much = material.items.len() >= plan::MOST_ITEMS || bytes >= MOST_BYTES;
+        let too_much = material.items.len() >= plan::MAX_ITEMS || bytes >= MAX_BYTES;
         if too_much || cancel.is_cancelled() {
-            left.push((file, format!("more than {} files or {} MiB", plan::MOST_ITEMS, MOST_BYTES >> 20)));
+            left.push((file, format!("more than {} files or {} MiB", plan::MAX_ITEMS, MAX_BYTES >> 20)));
             continue;
         }
         match walk::read(path, &programs) {
@@ -397,18 +401,18 @@ impl Material {
         self.bytes.push(text.len());
     }
 
-    /// The passages of a long text; those beyond the most are told.
+    /// Adds the passages of a long text, at most [`plan::MAX_ITEMS`].
     fn passages(&mut self, file: &str, text: &str, words: &[String]) {
-        for passage in chunks(chunk::Kind::of(Path::new(file)), text).into_iter().take(plan::MOST_ITEMS) {
+        for passage in chunks(chunk::Kind::of(Path::new(file)), text).into_iter().take(plan::MAX_ITEMS) {
             let part = &text[passage.range.clone()];
             let name = format!("{file}:{}-{}", passage.first, passage.last);
-            self.add(name, part, outline::whole(part, words));
+            self.add(name, part, outline::passage_outline(part, words));
         }
     }
 }
 
-/// The folder that all items have in common, or the one item's name.
-fn common(items: &[Item]) -> String {
+/// Returns the range of entries in the items' common folder, or the name of a single item.
+fn common_folder(items: &[Item]) -> String {
     let [(first, _), .., (last, _)] = items else { return items.iter().map(|(name, _)| name.clone()).collect() };
     let (one, two) = (Path::new(first), Path::new(last));
     let shared: PathBuf = one.components().zip(two.components()).take_while(|(a, b)| a == b).map(|(a, _)| a).collect();

@@ -1,22 +1,24 @@
-//! A file as a few lines: what its author says it is, what it declares, and what of it has words of the question. Read by
-//! lines, so that it works alike in every language.
+//! Shortens a file to a few lines: its first lines, its declarations, and the lines with words of the question. It
+//! works line by line, so that it handles every language alike.
 
 use caro_documents::chunk::Kind;
 use std::path::Path;
 
-/// The most lines that are kept of a file, and characters of a line.
-const MOST: (usize, usize) = (60, 120);
-/// The most lines of what stands at the beginning of a file.
-const HEAD: usize = 3;
-/// A word of a question is compared by its beginning: `configuration` finds `config`.
-const BEGINNING: usize = 6;
-/// A word of the question in the name of a file counts as much as in so many of its lines.
-const IN_NAME: usize = 4;
-/// The shortest word of a question that says something.
-const SHORTEST: usize = 4;
+/// Most lines in an outline.
+const MAX_LINES: usize = 60;
+/// Most characters of a line in an outline.
+const MAX_LINE_CHARS: usize = 120;
+/// Most lines taken from the head of a file.
+const HEAD_LINES: usize = 3;
+/// Characters of a question's word that are compared, so that `configuration` finds `config`.
+const STEM_CHARS: usize = 6;
+/// Hits counted for a file whose name has a word of the question; a line with one counts 1.
+const NAME_HITS: usize = 4;
+/// Shortest word of a question that is used, characters.
+const MIN_WORD_CHARS: usize = 4;
 
-/// Words that begin a declaration in one of the usual languages, alone or behind another one of them.
-const DECLARES: &[&str] = &[
+/// Words that begin a line with a declaration in a common language.
+const DECLARATION_WORDS: &[&str] = &[
     "abstract",
     "async",
     "class",
@@ -53,35 +55,35 @@ const DECLARES: &[&str] = &[
     "virtual",
 ];
 
-/// The lines that are kept of a file.
+/// The outline of a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Outline {
-    /// Lines in the order of the file, each with how much it matters: 0 most.
+    /// The lines in the order of the file, each with its rank; 0 is the most important.
     lines: Vec<(u8, String)>,
-    /// How many of them have a word of the question, its name counted too.
+    /// The number of lines with a word of the question, plus [`NAME_HITS`] if the name has one.
     hits: usize,
 }
 
-/// The words of a question that files are searched for.
+/// Returns the words of a question to search for, cut to their first characters.
 pub fn words(question: &str) -> Vec<String> {
-    let words = question.split(|c: char| !c.is_alphanumeric()).filter(|word| word.chars().count() >= SHORTEST);
+    let words = question.split(|c: char| !c.is_alphanumeric()).filter(|word| word.chars().count() >= MIN_WORD_CHARS);
     let common =
         ["which", "what", "where", "when", "they", "them", "with", "from", "that", "this", "files", "file", "have"];
     let words = words.map(str::to_lowercase).filter(|word| !common.contains(&word.as_str()));
-    words.map(|word| word.chars().take(BEGINNING).collect()).collect()
+    words.map(|word| word.chars().take(STEM_CHARS).collect()).collect()
 }
 
-/// The outline of a file.
+/// Makes the outline of a file.
 pub fn outline(name: &str, text: &str, words: &[String]) -> Outline {
     let kind = Kind::of(Path::new(name));
     let lower = name.to_lowercase();
     let is_named = words.iter().any(|word| lower.contains(word.as_str()));
-    let mut outline = Outline { hits: if is_named { IN_NAME } else { 0 }, ..Outline::default() };
+    let mut outline = Outline { hits: if is_named { NAME_HITS } else { 0 }, ..Outline::default() };
     let mut head = 0;
     let mut under_heading = false;
     for line in text.lines() {
         let shown = line.trim();
-        if shown.len() < 3 || outline.lines.len() >= MOST.0 {
+        if shown.len() < 3 || outline.lines.len() >= MAX_LINES {
             continue;
         }
         let lower = shown.to_lowercase();
@@ -92,9 +94,9 @@ pub fn outline(name: &str, text: &str, words: &[String]) -> Outline {
             Kind::Text => shown.starts_with('['),
         };
         under_heading = kind == Kind::Markdown && shown.starts_with('#');
-        // a line of an author's own words is worth more than the first line of code
-        let begins =
-            head < HEAD && !shown.starts_with("#!") && !shown.starts_with("use ") && !shown.starts_with("import ");
+        // shebangs and imports do not count as the head of a file
+        let is_skipped = ["#!", "use ", "import "].iter().any(|start| shown.starts_with(*start));
+        let begins = head < HEAD_LINES && !is_skipped;
         let rank = match (begins, hit, declared) {
             (true, _, _) if head == 0 => 0,
             (_, true, true) => 1,
@@ -106,32 +108,32 @@ pub fn outline(name: &str, text: &str, words: &[String]) -> Outline {
         head += usize::from(begins);
         outline.hits += usize::from(hit);
         let shown = shown.trim_end_matches(['{', ':']).trim_end();
-        outline.lines.push((rank, shown.chars().take(MOST.1).collect()));
+        outline.lines.push((rank, shown.chars().take(MAX_LINE_CHARS).collect()));
     }
     outline
 }
 
-/// A passage of a text: its lines as they stand, those first that have words of the question.
-pub fn whole(text: &str, words: &[String]) -> Outline {
+/// Makes the outline of a passage: all of its lines; those with words of the question rank first.
+pub fn passage_outline(text: &str, words: &[String]) -> Outline {
     let mut outline = Outline::default();
-    for line in text.lines().map(str::trim).filter(|line| !line.is_empty()).take(MOST.0) {
+    for line in text.lines().map(str::trim).filter(|line| !line.is_empty()).take(MAX_LINES) {
         let lower = line.to_lowercase();
         let hit = words.iter().any(|word| lower.contains(word.as_str()));
         outline.hits += usize::from(hit);
-        outline.lines.push((if hit { 1 } else { 3 }, line.chars().take(4 * MOST.1).collect()));
+        outline.lines.push((if hit { 1 } else { 3 }, line.chars().take(4 * MAX_LINE_CHARS).collect()));
     }
     outline
 }
 
-/// True for a line that begins an item, at the margin or one level below it.
+/// True if a line begins a declaration at the margin or one level below it.
 fn declares(line: &str) -> bool {
     let indent = line.len() - line.trim_start().len();
     let first = line.split_whitespace().next().unwrap_or_default();
     let shell = || line.trim_end().ends_with("() {");
-    indent <= 4 && (DECLARES.contains(&first) || shell())
+    indent <= 4 && (DECLARATION_WORDS.contains(&first) || shell())
 }
 
-/// The files' outlines as one text of at most `bytes`: each with its name, and more of those that have words of the question.
+/// Formats the outlines as one text of at most `bytes` bytes. Files that match the question get a larger share.
 pub fn text(files: &[(String, Outline)], bytes: usize) -> String {
     let names: usize = files.iter().map(|(name, _)| name.len() + 4).sum();
     let shares: usize = files.iter().map(|(_, outline)| share(outline)).sum();
@@ -148,8 +150,8 @@ pub fn text(files: &[(String, Outline)], bytes: usize) -> String {
     text
 }
 
-/// The files' outlines in at most so many tokens.
-pub fn fitted(files: &[(String, Outline)], tokens: usize, count: &dyn Fn(&str) -> usize) -> String {
+/// Formats the outlines as one text of at most `tokens` tokens.
+pub fn text_within_tokens(files: &[(String, Outline)], tokens: usize, count: &dyn Fn(&str) -> usize) -> String {
     let mut bytes = tokens * 4;
     let mut shown = text(files, bytes);
     while count(&shown) > tokens {
@@ -164,30 +166,30 @@ fn share(outline: &Outline) -> usize {
 }
 
 impl Outline {
-    /// How much of it has words of the question: 0 where nothing has.
+    /// Returns the number of matches with words of the question.
     pub fn evidence(&self) -> usize {
         self.hits
     }
 
-    /// All of it, under its file's name.
+    /// Returns all lines below the file's name.
     pub fn all(&self, name: &str) -> String {
         let lines = self.lines.iter().map(|(_, line)| format!("{line}\n"));
         std::iter::once(format!("{name}\n")).chain(lines).collect()
     }
 
-    /// The lines that matter most and fit, in the order of the file.
+    /// Returns the most important lines that fit into `bytes` bytes, in the order of the file.
     fn within(&self, mut bytes: usize) -> String {
         let mut order: Vec<usize> = (0..self.lines.len()).collect();
         order.sort_by_key(|at| self.lines[*at].0);
-        let mut kept = vec![false; self.lines.len()];
+        let mut selected = vec![false; self.lines.len()];
         for at in order {
             let needs = self.lines[at].1.len() + 1;
             if needs <= bytes {
                 bytes -= needs;
-                kept[at] = true;
+                selected[at] = true;
             }
         }
-        let lines = self.lines.iter().zip(kept).filter(|(_, kept)| *kept);
+        let lines = self.lines.iter().zip(selected).filter(|(_, selected)| *selected);
         lines.map(|((_, line), _)| format!("{line}\n")).collect()
     }
 }
@@ -197,7 +199,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn c18_a_file_is_its_head_its_declarations_and_what_is_asked_for() {
+    fn c18_an_outline_has_head_declarations_and_matching_lines() {
         let words = words("which files deal with configuration?");
         assert_eq!(words, ["deal", "config"]);
         let rust = "//! Reads settings.\n\nuse std::fs;\n\n/// One.\npub struct Config {\n    path: u8,\n}\n\nfn f() {\n    let x = 1;\n    \
@@ -215,7 +217,8 @@ mod tests {
     #[test]
     fn c18_words_in_a_name_and_in_lines_are_evidence() {
         let of = |name, text| outline(name, text, &["config".into()]).evidence();
-        assert_eq!([of("a.rs", "fn f()\n"), of("a.rs", "fn config()\n"), of("Config.rs", "fn f()\n")], [0, 1, IN_NAME]);
+        let evidence = [of("a.rs", "fn f()\n"), of("a.rs", "fn config()\n"), of("Config.rs", "fn f()\n")];
+        assert_eq!(evidence, [0, 1, NAME_HITS]);
     }
 
     proptest::proptest! {

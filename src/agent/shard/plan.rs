@@ -1,49 +1,51 @@
-//! The plan of shards: which parts of a tree or of a document stand together. Pure.
+//! Groups the files of a tree, or the passages of a document, into shards.
 
-/// The most shards.
-pub const MOST: usize = 8;
-/// The most items that are looked at; what comes behind them is told as left out.
-pub const MOST_ITEMS: usize = 3000;
-/// A shard is worth a request of its own from about this weight on.
-const WORTH: usize = 8 << 10;
-/// The least and the most that one item weighs: of a long file only an outline is shown, and each has its name.
-const WEIGHTS: (usize, usize) = (200, 6000);
+/// Most shards.
+pub const MAX_SHARDS: usize = 8;
+/// Most items read; further ones are reported as left out.
+pub const MAX_ITEMS: usize = 3000;
+/// Weight from which a shard is worth a request of its own.
+const MIN_SHARD_WEIGHT: usize = 8 << 10;
+/// Smallest weight of an item, since each has its name.
+const MIN_ITEM_WEIGHT: usize = 200;
+/// Largest weight of an item, since only an outline of a long file is shown.
+const MAX_ITEM_WEIGHT: usize = 6000;
 
-/// A shard: items that stand next to each other.
+/// A shard: a range of adjacent items.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shard {
-    /// The numbers of its items, in order.
+    /// The indices of its items.
     pub items: std::ops::Range<usize>,
     /// The sum of their weights.
     pub weight: usize,
 }
 
-/// How much an item of so many bytes counts.
+/// Returns the weight of an item of `bytes` bytes.
 fn weight(bytes: usize) -> usize {
-    bytes.clamp(WEIGHTS.0, WEIGHTS.1)
+    bytes.clamp(MIN_ITEM_WEIGHT, MAX_ITEM_WEIGHT)
 }
 
-/// Groups items of these sizes, in their order, into at most [`MOST`] shards of about the same weight. The order is that of
-/// their paths, so that a folder stays together. Items from number [`MOST_ITEMS`] on are in none.
+/// Groups items, given by their sizes in bytes, into at most [`MAX_SHARDS`] shards of about equal weight. The items are
+/// in the order of their paths, so that a folder stays together. Items from index [`MAX_ITEMS`] on are left out.
 pub fn plan(bytes: &[usize]) -> Vec<Shard> {
-    let weights: Vec<usize> = bytes.iter().take(MOST_ITEMS).map(|bytes| weight(*bytes)).collect();
+    let weights: Vec<usize> = bytes.iter().take(MAX_ITEMS).map(|bytes| weight(*bytes)).collect();
     let total: usize = weights.iter().sum();
-    let most = (total / WORTH).clamp(1, MOST);
-    // the least capacity with which that many will do
+    let most = (total / MIN_SHARD_WEIGHT).clamp(1, MAX_SHARDS);
+    // binary search for the smallest capacity with which `most` shards are enough
     let (mut low, mut high) = (weights.iter().copied().max().unwrap_or_default(), total);
     while low < high {
         let middle = low + (high - low) / 2;
-        if filled(&weights, middle).len() <= most {
+        if fill(&weights, middle).len() <= most {
             high = middle;
         } else {
             low = middle + 1;
         }
     }
-    filled(&weights, high)
+    fill(&weights, high)
 }
 
-/// Shards that are filled one after the other, none above `capacity`.
-fn filled(weights: &[usize], capacity: usize) -> Vec<Shard> {
+/// Fills shards one after the other, none above `capacity`.
+fn fill(weights: &[usize], capacity: usize) -> Vec<Shard> {
     let mut shards: Vec<Shard> = Vec::new();
     for (at, weight) in weights.iter().enumerate() {
         match shards.last_mut() {
@@ -68,22 +70,22 @@ mod tests {
             sizes in prop::collection::vec(0usize..20_000, 0..600)
         ) {
             let shards = plan(&sizes);
-            prop_assert!(shards.len() <= MOST);
+            prop_assert!(shards.len() <= MAX_SHARDS);
             let items: Vec<usize> = shards.iter().flat_map(|shard| shard.items.clone()).collect();
             prop_assert_eq!(items, (0..sizes.len()).collect::<Vec<_>>());
             let total: usize = sizes.iter().map(|bytes| weight(*bytes)).sum();
-            let most = (total / WORTH).clamp(1, MOST);
+            let most = (total / MIN_SHARD_WEIGHT).clamp(1, MAX_SHARDS);
             let heaviest = shards.iter().map(|shard| shard.weight).max().unwrap_or_default();
-            prop_assert!(heaviest <= total / most + WEIGHTS.1, "{heaviest} of {total} in {most}");
+            prop_assert!(heaviest <= total / most + MAX_ITEM_WEIGHT, "{heaviest} of {total} in {most}");
         }
     }
 
     #[test]
-    fn c18_a_little_is_one_shard_and_too_much_is_left_out() {
+    fn c18_a_small_tree_is_one_shard_and_extra_items_are_left_out() {
         assert_eq!(plan(&[]), []);
         assert_eq!(plan(&[10, 20]).len(), 1);
-        assert_eq!(plan(&[100_000; 300]).len(), MOST);
-        let shards = plan(&vec![1; MOST_ITEMS + 5]);
-        assert_eq!(shards.last().unwrap().items.end, MOST_ITEMS);
+        assert_eq!(plan(&[100_000; 300]).len(), MAX_SHARDS);
+        let shards = plan(&vec![1; MAX_ITEMS + 5]);
+        assert_eq!(shards.last().unwrap().items.end, MAX_ITEMS);
     }
 }

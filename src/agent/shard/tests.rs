@@ -2,7 +2,7 @@ use super::*;
 use crate::harness::Setup;
 use caro_model::scripted::Scripted;
 
-/// A tree of so many files in four folders, with one about settings and one of keys.
+/// Creates a tree of `files` files in four folders, plus one about settings, one with a key, and one binary file.
 fn tree(files: usize) -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     for n in 0..files {
@@ -43,13 +43,13 @@ fn rules() -> serde_json::Value {
 }
 
 #[tokio::test]
-async fn c18_a_tree_is_read_in_shards_that_share_their_beginning() {
+async fn c18_a_tree_is_read_in_shards_with_a_shared_prefix() {
     let dir = tree(300);
     let (sharded, harness) = sharded(dir.path(), rules(), Limits::default()).await;
     let sharded = sharded.unwrap();
     assert_eq!((sharded.answer.as_str(), sharded.cut), ("config.rs holds the settings.", 1));
     assert_eq!(sharded.files, ["src/config.rs"]);
-    assert_eq!((sharded.shards.len(), sharded.requests), (plan::MOST, plan::MOST as u64 + 1));
+    assert_eq!((sharded.shards.len(), sharded.requests), (plan::MAX_SHARDS, plan::MAX_SHARDS as u64 + 1));
     assert_eq!(sharded.shards.iter().map(|part| part.items).sum::<usize>(), 301);
     let left: Vec<&str> = sharded.left_out.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(left, ["id_rsa", "a.bin"]);
@@ -57,11 +57,11 @@ async fn c18_a_tree_is_read_in_shards_that_share_their_beginning() {
     let of = |kind| events.iter().filter(move |event| event.event_type == kind);
     assert_eq!(of(Kind::ContextAssembly).count(), 1);
     let steps: Vec<_> = of(Kind::AgentStep).collect();
-    assert_eq!(steps.len(), plan::MOST + 1);
-    assert_eq!(steps[plan::MOST].metadata["recipe"], "synthesis");
-    // what each request has of its own comes behind what all of them have
+    assert_eq!(steps.len(), plan::MAX_SHARDS + 1);
+    assert_eq!(steps[plan::MAX_SHARDS].metadata["recipe"], "synthesis");
+    // the own part of each request comes after the shared prefix
     let calls: Vec<_> = of(Kind::ModelCall).collect();
-    for (call, step) in calls.iter().zip(&steps).take(plan::MOST) {
+    for (call, step) in calls.iter().zip(&steps).take(plan::MAX_SHARDS) {
         assert_eq!(call.input.as_array().unwrap()[..3], calls[0].input.as_array().unwrap()[..3]);
         let own = step.metadata["own_tokens"].as_u64().unwrap();
         assert!(own > 0 && own <= SHARD_TOKENS as u64, "{own}");
@@ -77,12 +77,12 @@ async fn c18_a_long_text_is_read_in_passages() {
     let rules = json!([{"reply": "{\"answer\": \"nothing\", \"files\": []}"}]);
     let (sharded, _) = sharded(&file, rules, Limits::default()).await;
     let sharded = sharded.unwrap();
-    assert_eq!((sharded.shards.len(), sharded.answer.as_str()), (plan::MOST, "nothing"));
+    assert_eq!((sharded.shards.len(), sharded.answer.as_str()), (plan::MAX_SHARDS, "nothing"));
     assert!(sharded.shards[0].name.contains("book.md:1-"), "{:?}", sharded.shards[0].name);
 }
 
 #[tokio::test]
-async fn c18_failures_limits_and_orders_cost_what_they_cost() {
+async fn c18_failures_limits_and_instructions_are_handled() {
     let dir = tree(300);
     let broken =
         json!([{"match": "part 1 ", "error": "out of memory"}, {"reply": "{\"answer\": \"x\", \"files\": []}"}]);
@@ -97,8 +97,8 @@ async fn c18_failures_limits_and_orders_cost_what_they_cost() {
         .unwrap();
     std::fs::write(hostile.path().join("b.md"), "# Harmless\n\nconfiguration\n").unwrap();
     let (result, harness) = sharded(hostile.path(), rules(), Limits::default()).await;
-    let told = serde_json::to_string(&harness.events().events(&result.unwrap().run_id, 0).unwrap()).unwrap();
-    assert!(!told.contains("canary-4711"));
+    let events = serde_json::to_string(&harness.events().events(&result.unwrap().run_id, 0).unwrap()).unwrap();
+    assert!(!events.contains("canary-4711"));
     let empty = tempfile::tempdir().unwrap();
     assert!(sharded(empty.path(), rules(), Limits::default()).await.0.is_err());
 }

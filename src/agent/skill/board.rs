@@ -1,6 +1,5 @@
-//! The skills on board: they come with the program, and are written out where the system keeps what can be made again, so that
-//! they are folders like any other. They are used beside a skill that the task names, or where they are asked for: no task
-//! that names none has its prompt changed by them.
+//! The built-in skills. They are written to the cache folder so that they are folders like any other. They are used
+//! beside a skill that the task names, or when asked for: they never change the prompt of a task that names no skill.
 
 use super::{Origin, Place};
 use caro_base::files;
@@ -9,22 +8,22 @@ use std::path::Path;
 
 static BOARD: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/skill/board");
 
-/// The folder that they are written to, below the cache.
+/// The folder they are written to, below the cache folder.
 const FOLDER: &str = "skills-on-board";
 
-/// The place of the skills on board, each file as this program has it; nothing where it cannot be written.
+/// Writes the built-in skills below the cache folder and returns their place; `None` if they cannot be written.
 pub fn place(cache: &Path) -> Option<Place> {
     let folder = cache.join(FOLDER);
     write(&BOARD, &folder).ok()?;
     Some(Place { folder, origin: Origin::Board })
 }
 
-/// Writes what is not there as it is here.
+/// Writes every file of an embedded folder that is absent or differs.
 fn write(dir: &Dir<'_>, folder: &Path) -> std::io::Result<()> {
     for file in dir.files() {
         let path = folder.join(file.path());
         let most = file.contents().len() as u64;
-        if files::read(&path, most).is_ok_and(|there| there == file.contents()) {
+        if files::read(&path, most).is_ok_and(|on_disk| on_disk == file.contents()) {
             continue;
         }
         files::replace(&path, file.contents(), files::Access::Private)?;
@@ -38,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a37_the_skills_on_board_are_sound_and_are_written_anew_where_they_were_changed() {
+    fn a37_the_built_in_skills_are_valid_and_restored_if_changed() {
         let dir = tempfile::tempdir().unwrap();
         let place = place(dir.path()).unwrap();
         let found = Skills::find(std::slice::from_ref(&place), &mut Index::default());

@@ -1,55 +1,57 @@
-//! Which skills a task needs: those it names, then those whose description fits it, by words and by meaning.
+//! Chooses the skills of a task: those it names, then those whose description fits it by words and by meaning.
 //!
-//! Two rankings are fused by rank (reciprocal rank fusion, Cormack et al. 2009), words a little heavier than meaning; where
-//! hardly any word is shared, meaning decides.
+//! Two rankings are combined by reciprocal rank fusion (Cormack et al. 2009). Words weigh a little more than meaning;
+//! if the question shares hardly any word with the descriptions, meaning decides.
 
 use super::{Index, Origin, Skill, SkillError, Skills};
 use crate::retrieve::bm25;
-use caro_intent::tokens::{tells, words};
+use caro_intent::tokens::{is_significant, words};
 use caro_model::embed::Embedder;
 use std::sync::Arc;
 
-/// Hits of a search, at most.
+/// Most hits of a search.
 pub const LIMIT: usize = 10;
-/// Skills whose text goes into a prompt, at most; and with those on board that fit beside a named one.
-const ACTIVE: usize = 2;
-const TEXTS: usize = 3;
-/// Skills that are named to the model beside those, at most.
-const LISTED: usize = 3;
-/// Skills that are named whenever they are there.
+/// Most skills whose text goes into a prompt.
+const MAX_ACTIVE: usize = 2;
+/// Most of them including built-in skills, which are added to a task that names a skill.
+const MAX_WITH_BUILT_IN: usize = 3;
+/// Most further skills found by search that are listed by name and description.
+const MAX_LISTED: usize = 3;
+/// Skills that are always listed if they exist.
 const CORE: [&str; 3] = ["git", "memory", "knowledge"];
 
-/// The constant of the fusion: how fast a lower rank counts less.
-const K: f64 = 10.0;
-/// Weights of meaning and of words.
+/// The constant of the rank fusion; the larger, the less the first ranks stand out.
+const RANK_CONSTANT: f64 = 10.0;
+/// Weights of the ranking by meaning and of the ranking by words.
 const WEIGHTS: (f64, f64) = (1.0, 1.5);
-/// The same where fewer than [`FEW`] descriptions share a word with the question.
+/// The weights used if fewer than [`FEW`] descriptions share a word with the question.
 const WEIGHTS_FEW: (f64, f64) = (2.0, 0.1);
 const FEW: usize = 2;
-/// What the nearness itself adds then.
+/// Factor of the nearness itself, added to the score in that case.
 const NEARNESS_FEW: f64 = 0.3;
-/// What a word of the name in the question adds, and the whole name as it is read.
+/// Score for each word of the skill's name in the question.
 const NAME_WORD: f64 = 0.3;
+/// Score if the question contains the whole name.
 const NAME_PHRASE: f64 = 0.5;
-/// What a skill about finding files gets where the question asks for files.
+/// Score of a skill about finding files if the question is about files.
 const FILES: f64 = 0.25;
-/// So near a description must be in meaning to count without a shared word.
-const NEAR: f64 = 0.45;
-/// So many words it must share to count without nearness.
-const SHARED: usize = 2;
+/// Least nearness of a description that fits without shared words.
+const MIN_NEARNESS: f64 = 0.45;
+/// Least number of shared words of a description that fits without nearness.
+const MIN_SHARED: usize = 2;
 
-/// Why a skill was chosen.
+/// The reason a skill was chosen.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Reason {
-    /// The person asked for it (`--skill`).
+    /// The user asked for it (`--skill`).
     Asked,
     /// The task names it.
     Name,
-    /// Its description fits, so much.
+    /// Its description fits, with this score.
     Search(f64),
-    /// It was active shortly before in the same conversation.
+    /// It was active recently in the same conversation.
     Recent,
-    /// It is one of those that are always named.
+    /// It is one of those that are always listed.
     Core,
 }
 
@@ -68,14 +70,14 @@ impl std::fmt::Display for Reason {
 /// The skills of a run.
 #[derive(Debug, Clone, Default)]
 pub struct Chosen {
-    /// Their text goes into the prompt.
+    /// The skills whose text goes into the prompt.
     pub active: Vec<(Arc<Skill>, Reason)>,
-    /// Only their name and description do.
+    /// The skills of which only name and description do.
     pub listed: Vec<(Arc<Skill>, Reason)>,
 }
 
 impl Chosen {
-    /// All of them.
+    /// All of them, the active ones first.
     pub fn all(&self) -> impl Iterator<Item = &(Arc<Skill>, Reason)> {
         self.active.iter().chain(&self.listed)
     }
@@ -86,21 +88,21 @@ impl Chosen {
 pub struct Hit {
     /// The skill.
     pub skill: Arc<Skill>,
-    /// How well it fits; only comparable within one search.
+    /// The score; only comparable within one search.
     pub score: f64,
-    /// BM25 of its name and description.
+    /// The BM25 score of its name and description.
     pub words: f64,
-    /// Nearness in meaning, 0 to 1; 0 without an embedder.
+    /// The nearness in meaning, 0 to 1; 0 without an embedder.
     pub nearness: f64,
     /// True if it fits well enough to be used unasked.
     pub fits: bool,
 }
 
-/// The skills of a task: `asked` ones, named ones, then what a search finds, and those that were `recent` in the
-/// conversation: `the same with the other file` names no skill.
+/// Chooses the skills of a task: those `asked` for, those it names, what a search finds, and those that were `recent`
+/// in the conversation, since `the same with the other file` names no skill.
 ///
 /// # Errors
-/// If one that was asked for is not there.
+/// If a skill that was asked for does not exist.
 pub fn choose(
     task: &str,
     asked: &[String],
@@ -118,7 +120,7 @@ pub fn choose(
     }
     let fresh = |chosen: &Chosen, skill: &Arc<Skill>| chosen.all().all(|(s, _)| s != skill);
     for skill in skills.all.iter().filter(|s| names(task, &s.front.name)) {
-        if chosen.active.len() < ACTIVE.max(asked.len()) && fresh(&chosen, skill) {
+        if chosen.active.len() < MAX_ACTIVE.max(asked.len()) && fresh(&chosen, skill) {
             chosen.active.push((skill.clone(), Reason::Name));
         }
     }
@@ -128,19 +130,19 @@ pub fn choose(
             continue;
         }
         let reason = Reason::Search(hit.score);
-        // one on board is there for who works by a skill: it changes no other task
+        // a built-in skill only supplements a named one: it changes no other task
         if hit.skill.origin == Origin::Board {
-            if is_named && chosen.active.len() < TEXTS.max(asked.len()) {
+            if is_named && chosen.active.len() < MAX_WITH_BUILT_IN.max(asked.len()) {
                 chosen.active.push((hit.skill, reason));
             }
         } else if chosen.active.is_empty() {
             chosen.active.push((hit.skill, reason));
-        } else if chosen.listed.len() < LISTED {
+        } else if chosen.listed.len() < MAX_LISTED {
             chosen.listed.push((hit.skill, reason));
         }
     }
     for skill in recent.iter().filter_map(|name| skills.get(name).ok()) {
-        if chosen.active.len() < ACTIVE && fresh(&chosen, skill) {
+        if chosen.active.len() < MAX_ACTIVE && fresh(&chosen, skill) {
             chosen.active.push((skill.clone(), Reason::Recent));
         }
     }
@@ -152,7 +154,7 @@ pub fn choose(
     Ok(chosen)
 }
 
-/// True if the task has the name as a word of its own.
+/// True if the task contains the name as a whole word.
 fn names(task: &str, name: &str) -> bool {
     let (task, edge) =
         (task.to_lowercase(), |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric() && c != '_' && c != '-'));
@@ -160,7 +162,7 @@ fn names(task: &str, name: &str) -> bool {
         .any(|(at, found)| edge(task[..at].chars().next_back()) && edge(task[at + found.len()..].chars().next()))
 }
 
-/// The skills by how well they fit a question, the best first, at most [`LIMIT`].
+/// Returns at most [`LIMIT`] skills that fit a question, best first.
 pub fn search(question: &str, skills: &Skills, index: &mut Index, embedder: Option<&dyn Embedder>) -> Vec<Hit> {
     let text = |s: &Arc<Skill>| format!("{} {}", s.front.name.replace('-', " "), s.front.description);
     let texts: Vec<String> = skills.all.iter().map(text).collect();
@@ -176,28 +178,28 @@ pub fn search(question: &str, skills: &Skills, index: &mut Index, embedder: Opti
         let own = scores[of];
         (own > 0.0).then(|| scores.iter().filter(|s| **s > own).count() as f64)
     };
-    let asked = words(question);
-    let files = ["file", "folder", "directory"].iter().any(|w| asked.iter().any(|a| a == w));
-    let one = |at: usize, skill: &Arc<Skill>| {
-        let fused = |scores: &[f64], weight: f64| rank(scores, at).map_or(0.0, |r| weight / (K + r + 1.0));
+    let question_words = words(question);
+    let is_about_files = ["file", "folder", "directory"].iter().any(|w| question_words.iter().any(|q| q == w));
+    let rate = |at: usize, skill: &Arc<Skill>| {
+        let fused = |scores: &[f64], weight: f64| rank(scores, at).map_or(0.0, |r| weight / (RANK_CONSTANT + r + 1.0));
         let name = words(&skill.front.name.replace('-', " "));
-        let shared_name = name.iter().filter(|w| asked.contains(w)).count() as f64;
+        let shared_name = name.iter().filter(|w| question_words.contains(w)).count() as f64;
         let mut score = fused(&by_words, wording) + fused(&by_meaning, meaning) + NAME_WORD * shared_name;
         if names(question, &skill.front.name.replace('-', " ")) {
             score += NAME_PHRASE;
         }
-        let known = words(&texts[at]);
-        if files && by_words[at] > 0.0 && known.iter().any(|w| w == "find" || w == "search") {
+        let text_words = words(&texts[at]);
+        if is_about_files && by_words[at] > 0.0 && text_words.iter().any(|w| w == "find" || w == "search") {
             score += FILES;
         }
         if few {
             score += NEARNESS_FEW * by_meaning[at];
         }
-        let shared = asked.iter().filter(|w| tells(w) && known.contains(w)).count();
-        let fits = by_meaning[at] >= NEAR || by_words[at] > 0.0 && shared >= SHARED;
+        let shared = question_words.iter().filter(|w| is_significant(w) && text_words.contains(w)).count();
+        let fits = by_meaning[at] >= MIN_NEARNESS || by_words[at] > 0.0 && shared >= MIN_SHARED;
         Hit { skill: skill.clone(), score, words: by_words[at], nearness: by_meaning[at], fits }
     };
-    let mut hits: Vec<Hit> = skills.all.iter().enumerate().map(|(at, skill)| one(at, skill)).collect();
+    let mut hits: Vec<Hit> = skills.all.iter().enumerate().map(|(at, skill)| rate(at, skill)).collect();
     hits.retain(|hit| hit.words > 0.0 || hit.nearness > 0.0);
     hits.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| a.skill.front.name.cmp(&b.skill.front.name)));
     hits.truncate(LIMIT);

@@ -1,5 +1,5 @@
-//! Scripts of a skill that declare their parameters: each is a tool of its own, with that schema, and a wrong argument is
-//! refused before the script runs.
+//! Turns scripts of a skill that declare their parameters into tools of their own: the schema is the declaration, and a
+//! wrong argument is refused before the script runs.
 //!
 //! ```yaml
 //! metadata:
@@ -13,10 +13,10 @@
 //!       writes: true
 //! ```
 //!
-//! A script that `writes` is asked for like every other change, and may then write below the working folder; without network,
-//! as every script. `tool` is the name of its tool, where that is to be another one.
+//! A script that `writes` needs approval like every other change, and may then write below the working folder; like
+//! every script it has no network. `tool` overrides the name of its tool.
 //!
-//! An argument reaches the script as `--NAME VALUE`. Where no parameter is required, one has to be given all the same.
+//! An argument reaches the script as `--NAME VALUE`. A call with no argument is refused if the script declares any.
 
 use super::Skill;
 use super::script::{Which, effects_of, job_of, run_job, scripts};
@@ -28,38 +28,40 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Types that a parameter may have.
+/// Types of a parameter.
 const TYPES: [&str; 4] = ["string", "integer", "number", "boolean"];
-/// The most parameters of one script.
-const MOST: usize = 12;
+/// Most parameters of one script.
+const MAX_PARAMETERS: usize = 12;
 
 /// A script with its parameters.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Declared {
-    /// Its file, below the scripts of the skill.
+    /// Its file, relative to the scripts folder of the skill.
     pub file: String,
-    /// Its effect, in words.
+    /// The description of its effect.
     pub description: String,
-    /// The schemas of its parameters, in the order they are declared.
+    /// The schemas of its parameters, by name.
     pub parameters: Map<String, Value>,
-    /// Those that must be given.
+    /// The names of the required parameters.
     pub required: Vec<String>,
-    /// The name of its tool, if it is not that of the skill.
+    /// The declared name of its tool, if any.
     pub tool: Option<String>,
-    /// True if it is to write below the working folder.
+    /// True if it may write below the working folder.
     pub writes: bool,
 }
 
-/// The scripts of a skill that declare their parameters. What is no declaration is left out: the script is there as before.
+/// Returns the scripts of a skill that declare their parameters. Invalid declarations are skipped; such a script is
+/// run with `run_skill_script`.
 pub fn declared(skill: &Skill) -> Vec<Declared> {
     let metadata = skill.front.all.get("metadata");
     let list = metadata.and_then(|metadata| metadata.get("scripts")).and_then(Value::as_array);
-    let there = scripts(skill);
-    let all = list.into_iter().flatten().filter_map(one);
-    all.filter(|script| there.contains(&script.file)).collect()
+    let existing = scripts(skill);
+    let all = list.into_iter().flatten().filter_map(parse);
+    all.filter(|script| existing.contains(&script.file)).collect()
 }
 
-fn one(value: &Value) -> Option<Declared> {
+/// Parses one entry of `metadata.scripts`; `None` if it is not a valid declaration.
+fn parse(value: &Value) -> Option<Declared> {
     let word = |value: &Value, name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
     let writes = value.get("writes") == Some(&Value::Bool(true));
     let none = Vec::new();
@@ -67,7 +69,7 @@ fn one(value: &Value) -> Option<Declared> {
         None if writes => &none,
         given => given?.as_array()?,
     };
-    if given.len() > MOST {
+    if given.len() > MAX_PARAMETERS {
         return None;
     }
     let tool = word(value, "tool");
@@ -100,7 +102,7 @@ fn one(value: &Value) -> Option<Declared> {
     Some(Declared { file: word(value, "file")?, description, parameters, required, tool, writes })
 }
 
-/// A script as a tool.
+/// The tool that runs one declared script.
 pub(super) struct ScriptTool {
     spec: ToolSpec,
     skill: Arc<Skill>,
@@ -110,7 +112,7 @@ pub(super) struct ScriptTool {
 }
 
 impl ScriptTool {
-    /// The tool of a script: named as the skill, and as the script where the skill has several.
+    /// Creates the tool of a script. It is named after the skill, followed by the script unless it `is_only` one.
     pub(super) fn new(skill: &Arc<Skill>, script: &Declared, is_only: bool, which: &Which) -> Self {
         let own = skill.front.name.replace('-', "_");
         let stem = script.file.rsplit_once('.').map_or(script.file.as_str(), |(stem, _)| stem);
@@ -134,8 +136,8 @@ impl ScriptTool {
     }
 }
 
-/// The arguments of the script.
-fn words(args: &Args) -> Vec<String> {
+/// Returns the command-line arguments of the script.
+fn command_line(args: &Args) -> Vec<String> {
     let mut words = Vec::new();
     for (name, value) in args.iter().filter(|(_, value)| !value.is_null()) {
         words.push(format!("--{name}"));
@@ -162,7 +164,7 @@ impl Tool for ScriptTool {
     }
 
     fn call(&self, args: &Args, cx: &ToolCx) -> Result<Raw, ToolError> {
-        let given = words(args);
+        let given = command_line(args);
         if given.is_empty() && self.spec.parameters["properties"].as_object().is_some_and(|all| !all.is_empty()) {
             let names: Vec<&str> = self.spec.parameters["properties"]
                 .as_object()
@@ -173,7 +175,7 @@ impl Tool for ScriptTool {
             return Err(ToolError::Arguments(format!("it needs one of {}", names.join(", "))));
         }
         let mut job = job_of(&self.skill, &self.path()?, given, None, &self.which, cx)?;
-        // it was agreed to
+        // this runs after the approval that the effects asked for
         if self.writes {
             job.sandbox = Sandbox::Offline(vec![cx.root.clone()]);
         }
@@ -186,7 +188,7 @@ mod tests {
     use super::*;
     use crate::skill::{Index, Origin, Place};
 
-    /// The skill with a script `go.sh` whose head says this under `metadata`.
+    /// Creates a skill with a script `go.sh` and these declarations in its front matter.
     fn skill(metadata: &str) -> (tempfile::TempDir, Arc<Skill>) {
         let dir = tempfile::tempdir().unwrap();
         let folder = dir.path().join("units");
@@ -203,7 +205,6 @@ mod tests {
         value.as_object().cloned().unwrap_or_default()
     }
 
-    /// A40: a wrong argument is refused before the script runs.
     #[test]
     fn a40_a_wrong_argument_is_refused_before_the_script_runs() {
         let (_dir, skill) = skill(
@@ -216,7 +217,7 @@ mod tests {
         assert_eq!(tool.spec().name, "units");
         let checked = |value: Value| {
             let mut args = args(value);
-            tool.spec().validate(&mut args).map(|()| words(&args))
+            tool.spec().validate(&mut args).map(|()| command_line(&args))
         };
         let fine = checked(json!({"text": "5 km", "places": "2", "to": "m"})).unwrap();
         assert_eq!(fine, ["--text", "5 km", "--places", "2", "--to", "m"]);
@@ -233,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_declaration_is_left_out() {
+    fn an_invalid_declaration_is_skipped() {
         for metadata in [
             "    - file: gone.sh\n      parameters: [{name: a}]",
             "    - file: go.sh\n      parameters: [{name: --a}]",
@@ -253,7 +254,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a37_a_script_that_writes_is_asked_for_and_writes_below_the_working_folder_alone() {
+    fn a37_a_script_that_writes_needs_approval_and_writes_only_below_the_working_folder() {
         let (_dir, skill) = skill("    - file: go.sh\n      writes: true\n      tool: keep");
         let (work, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let root = work.path().canonicalize().unwrap();
@@ -275,7 +276,7 @@ mod tests {
             return;
         }
         assert!(reads.effects(&Args::new(), &cx).is_read_only());
-        // it says what it was refused, and that is no success
+        // only the files count here: the script may fail or not
         let _ = reads.call(&Args::new(), &cx);
         assert!(!root.join("kept.txt").exists() && !outside.join("out.txt").exists());
         let _ = writes.call(&Args::new(), &cx);

@@ -1,47 +1,47 @@
-//! The head of a `SKILL.md`: YAML between two lines `---`.
+//! Parses the front matter of a `SKILL.md`: YAML between two lines `---`.
 //!
 //! | field | |
 //! | --- | --- |
 //! | `name` | 1 to 64 of a-z, 0-9 and `-`, no `-` at an edge or twice in a row; the folder's name |
-//! | `description` | 1 to 1024 characters: what it does and when it is used; it is found by it |
+//! | `description` | 1 to 1024 characters: what the skill does and when it is used; the search for skills reads it |
 //! | `version`, `license`, `compatibility` (at most 500 characters) | optional |
-//! | `metadata` | optional: a map of the author's own |
-//! | `allowed-tools` | optional: tools it speaks of. Gives no right to use them |
-//! | `required_refs` | optional: files of its folder that stand under its text, at most 50 |
+//! | `metadata` | optional: a map for the author's own fields |
+//! | `allowed-tools` | optional: tools that the skill mentions; grants no permission to use them |
+//! | `required_refs` | optional: at most 50 files of its folder that are appended to its text |
 //!
 //! Source of the common fields: the Agent Skills format. `required_refs` may stand in `metadata` too.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// The largest head, bytes.
-const LARGEST: usize = 32 << 10;
+/// Most bytes of a front matter.
+const MAX_BYTES: usize = 32 << 10;
 
-/// References of one skill: each may be as large as its text.
-const REFS: usize = 50;
+/// Most references of one skill; each may be as large as its text.
+const MAX_REFS: usize = 50;
 
-/// What YAML aliases may stand for, in all.
-const ALIASED: usize = 2000;
+/// Most YAML events that aliases may expand to in total.
+const MAX_ALIASED: usize = 2000;
 
-/// A sound head.
+/// A valid front matter.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Front {
     /// Its name.
     pub name: String,
-    /// What it does and when it is used.
+    /// The purpose of the skill and when it is used.
     pub description: String,
-    /// Tools it speaks of.
+    /// Tools that it mentions.
     pub allowed_tools: Vec<String>,
-    /// Files that stand under its text.
+    /// Files that are appended to its text.
     pub required_refs: Vec<String>,
-    /// Everything as it was written: what a template calls `skill`.
+    /// All fields as written; templates see them as `skill`.
     pub all: Map<String, Value>,
 }
 
-/// Divides a file into its head and its text.
+/// Splits a file into its front matter and its text.
 ///
 /// # Errors
-/// If there is no head.
+/// If there is no front matter.
 pub fn split(text: &str) -> Result<(&str, &str), String> {
     let text = text.trim_start_matches('\u{feff}');
     let rest = text.strip_prefix("---").and_then(|rest| rest.trim_start_matches([' ', '\r']).strip_prefix('\n'));
@@ -56,18 +56,18 @@ pub fn split(text: &str) -> Result<(&str, &str), String> {
     Err("the line --- that ends the head is missing".into())
 }
 
-/// Reads the head of a file in a folder of that name.
+/// Parses the front matter of a file in a folder of that name.
 ///
 /// # Errors
-/// The first thing that is wrong.
+/// The first error found, as a sentence.
 pub fn parse(text: &str, folder: &str) -> Result<Front, String> {
     let (head, _) = split(text)?;
-    if head.len() > LARGEST {
-        return Err(format!("its head has {} bytes, and {LARGEST} are the most", head.len()));
+    if head.len() > MAX_BYTES {
+        return Err(format!("its head has {} bytes, and {MAX_BYTES} are the most", head.len()));
     }
-    // a head of a few names needs no aliases that multiply
+    // a short front matter needs no aliases that multiply
     let options = serde_saphyr::options! {
-        alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: ALIASED },
+        alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: MAX_ALIASED },
     };
     let all: Value = serde_saphyr::from_str_with_options(head, options).map_err(|e| {
         let why = e.to_string();
@@ -78,12 +78,12 @@ pub fn parse(text: &str, folder: &str) -> Result<Front, String> {
     if name != folder {
         return Err(format!("its `name` is `{name}`, and its folder is `{folder}`"));
     }
-    let description = word(&all, "description")?.ok_or("it has no `description`")?;
+    let description = string(&all, "description")?.ok_or("it has no `description`")?;
     let length = description.trim().chars().count();
     if !(1..=1024).contains(&length) {
         return Err(format!("its `description` has {length} characters: 1 to 1024 are allowed"));
     }
-    if let Some(text) = word(&all, "compatibility")?
+    if let Some(text) = string(&all, "compatibility")?
         && text.chars().count() > 500
     {
         return Err("its `compatibility` has more than 500 characters".into());
@@ -99,22 +99,22 @@ pub fn parse(text: &str, folder: &str) -> Result<Front, String> {
     if let Some(Value::Object(metadata)) = all.get("metadata") {
         required_refs.extend(list(metadata, "required_refs")?);
     }
-    if required_refs.len() > REFS {
-        return Err(format!("its `required_refs` has {} files, and {REFS} are the most", required_refs.len()));
+    if required_refs.len() > MAX_REFS {
+        return Err(format!("its `required_refs` has {} files, and {MAX_REFS} are the most", required_refs.len()));
     }
     Ok(Front { name, description: description.trim().to_owned(), allowed_tools, required_refs, all })
 }
 
-/// The `name`, if it is one.
+/// Returns the `name` if it is valid.
 fn name(all: &Map<String, Value>) -> Result<String, String> {
-    let name = word(all, "name")?.ok_or("it has no `name`")?;
+    let name = string(all, "name")?.ok_or("it has no `name`")?;
     is_name(&name).map(|()| name)
 }
 
-/// True to the rules of a name.
+/// Checks the rules of a skill's name.
 ///
 /// # Errors
-/// Which rule it breaks.
+/// The rule that is broken, as a sentence.
 pub fn is_name(name: &str) -> Result<(), String> {
     let fine = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     if !(1..=64).contains(&name.chars().count()) {
@@ -129,7 +129,8 @@ pub fn is_name(name: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn word(all: &Map<String, Value>, field: &str) -> Result<Option<String>, String> {
+/// Returns a field that must be a string if present.
+fn string(all: &Map<String, Value>, field: &str) -> Result<Option<String>, String> {
     match all.get(field) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text.clone())),
@@ -137,6 +138,7 @@ fn word(all: &Map<String, Value>, field: &str) -> Result<Option<String>, String>
     }
 }
 
+/// Checks that a field is a single value if present.
 fn scalar(all: &Map<String, Value>, field: &str) -> Result<(), String> {
     match all.get(field) {
         Some(Value::Array(_) | Value::Object(_)) => Err(format!("its `{field}` is no single value")),
@@ -144,7 +146,7 @@ fn scalar(all: &Map<String, Value>, field: &str) -> Result<(), String> {
     }
 }
 
-/// A list, or words between spaces.
+/// Returns a field that is a list of strings or words separated by spaces.
 fn list(all: &Map<String, Value>, field: &str) -> Result<Vec<String>, String> {
     match all.get(field) {
         None | Some(Value::Null) => Ok(Vec::new()),
@@ -166,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sound_head_is_read_whole() {
+    fn all_fields_of_a_valid_head_are_read() {
         let front = head(
             "name: pdf\ndescription: >\n  Works on PDFs.\n  When asked.\nversion: 1.2\nlicense: MIT\nallowed-tools: Bash Read\n\
              metadata:\n  author: me\n  required_refs: [a.md]\nrequired_refs:\n  - references/b.md",
@@ -186,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said() {
+    fn an_invalid_head_is_refused_with_the_reason() {
         for (fields, why) in [
             ("description: x", "no `name`"),
             ("name: pdf", "no `description`"),
@@ -211,16 +213,16 @@ mod tests {
     }
 
     #[test]
-    fn a_hostile_head_costs_little() {
+    fn a_hostile_head_is_refused_quickly() {
         let bomb: String = (0..40).fold("a0: &a0 [x,x,x,x,x,x,x,x]\n".into(), |text, n| {
             format!("{text}a{}: &a{} [*a{n},*a{n},*a{n},*a{n},*a{n},*a{n}]\n", n + 1, n + 1)
         });
-        let begun = std::time::Instant::now();
+        let start = std::time::Instant::now();
         assert!(head(&bomb).is_err());
         assert!(head(&"[".repeat(20_000)).is_err());
-        let refs = format!("name: pdf\ndescription: x\nrequired_refs: {}", "a.md ".repeat(REFS + 1));
+        let refs = format!("name: pdf\ndescription: x\nrequired_refs: {}", "a.md ".repeat(MAX_REFS + 1));
         assert!(head(&refs).unwrap_err().contains("has 51 files"));
-        assert!(head(&"x".repeat(LARGEST + 1)).unwrap_err().contains("are the most"));
-        assert!(begun.elapsed() < std::time::Duration::from_secs(20), "{:?}", begun.elapsed());
+        assert!(head(&"x".repeat(MAX_BYTES + 1)).unwrap_err().contains("are the most"));
+        assert!(start.elapsed() < std::time::Duration::from_secs(20), "{:?}", start.elapsed());
     }
 }

@@ -1,5 +1,5 @@
-//! What is known of skills without reading them again: their heads, and the vectors of their descriptions, by file, size and
-//! time of change. One JSON file in the cache folder; without one everything is read anew.
+//! The cache of skills: their front matters and the vectors of their descriptions, each front matter valid for its
+//! file's size and modification time. It is one JSON file in the cache folder; without it everything is read anew.
 
 use super::{FILE, Front, Origin, Place, Skill, SkillError, front, read};
 use caro_base::files;
@@ -10,19 +10,19 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// Entries that are kept; beyond that everything is read anew.
-const MOST: usize = 2000;
+/// Most entries of each kind; a larger cache is discarded.
+const MAX_ENTRIES: usize = 2000;
 
-/// The most bytes that are read of it; a larger one is none.
-const LARGEST: u64 = 64 << 20;
+/// Most bytes read of the cache file; a larger one counts as absent.
+const MAX_BYTES: u64 = 64 << 20;
 
-/// The index.
+/// The cached front matters and vectors.
 #[derive(Debug, Default)]
 pub struct Index {
     file: Option<PathBuf>,
     known: Known,
     changed: bool,
-    /// Files that had to be read.
+    /// The number of skill files read because the cache did not have them.
     pub read: usize,
 }
 
@@ -43,24 +43,24 @@ struct Entry {
 }
 
 impl Index {
-    /// The index in a file, which need not exist. One that cannot be read is empty.
+    /// Opens the index in a file, which need not exist. An unreadable one is empty.
     pub fn open(file: Option<PathBuf>) -> Self {
-        let bytes = file.as_ref().and_then(|file| files::read(file, LARGEST).ok());
+        let bytes = file.as_ref().and_then(|file| files::read(file, MAX_BYTES).ok());
         let mut known: Known = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
-        if known.heads.len() > MOST || known.vectors.len() > MOST {
+        if known.heads.len() > MAX_ENTRIES || known.vectors.len() > MAX_ENTRIES {
             known = Known::default();
         }
         Self { file, known, changed: false, read: 0 }
     }
 
-    /// The skill in a folder.
+    /// Returns the skill in a folder, with its front matter from the cache if that is current.
     pub(super) fn skill(&mut self, folder: &Path, place: &Place) -> Result<Skill, SkillError> {
         let file = folder.join(FILE);
         let path = file.display().to_string();
         let wrong = |reason: String| SkillError::Front { path: path.clone(), reason };
         let failed = |e: std::io::Error| SkillError::Read { path: path.clone(), reason: e.to_string() };
         let real = folder.canonicalize().map_err(failed)?;
-        // a link in a project may lead anywhere; one in the person's own folder is theirs
+        // a project's link may lead anywhere; links in the user's own folder are the user's choice
         if place.origin == Origin::Project && !place.folder.canonicalize().is_ok_and(|top| real.starts_with(top)) {
             return Err(wrong("its folder is a link that leads out of the project's skills".into()));
         }
@@ -84,7 +84,8 @@ impl Index {
         Ok(Skill { front, folder: real, origin: place.origin })
     }
 
-    /// How near each text is to the question in meaning, 0 to 1; `None` where vectors are not to be had.
+    /// Returns how close each text is in meaning to the question (0 to 1), or `None` if there are no vectors to
+    /// compare.
     pub fn nearness(&mut self, question: &str, texts: &[String], embedder: &dyn Embedder) -> Option<Vec<f64>> {
         let key = |text: &str| format!("{}:{}", embedder.id(), id::hash(text));
         let missing: Vec<&str> =
@@ -94,18 +95,21 @@ impl Index {
             self.known.vectors.extend(missing.iter().map(|t| key(t)).zip(vectors));
             self.changed = true;
         }
-        let asked = embedder.embed(&[question]).ok()?.pop()?;
-        let near = |text: &String| {
+        let query = embedder.embed(&[question]).ok()?.pop()?;
+        let similarity = |text: &String| {
             let vector = self.known.vectors.get(&key(text))?;
-            (vector.len() == asked.len())
-                .then(|| vector.iter().zip(&asked).map(|(a, b)| f64::from(a * b)).sum::<f64>().clamp(0.0, 1.0))
+            (vector.len() == query.len())
+                .then(|| vector.iter().zip(&query).map(|(a, b)| f64::from(a * b)).sum::<f64>().clamp(0.0, 1.0))
         };
-        texts.iter().map(near).collect()
+        texts.iter().map(similarity).collect()
     }
 
-    /// Writes it down, if there is anything new. Not to be able to costs time, nothing else.
+    /// Saves the index if it changed. Errors are ignored: a missing cache only costs time.
     pub fn save(&mut self) {
-        let Some(file) = self.file.as_ref().filter(|_| self.changed) else { return };
+        if !self.changed {
+            return;
+        }
+        let Some(file) = &self.file else { return };
         let _ = serde_json::to_vec(&self.known).map(|known| files::replace(file, &known, files::Access::Private));
         self.changed = false;
     }

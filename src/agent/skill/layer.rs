@@ -1,4 +1,5 @@
-//! Chosen skills in the prompt: the text of the active ones as a protocol to follow, the others by name and description.
+//! Puts chosen skills into the prompt: the text of the active ones as a protocol to follow, the others by name and
+//! description.
 
 use super::render::{Rendered, render};
 use super::{Chosen, Origin, Skill, SkillError};
@@ -9,19 +10,20 @@ use caro_policy as policy;
 use serde_json::json;
 use std::sync::Arc;
 
-/// Skills that are listed, and characters of a description.
-const LISTED: usize = 15;
-const DESCRIPTION: usize = 80;
+/// Most skills listed.
+const MAX_LISTED: usize = 15;
+/// Most characters of a description.
+const MAX_DESCRIPTION: usize = 80;
 
-/// The text of an active skill, or why it cannot be used.
+/// The text of an active skill, or the reason it cannot be used.
 pub type Text = Result<Rendered, SkillError>;
 
-/// The texts of the active skills, in their order. Their files are read for it.
+/// Reads the texts of the active skills, in their order.
 pub fn texts(chosen: &Chosen) -> Vec<Text> {
     chosen.active.iter().map(|(skill, _)| render(skill)).collect()
 }
 
-/// One active skill; a broken one costs this layer.
+/// The layer of one active skill; a broken skill only costs this layer.
 pub struct Active {
     skill: Arc<Skill>,
     why: String,
@@ -41,8 +43,8 @@ impl ContextProvider for Active {
         let name = &self.skill.front.name;
         let rendered = self.text.as_ref().map_err(|e| ProviderError(e.to_string()))?;
         let text = match self.skill.origin {
-            Origin::User | Origin::Board => protocol::own(name, &rendered.text),
-            Origin::Project => protocol::of_project(name, &rendered.text),
+            Origin::User | Origin::Board => protocol::wrap_user(name, &rendered.text),
+            Origin::Project => protocol::wrap_project(name, &rendered.text),
         };
         Ok(Some(Provided { text, trusted: self.skill.origin != Origin::Project }))
     }
@@ -57,7 +59,7 @@ impl ContextProvider for Active {
     }
 }
 
-/// The skills that are only listed.
+/// The layer of the skills that are only listed.
 pub struct Listed {
     lines: String,
     trusted: bool,
@@ -78,7 +80,7 @@ impl ContextProvider for Listed {
     }
 }
 
-/// The layers of what was chosen, with the [`texts`] of what is active; none where nothing was.
+/// Returns the layers of the chosen skills, given the [`texts`] of the active ones.
 pub fn layers(chosen: &Chosen, texts: &[Text]) -> Vec<Arc<dyn ContextProvider>> {
     let mut all: Vec<Arc<dyn ContextProvider>> = Vec::new();
     for ((skill, why), text) in chosen.active.iter().zip(texts) {
@@ -86,7 +88,7 @@ pub fn layers(chosen: &Chosen, texts: &[Text]) -> Vec<Arc<dyn ContextProvider>> 
     }
     for origin in [Origin::User, Origin::Project] {
         let of: Vec<&Arc<Skill>> =
-            chosen.listed.iter().map(|(skill, _)| skill).filter(|s| s.origin == origin).take(LISTED).collect();
+            chosen.listed.iter().map(|(skill, _)| skill).filter(|s| s.origin == origin).take(MAX_LISTED).collect();
         if !of.is_empty() {
             let lines: Vec<String> = of.into_iter().map(line).collect();
             all.push(Arc::new(Listed { lines: lines.join("\n"), trusted: origin == Origin::User }));
@@ -95,14 +97,14 @@ pub fn layers(chosen: &Chosen, texts: &[Text]) -> Vec<Arc<dyn ContextProvider>> 
     all
 }
 
-/// A skill in a line; its name alone where the description of a project's skill speaks to the model.
+/// Returns a skill as one line of the list; without its description if that of a project's skill addresses the model.
 pub(super) fn line(skill: &Arc<Skill>) -> String {
     let text = policy::normalise(&skill.front.description).split_whitespace().collect::<Vec<_>>().join(" ");
     if skill.origin == Origin::Project && policy::screen(&text).blocks() {
         return format!("- {}", skill.front.name);
     }
-    let mut start: String = text.chars().filter(|c| !"<>".contains(*c)).take(DESCRIPTION).collect();
-    if text.chars().count() > DESCRIPTION {
+    let mut start: String = text.chars().filter(|c| !"<>".contains(*c)).take(MAX_DESCRIPTION).collect();
+    if text.chars().count() > MAX_DESCRIPTION {
         start.push('…');
     }
     format!("- {}: {start}", skill.front.name)

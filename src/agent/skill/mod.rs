@@ -1,16 +1,19 @@
-//! Skills: folders with a `SKILL.md` that says how a kind of task is gone about, found when a task needs them.
+//! Skills: folders with a `SKILL.md` that says how to do a kind of task, found when a task needs them.
 //!
 //! ```text
 //! folders -> front matter (index) -> choose for the task: by name, by words and meaning -> read, render -> layer of the prompt
 //! ```
 //!
-//! - [`board`]: those that come with the program. [`front`]: the head of a `SKILL.md`, and what is wrong with it. [`index`]: heads and vectors, read once.
-//! - [`Shelf`]: where skills are. [`choose`]: which of many fit a task. [`render`]: text and references, filled in. [`layer`]: into the prompt.
-//! - [`tools`]: reading a skill's other files, running its scripts. [`declared`]: scripts that are tools of their own. [`check`]: what its author should mend. [`role`]: personas.
+//! - [`board`]: the built-in skills. [`front`]: the front matter of a `SKILL.md` and its errors. [`index`]: the cache
+//!   of front matters and vectors.
+//! - [`Shelf`]: the places of skills. [`choose`]: the skills that fit a task. [`render`]: text and references, with
+//!   templates filled in. [`layer`]: the layers of the prompt.
+//! - [`tools`]: tools that read a skill's other files and run its scripts. [`declared`]: scripts that are tools of
+//!   their own. [`check`]: errors for the skill's author to fix. [`role`]: personas.
 //!
-//! A skill is text and scripts. It never changes what may be done: guards see calls, not skills, and nothing in a front
-//! matter gives a right. A project's skills are somebody else's words: they stand with the data and not with the
-//! instructions, are screened like any document, and their scripts are asked for.
+//! A skill is text and scripts. It never grants permissions: guards check calls, whatever skill they come from. A
+//! project's skills are untrusted: they are placed among the data, not the instructions, are screened like any
+//! document, and their scripts need approval.
 
 pub mod board;
 pub mod check;
@@ -36,44 +39,44 @@ use std::sync::Arc;
 
 /// The file that makes a folder a skill.
 pub const FILE: &str = "SKILL.md";
-/// The largest `SKILL.md` and reference that is read, bytes.
+/// Most bytes of a `SKILL.md` or reference; a larger one is not read.
 pub const LARGEST: u64 = 256 << 10;
-/// Folders looked into below one place.
-const MOST: usize = 500;
+/// Most skills used of one place.
+const MAX_SKILLS: usize = 500;
 
-/// Whose a skill is.
+/// The origin of a skill, which decides how far it is trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Origin {
-    /// The person put it into a folder of their own.
+    /// The user put it into their own skills folder.
     User,
     /// It came with the project.
     Project,
-    /// It came with the program.
+    /// It is built in.
     Board,
 }
 
-/// A place where skills lie: each folder in it is one.
+/// A place of skills: each folder in it that holds a [`FILE`] is one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
     /// The folder.
     pub folder: PathBuf,
-    /// Whose.
+    /// The origin of its skills.
     pub origin: Origin,
 }
 
-/// A skill whose head is sound. Its text is read when it is needed.
+/// A skill whose front matter is valid. Its text is read when it is needed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Skill {
-    /// What its head says.
+    /// Its front matter.
     pub front: Front,
     /// Its folder, links resolved.
     pub folder: PathBuf,
-    /// Whose it is.
+    /// Its origin.
     pub origin: Origin,
 }
 
-/// Why a skill cannot be used.
+/// The reason a skill cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SkillError {
     /// It cannot be read.
@@ -84,23 +87,23 @@ pub enum SkillError {
         /// Why.
         reason: String,
     },
-    /// Its head is wrong.
+    /// Its front matter or its place is invalid.
     #[error("{path}: {reason}")]
     Front {
         /// The file.
         path: String,
-        /// What is wrong.
+        /// The reason.
         reason: String,
     },
-    /// A place has more skills than are looked into.
-    #[error("{path} has {count} skills, and the first {MOST} by name are used")]
+    /// A place has more skills than are used.
+    #[error("{path} has {count} skills, and the first {MAX_SKILLS} by name are used")]
     Many {
         /// The place.
         path: String,
-        /// How many there are.
+        /// The number of skills in it.
         count: usize,
     },
-    /// Another one has its name.
+    /// An earlier skill has the same name.
     #[error("{path}: another skill has the name `{name}` and comes first")]
     Twice {
         /// The file.
@@ -108,7 +111,7 @@ pub enum SkillError {
         /// The name.
         name: String,
     },
-    /// Its text cannot be filled in.
+    /// Its text is no valid template.
     #[error("the text of the skill `{skill}` cannot be filled in: {reason}")]
     Template {
         /// The skill.
@@ -116,7 +119,7 @@ pub enum SkillError {
         /// Why.
         reason: String,
     },
-    /// Its text gives orders that are not its to give.
+    /// Its text tries to override the model's instructions.
     #[error("the skill `{skill}` of the project was kept from the model: it holds text that overrides instructions")]
     Withheld {
         /// The skill.
@@ -127,13 +130,13 @@ pub enum SkillError {
     Unknown {
         /// The name.
         name: String,
-        /// One that is like it.
+        /// A hint at a skill with a similar name, or nothing.
         near: String,
     },
 }
 
 impl SkillError {
-    /// What to do next.
+    /// Returns the next step for the user.
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Read { .. } => "check that it may be read and is not too large",
@@ -151,29 +154,29 @@ impl SkillError {
     }
 }
 
-/// The skills of a person in a folder, and what is wrong with others.
+/// The skills found in some places, and the reasons others were left out.
 #[derive(Debug, Clone, Default)]
 pub struct Skills {
-    /// By name.
+    /// The usable skills, by name.
     pub all: Vec<Arc<Skill>>,
-    /// What was left out, and why.
+    /// The reasons skills were left out.
     pub wrong: Vec<SkillError>,
 }
 
 impl Skills {
-    /// Looks into places, the first one first: of two skills with one name it has the say.
+    /// Finds the skills of places in order of precedence: of two skills with the same name the first counts.
     pub fn find(places: &[Place], index: &mut Index) -> Self {
         let mut found = Self::default();
         for place in places {
             let mut folders = folders(&place.folder);
-            if folders.len() > MOST {
+            if folders.len() > MAX_SKILLS {
                 let path = place.folder.display().to_string();
                 found.wrong.push(SkillError::Many { path, count: folders.len() });
-                folders.truncate(MOST);
+                folders.truncate(MAX_SKILLS);
             }
             for folder in folders {
                 match index.skill(&folder, place) {
-                    // one of the person's own takes the place of one on board
+                    // a skill of the user or the project overrides a built-in one without a warning
                     Ok(skill) if found.has(&skill.front.name) && skill.origin == Origin::Board => {}
                     Ok(skill) if found.has(&skill.front.name) => {
                         let path = folder.join(FILE).display().to_string();
@@ -192,10 +195,10 @@ impl Skills {
         self.all.iter().any(|skill| skill.front.name == name)
     }
 
-    /// The skill of that name.
+    /// Returns the skill of that name.
     ///
     /// # Errors
-    /// [`SkillError::Unknown`], with one that is like it.
+    /// [`SkillError::Unknown`], with a similar name if there is one.
     pub fn get(&self, name: &str) -> Result<&Arc<Skill>, SkillError> {
         self.all.iter().find(|s| s.front.name == name).ok_or_else(|| {
             let start: String = name.chars().take(3).collect();
@@ -206,7 +209,7 @@ impl Skills {
     }
 }
 
-/// The folders of a place that hold a [`FILE`], by name.
+/// Returns the folders of a place that hold a [`FILE`], by name.
 fn folders(place: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(place).into_iter().flatten().flatten();
     let mut all: Vec<PathBuf> = entries.map(|e| e.path()).filter(|p| p.join(FILE).is_file()).collect();
@@ -215,13 +218,16 @@ fn folders(place: &Path) -> Vec<PathBuf> {
 }
 
 impl Skill {
-    /// One of its files, as the system follows it; nothing that leads out of its folder.
+    /// Resolves a path in the skill's folder, links included; `None` if it leads out of the folder.
     pub fn file(&self, path: &str) -> Option<PathBuf> {
         let file = normal(&self.folder, path);
         (file.starts_with(&self.folder) && file != self.folder).then_some(file)
     }
 
-    /// The text of one of its references, or in words why it goes without.
+    /// Reads one of its references.
+    ///
+    /// # Errors
+    /// The reason it is left out, as a sentence.
     fn reference(&self, name: &str) -> Result<String, String> {
         let file = self.file(name).filter(|file| file.exists());
         let file = file.ok_or("there is no such file in its folder")?;
@@ -231,18 +237,18 @@ impl Skill {
         })
     }
 
-    /// The references that it needs and goes without, and why.
+    /// Returns the required references that cannot be read, each with the reason.
     pub fn missing_refs(&self) -> Vec<(&str, String)> {
         let names = self.front.required_refs.iter().map(String::as_str);
         names.filter_map(|name| Some((name, self.reference(name).err()?))).collect()
     }
 
-    /// Every file but the [`FILE`] itself, relative to the folder, at most `most`.
+    /// Returns at most `most` files other than the [`FILE`], relative to the folder.
     pub fn files(&self, most: usize) -> Vec<String> {
         Self::below(&self.folder, 4).filter(|below| below != FILE).take(most).collect()
     }
 
-    /// Every file of its folder of that name, relative to that, at most `most`.
+    /// Returns at most `most` files of its subfolder of that name, relative to the subfolder.
     pub fn files_of(&self, name: &str, most: usize) -> Vec<String> {
         let folder = self.folder.join(name);
         // a link is not followed
@@ -251,8 +257,8 @@ impl Skill {
         all.take(most).collect()
     }
 
-    /// The files below a folder, folder by folder in the order of their names. What a project keeps out of its repository
-    /// is there all the same.
+    /// Returns the files below a folder, sorted by name. Files that a project excludes from its repository are
+    /// included.
     fn below(folder: &Path, depth: usize) -> impl Iterator<Item = String> {
         let walk = ignore::WalkBuilder::new(folder)
             .standard_filters(false)
@@ -266,11 +272,11 @@ impl Skill {
     }
 }
 
-/// The text of a file, if it is not too large.
+/// Reads a text file of at most [`LARGEST`] bytes.
 fn read(path: &Path) -> Result<String, SkillError> {
     let failed = |reason: String| SkillError::Read { path: path.display().to_string(), reason };
     let meta = std::fs::metadata(path).map_err(|e| failed(e.to_string()))?;
-    // whoever opens a pipe waits for the other end
+    // opening a pipe would wait for the other end
     if !meta.is_file() {
         return Err(failed("it is no file".into()));
     }

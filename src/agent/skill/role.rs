@@ -1,6 +1,6 @@
-//! Personas: who the model is to be (`--role`), beside what it always is.
+//! Personas: the role that the model takes on (`--role`), in addition to its usual prompt.
 
-/// The role's text. An unknown role is what its name says.
+/// Returns the prompt text of a role. An unknown role is described by its name.
 pub fn persona(role: &str) -> String {
     let text = match role {
         "architect" => {
@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn known_roles_have_words_of_their_own_and_others_their_name() {
+    fn known_roles_have_their_own_text_and_others_use_their_name() {
         for role in ["architect", "developer", "researcher"] {
             assert!(persona(role).len() > 100 && persona(role).starts_with("<role>You are a "));
         }

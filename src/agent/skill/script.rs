@@ -1,4 +1,4 @@
-//! Scripts of skills: which program runs one, in which fence, and what its end means.
+//! Runs scripts of skills: finds the interpreter, sets up the sandbox and turns the exit status into a result.
 
 use super::{Origin, Skill};
 use crate::observe::Raw;
@@ -10,20 +10,21 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long a script may take if the call says nothing, and at most.
-const WALL: Duration = Duration::from_secs(30);
-pub(super) const LONGEST: u64 = 300;
-/// Bytes kept of each stream of a script.
-const OUTPUT: usize = 256 << 10;
+/// Timeout of a script if the call sets none.
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
+/// Longest timeout of a script, in seconds.
+pub(super) const MAX_SECONDS: u64 = 300;
+/// Most bytes captured of each output stream of a script.
+const MAX_OUTPUT: usize = 256 << 10;
 /// The folder of a skill's scripts.
 pub(super) const SCRIPTS: &str = "scripts";
-/// Files that are named where one is not there.
-pub(super) const NAMED: usize = 20;
+/// Most files listed in messages and most scripts found of a skill.
+pub(super) const MAX_NAMED: usize = 20;
 
-/// A program, and the arguments that come before the file.
+/// A program and the arguments that come before the file.
 type Interpreter = (&'static str, &'static [&'static str]);
 
-/// The programs that run a script, by its extension: the first that is on PATH does.
+/// The programs that run a script, by its extension; the first one on PATH is used.
 const INTERPRETERS: &[(&str, &[Interpreter])] = &[
     ("py", &[("python3", &[]), ("python", &[])]),
     ("sh", &[("bash", &[]), ("sh", &[])]),
@@ -36,20 +37,21 @@ const INTERPRETERS: &[(&str, &[Interpreter])] = &[
 /// Finds a program on PATH.
 pub type Which = Arc<dyn Fn(&str) -> Option<PathBuf> + Send + Sync>;
 
-/// The programs that may run a file of this extension; empty where none is known.
+/// Returns the programs that may run a file of this extension; empty for an unknown extension.
 pub fn interpreters(extension: &str) -> Vec<&'static str> {
     let known = INTERPRETERS.iter().find(|(e, _)| *e == extension);
     known.map(|(_, all)| all.iter().map(|(name, _)| *name).collect()).unwrap_or_default()
 }
 
-/// The program that runs files of this extension, and the arguments that come before the file; `None` where none is here.
+/// Returns the installed program that runs files of this extension, followed by the arguments that come before the
+/// file; `None` if none is installed.
 pub fn program_of(extension: &str, which: &Which) -> Option<Vec<OsString>> {
     let known = INTERPRETERS.iter().find(|(e, _)| *e == extension).map(|(_, all)| *all).unwrap_or_default();
     let (program, before) = known.iter().find_map(|(name, before)| Some((which(name)?, *before)))?;
     Some(std::iter::once(program.into_os_string()).chain(before.iter().map(OsString::from)).collect())
 }
 
-/// A script of a skill with these arguments, in the sandbox.
+/// Creates the sandboxed job of a script with these arguments.
 pub(super) fn job_of(
     skill: &Skill,
     file: &Path,
@@ -70,30 +72,30 @@ pub(super) fn job_of(
     };
     let mut words = program.into_iter();
     let program = words.next().unwrap_or_default();
-    let wall = seconds.map_or(WALL, |s| Duration::from_secs(s.clamp(1, LONGEST)));
+    let wall = seconds.map_or(DEFAULT_TIMEOUT, |s| Duration::from_secs(s.clamp(1, MAX_SECONDS)));
     let mut job = Job::new(program).args(words).args([file.as_os_str()]).args(given);
     job = job.env("CARO_SKILL_DIR", skill.folder.as_os_str());
     job.cwd = Some(cx.root.clone());
-    job.limits = Limits { wall, output: OUTPUT };
+    job.limits = Limits { wall, output: MAX_OUTPUT };
     (job.sandbox, job.profile) = (Sandbox::ReadOnly, EnvProfile::Script);
     Ok(job)
 }
 
-/// The scripts of a skill, by name.
+/// Returns the scripts of a skill, by name, at most 20.
 pub fn scripts(skill: &Skill) -> Vec<String> {
-    skill.files_of(SCRIPTS, NAMED)
+    skill.files_of(SCRIPTS, MAX_NAMED)
 }
 
-/// The effects of a script with these arguments.
+/// Returns the effects of a script with these arguments.
 pub(super) fn effects_of<'a>(
     skill: &Skill,
     file: PathBuf,
-    said: impl Iterator<Item = &'a str>,
+    arguments: impl Iterator<Item = &'a str>,
     cx: &ToolCx,
 ) -> Effects {
     let support = exec::support();
-    // whatever is said to it may be a file that it prints
-    let reads = std::iter::once(file).chain(said.map(|word| normal(&cx.root, word))).collect();
+    // any argument may be a file that the script prints
+    let reads = std::iter::once(file).chain(arguments.map(|word| normal(&cx.root, word))).collect();
     let mut effects = Effects { reads, exec: true, ..Effects::default() };
     let name = &skill.front.name;
     if skill.origin == Origin::Project {
@@ -107,30 +109,30 @@ pub(super) fn effects_of<'a>(
     effects
 }
 
-/// Runs a script, and makes what it printed the result.
+/// Runs a script and returns its output as the result.
 pub(super) fn run_job(job: &Job, cx: &ToolCx) -> Result<Raw, ToolError> {
     let wall = job.limits.wall.as_secs();
     let Some(output) = child::run(job, &cx.cancel)? else { return Err(ToolError::TimedOut(wall)) };
-    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    let stderr = String::from_utf8_lossy(&output.stderr).trim().to_owned();
     let cut = child::left_out(&output);
     match output.status {
-        Status::Exited(0) if output.stdout.is_empty() && said.is_empty() => Ok(Raw::text("(no output)")),
-        Status::Exited(0) if output.stdout.is_empty() => Ok(Raw::text(said).cut(cut)),
-        Status::Exited(0) if said.is_empty() => Ok(Raw::bytes(output.stdout).cut(cut)),
-        // a script that was refused a write may end well all the same, and says so there
+        Status::Exited(0) if output.stdout.is_empty() && stderr.is_empty() => Ok(Raw::text("(no output)")),
+        Status::Exited(0) if output.stdout.is_empty() => Ok(Raw::text(stderr).cut(cut)),
+        Status::Exited(0) if stderr.is_empty() => Ok(Raw::bytes(output.stdout).cut(cut)),
+        // a script that was denied a write may still exit with 0, and only stderr shows it
         Status::Exited(0) => {
             let out = String::from_utf8_lossy(&output.stdout);
-            Ok(Raw::text(format!("{}\n(it also said: {said})", out.trim_end())).cut(cut))
+            Ok(Raw::text(format!("{}\n(it also said: {stderr})", out.trim_end())).cut(cut))
         }
         Status::Exited(code) if output.stdout.trim_ascii().is_empty() => {
-            Err(ToolError::Failed(format!("{said}\n(exit code {code})").trim().to_owned()))
+            Err(ToolError::Failed(format!("{stderr}\n(exit code {code})").trim().to_owned()))
         }
         Status::Exited(code) => {
             let (out, note) = (output.stdout.trim_ascii_end(), format!("(exit code {code})"));
-            Ok(Raw::bytes(child::lines([out.into(), said.into(), note.into()])).cut(cut).failed_late())
+            Ok(Raw::bytes(child::lines([out.into(), stderr.into(), note.into()])).cut(cut).failed_late())
         }
         Status::Signaled(signal) => {
-            Err(ToolError::Failed(format!("{said}\n(ended by signal {signal})").trim().to_owned()))
+            Err(ToolError::Failed(format!("{stderr}\n(ended by signal {signal})").trim().to_owned()))
         }
         Status::TimedOut => Err(ToolError::TimedOut(wall)),
         Status::Flooded => Err(ToolError::Failed(child::FLOODED.into())),

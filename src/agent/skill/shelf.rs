@@ -1,4 +1,4 @@
-//! Where skills are found, and which of them a task needs.
+//! Finds the skills in their places and chooses those of a task.
 
 use super::script::Which;
 use super::{Chosen, Index, Place, SkillError, Skills, choose};
@@ -6,21 +6,21 @@ use caro_model::embed::Embedder;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// The skills of some places. They are looked for anew each time: a skill may come or change at any moment.
+/// The places of skills. They are searched anew each time, since a skill may be added or changed at any moment.
 #[derive(Clone)]
 pub struct Shelf {
-    /// The places, the first one first: of two skills with one name it has the say.
+    /// The places in order of precedence: of two skills with the same name the first counts.
     pub places: Vec<Place>,
-    /// The file of the index; without one every skill is read anew.
+    /// The file of the [`Index`]; without one every skill is read anew.
     pub index: Option<PathBuf>,
-    /// What finds skills by their meaning, not by words alone.
+    /// The embedder that finds skills by meaning; without one only words count.
     pub embedder: Option<Arc<dyn Embedder>>,
     /// Finds the programs that run scripts.
     pub which: Which,
 }
 
 impl Shelf {
-    /// The skills there are, and their index.
+    /// Returns all skills and their index.
     pub fn find(&self) -> (Skills, Index) {
         let mut index = Index::open(self.index.clone());
         let skills = Skills::find(&self.places, &mut index);
@@ -28,11 +28,10 @@ impl Shelf {
         (skills, index)
     }
 
-    /// The skills of a task, see [`choose::choose`]; `warn` is told what is wrong with others. Vectors are only made where
-    /// there is something to compare.
+    /// Chooses the skills of a task, see [`choose::choose`]; reports skills that are left out to `warn`.
     ///
     /// # Errors
-    /// If one that was asked for is not there.
+    /// If a skill that was asked for does not exist.
     pub fn choose(
         &self,
         task: &str,
@@ -42,7 +41,8 @@ impl Shelf {
     ) -> Result<Chosen, SkillError> {
         let (skills, mut index) = self.find();
         skills.wrong.iter().for_each(|wrong| warn(&format!("a skill is left out: {wrong}")));
-        let embedder = self.embedder.as_deref().filter(|_| !skills.all.is_empty());
+        // without skills no vectors are computed
+        let embedder = if skills.all.is_empty() { None } else { self.embedder.as_deref() };
         let chosen = choose::choose(task, asked, recent, &skills, &mut index, embedder)?;
         index.save();
         for (skill, _) in &chosen.active {

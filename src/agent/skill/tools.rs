@@ -1,8 +1,8 @@
-//! `read_skill_file` and `run_skill_script`: what a skill has beside its text. Only for the skills of the run, and nothing
-//! outside of their folders.
+//! The tools `read_skill_file` and `run_skill_script`: access to the files and scripts of the skills of a run, and to
+//! nothing outside of their folders.
 
 use super::declared::{self, ScriptTool};
-use super::script::{LONGEST, NAMED, SCRIPTS, Which, effects_of, interpreters, job_of, run_job, scripts};
+use super::script::{MAX_NAMED, MAX_SECONDS, SCRIPTS, Which, effects_of, interpreters, job_of, run_job, scripts};
 use super::{Chosen, Skill, read};
 use crate::observe::Raw;
 use crate::tool::{Args, Effects, Provider, Tool, ToolCx, ToolError, ToolSpec, shown_part};
@@ -12,11 +12,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The tools that the chosen skills need: none where they have nothing but their text.
+/// Returns the tools that the chosen skills need: none if the skills are only text that is already in the prompt.
 pub fn tools(chosen: &Chosen, which: &Which) -> Vec<Arc<dyn Tool>> {
     let skills: Vec<Arc<Skill>> = chosen.all().map(|(skill, _)| skill.clone()).collect();
     let mut all: Vec<Arc<dyn Tool>> = Vec::new();
-    // one that is only listed has at least its text to be read
+    // the text of a skill that is only listed is read with the tool
     if !chosen.listed.is_empty() || skills.iter().any(|s| !s.files(1).is_empty()) {
         all.push(Arc::new(ReadFile::new(skills.clone())));
     }
@@ -26,7 +26,7 @@ pub fn tools(chosen: &Chosen, which: &Which) -> Vec<Arc<dyn Tool>> {
         for script in &declared {
             all.push(Arc::new(ScriptTool::new(&skill, script, declared.len() == 1, which)));
         }
-        // what has a tool of its own needs no other one
+        // a script with its own tool does not need `run_skill_script`
         let runnable = |script: &String| !interpreters(script.rsplit('.').next().unwrap_or_default()).is_empty();
         let is_declared = |script: &String| declared.iter().any(|d| d.file == *script);
         if scripts(&skill).iter().any(|script| (declared.is_empty() || runnable(script)) && !is_declared(script)) {
@@ -39,13 +39,13 @@ pub fn tools(chosen: &Chosen, which: &Which) -> Vec<Arc<dyn Tool>> {
     all
 }
 
-/// The argument that names a skill: one of those there are.
+/// Returns the schema of the argument that names a skill: an enum of their names.
 fn skill_names(skills: &[Arc<Skill>]) -> Value {
     let names: Vec<&str> = skills.iter().map(|s| s.front.name.as_str()).collect();
     json!({"type": "string", "enum": names})
 }
 
-/// Where such a tool comes from: the skills it serves.
+/// Returns the provider of such a tool: the names of the skills it serves.
 fn provider(skills: &[Arc<Skill>]) -> Provider {
     let names: Vec<&str> = skills.iter().map(|s| s.front.name.as_str()).collect();
     Provider::Skill(names.join(", "))
@@ -59,21 +59,24 @@ fn skill_of<'a>(skills: &'a [Arc<Skill>], args: &Args) -> Result<&'a Arc<Skill>,
         .ok_or_else(|| ToolError::Arguments(format!("there is no skill `{name}`")))
 }
 
-/// A file that is there, or what there is instead.
-fn existing(skill: &Skill, path: &str) -> Result<PathBuf, ToolError> {
+/// Returns the path of an existing_file file of a skill.
+///
+/// # Errors
+/// If there is no such file; the message lists those that exist.
+fn existing_file(skill: &Skill, path: &str) -> Result<PathBuf, ToolError> {
     let name = &skill.front.name;
     let file =
         skill.file(path).ok_or_else(|| ToolError::Failed(format!("`{path}` is outside of the skill `{name}`")))?;
     if file.is_file() {
         return Ok(file);
     }
-    let files = skill.files(NAMED);
+    let files = skill.files(MAX_NAMED);
     let there =
         if files.is_empty() { "it has no other files".to_owned() } else { format!("it has {}", files.join(", ")) };
     Err(ToolError::Failed(format!("the skill `{name}` has no file `{path}`; {there}")))
 }
 
-/// Shows a file of a skill.
+/// The tool that shows a file of a skill.
 struct ReadFile {
     spec: ToolSpec,
     skills: Vec<Arc<Skill>>,
@@ -105,12 +108,13 @@ impl Tool for ReadFile {
 
     fn call(&self, args: &Args, _: &ToolCx) -> Result<Raw, ToolError> {
         let path = args.get("path").and_then(Value::as_str).unwrap_or_default();
-        let file = existing(skill_of(&self.skills, args)?, path)?;
+        let file = existing_file(skill_of(&self.skills, args)?, path)?;
         read(&file).map(Raw::text).map_err(|e| ToolError::Failed(e.to_string()))
     }
 }
 
-/// Runs a script of a skill, in the sandbox: no network, no writes but to a folder of its own that goes with it.
+/// The tool that runs a script of a skill in the sandbox: no network, no writes except to a temporary folder of its
+/// own.
 struct RunScript {
     spec: ToolSpec,
     skills: Vec<Arc<Skill>>,
@@ -122,14 +126,14 @@ impl RunScript {
         let parameters = json!({
             "skill": skill_names(&skills), "script": {"type": "string"},
             "args": {"type": "array", "items": {"type": "string"}},
-            "timeout": {"type": "integer", "minimum": 1, "maximum": LONGEST}
+            "timeout": {"type": "integer", "minimum": 1, "maximum": MAX_SECONDS}
         });
         let description = "runs a script of a skill with arguments, and shows what it prints.";
         let mut spec = ToolSpec::new("run_skill_script", description, parameters, &["skill", "script"]);
         let first = skills.first().map(|s| s.front.name.clone()).unwrap_or_default();
         let script = skills.first().and_then(|s| scripts(s).into_iter().next()).unwrap_or_else(|| "run.sh".into());
         spec.example = json!({"skill": first, "script": script, "args": ["notes.txt"]});
-        spec.timeout = Duration::from_secs(LONGEST);
+        spec.timeout = Duration::from_secs(MAX_SECONDS);
         (spec.core, spec.provider) = (true, provider(&skills));
         Self { spec, skills, which }
     }
@@ -163,8 +167,8 @@ impl Tool for RunScript {
 
     fn effects(&self, args: &Args, cx: &ToolCx) -> Effects {
         let Ok((skill, file)) = self.script(args) else { return Effects::default() };
-        let said = args.get("args").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
-        effects_of(skill, file, said, cx)
+        let given = args.get("args").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+        effects_of(skill, file, given, cx)
     }
 
     fn call(&self, args: &Args, cx: &ToolCx) -> Result<Raw, ToolError> {

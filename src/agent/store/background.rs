@@ -1,6 +1,6 @@
-//! Tasks that begin by themselves, and their runs: who has one, what came of it, when the next one is due.
+//! Stores background tasks and their runs: which process runs one, its result, and the next time it is due.
 //!
-//! The tables came later than the first ones and stand beside them: a program that does not know them goes on as before.
+//! The tables were added without a new layout version: older programs ignore them.
 
 use super::{Owner, Store, StoreError, count, int, now};
 use caro_base::id;
@@ -18,31 +18,31 @@ const TABLES: &str = "
         run TEXT NOT NULL DEFAULT '', note TEXT NOT NULL DEFAULT '');
 ";
 
-/// Makes the tables where there are none.
+/// Creates the tables if they do not exist.
 pub(super) fn tables(sql: &Connection) -> rusqlite::Result<()> {
-    // a look takes no lock: only who finds nothing writes
+    // looking takes no lock, so that only the first opening writes
     if sql.table_exists(None, "background_runs")? { Ok(()) } else { sql.execute_batch(TABLES) }
 }
 
-/// How a run of a task stands.
+/// The state of a run of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskState {
-    /// It waits for its time: another attempt.
+    /// It is another attempt that waits for its time.
     Queued,
-    /// A process has it.
+    /// A process has claimed it.
     Claimed,
-    /// It is under way.
+    /// It is running.
     Running,
-    /// It was done.
+    /// It succeeded.
     Completed,
-    /// It was not.
+    /// It failed.
     Failed,
-    /// It took too long.
+    /// It exceeded its timeout.
     Timeout,
-    /// The person stopped it.
+    /// The user stopped it.
     Cancelled,
-    /// The run before it was still under way.
+    /// It was skipped because the previous run was still running.
     Skipped,
 }
 
@@ -58,36 +58,37 @@ impl TaskState {
         ("skipped", Self::Skipped),
     ];
 
-    /// Its name.
+    /// Returns its name.
     pub fn name(self) -> &'static str {
         Self::ALL[self as usize].0
     }
 
+    /// Returns the state of that name; an unknown one is [`TaskState::Failed`].
     fn of(name: &str) -> Self {
         Self::ALL.iter().find(|(known, _)| *known == name).map_or(Self::Failed, |(_, state)| *state)
     }
 }
 
-/// A task.
+/// A stored background task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct StoredTask {
     /// Its name, unique.
     pub name: String,
     /// The task, in plain words.
     pub text: String,
-    /// When, as [`Schedule`](crate::background::Schedule) is written.
+    /// The text form of its [`Schedule`](crate::background::Schedule).
     pub schedule: String,
-    /// The folder that it works in.
+    /// Its working folder.
     pub root: PathBuf,
-    /// Further attempts after one that failed.
+    /// The number of further attempts after a failed one.
     pub retries: u32,
-    /// Seconds before each of them.
+    /// The delay before each of them, in seconds.
     pub delay: u64,
-    /// Seconds that a run may take.
+    /// The timeout of a run, in seconds.
     pub timeout: u64,
-    /// When it is due, milliseconds since 1970, UTC; nothing if it does not begin by itself any more.
+    /// The time it is due, milliseconds since 1970, UTC; `None` if it no longer starts by itself.
     pub next: Option<u64>,
-    /// When it was added, likewise.
+    /// The time it was added, likewise.
     pub created: u64,
 }
 
@@ -98,28 +99,28 @@ pub struct TaskRun {
     pub id: String,
     /// The task.
     pub task: String,
-    /// How it stands.
+    /// Its state.
     pub state: TaskState,
-    /// Which attempt it is, from 1.
+    /// The number of the attempt, from 1.
     pub attempt: u32,
-    /// When it was due, milliseconds since 1970, UTC.
+    /// The time it was due, milliseconds since 1970, UTC.
     pub due: u64,
-    /// The latest change, likewise.
+    /// The time of its latest change, likewise.
     pub updated: u64,
-    /// The agent's run, once there is one.
+    /// The id of the agent's run, once there is one.
     pub run: String,
-    /// Why it stands so, if there is more to say.
+    /// The reason for its state, if any.
     pub note: String,
 }
 
-/// The result of an attempt to have a task run.
+/// The result of claiming a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Claim {
-    /// This process has it.
+    /// This process has claimed the task.
     Have(Box<StoredTask>, TaskRun),
-    /// The run before it is still under way.
+    /// This previous run is still running.
     Busy(String),
-    /// There is no such task, or none is due.
+    /// The task does not exist, or none is due.
     Nothing,
 }
 
@@ -150,8 +151,8 @@ fn run_of(row: &Row<'_>) -> rusqlite::Result<TaskRun> {
     })
 }
 
-/// Adds a run in a state; this process has it unless it is one that nobody has.
-fn enter(tx: &Transaction<'_>, task: &str, state: TaskState, attempt: u32, due: u64) -> rusqlite::Result<TaskRun> {
+/// Inserts a run in a state. This process owns it if it is claimed.
+fn insert_run(tx: &Transaction<'_>, task: &str, state: TaskState, attempt: u32, due: u64) -> rusqlite::Result<TaskRun> {
     let run = TaskRun {
         id: id::fresh("task"),
         task: task.into(),
@@ -170,8 +171,12 @@ fn enter(tx: &Transaction<'_>, task: &str, state: TaskState, attempt: u32, due: 
     Ok(run)
 }
 
-/// The run of a task that is still under way. Those whose process is gone have failed.
-fn under_way(tx: &Transaction<'_>, task: &str, is_alive: &impl Fn(Owner) -> bool) -> rusqlite::Result<Option<String>> {
+/// Returns the run of a task that is still running. Runs whose process has ended are marked as failed.
+fn running_run(
+    tx: &Transaction<'_>,
+    task: &str,
+    is_alive: &impl Fn(Owner) -> bool,
+) -> rusqlite::Result<Option<String>> {
     let mut query = tx.prepare(
         "SELECT id, owner, updated FROM background_runs WHERE task = ?1 AND state IN ('claimed', 'running')",
     )?;
@@ -192,7 +197,7 @@ fn under_way(tx: &Transaction<'_>, task: &str, is_alive: &impl Fn(Owner) -> bool
 }
 
 impl Store {
-    /// Keeps a task; false if there is one of that name.
+    /// Stores a task; returns false if one of that name exists.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -214,7 +219,7 @@ impl Store {
         Ok(added == 1)
     }
 
-    /// Every task, by name.
+    /// Returns every task, by name.
     ///
     /// # Errors
     /// If they cannot be read.
@@ -224,7 +229,7 @@ impl Store {
         Ok(query.query_map([], task_of)?.collect::<Result<_, _>>()?)
     }
 
-    /// Removes a task with what is known of its runs; false if there is none of that name.
+    /// Removes a task and its runs; returns false if none of that name exists.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -232,7 +237,7 @@ impl Store {
         Ok(self.sql().execute("DELETE FROM background_tasks WHERE name = ?1", [name])? == 1)
     }
 
-    /// The latest runs of a task, the latest first, at most `limit`.
+    /// Returns at most `limit` of the latest runs of a task, latest first.
     ///
     /// # Errors
     /// If they cannot be read.
@@ -242,7 +247,7 @@ impl Store {
         Ok(query.query_map(params![task, int(limit)], run_of)?.collect::<Result<_, _>>()?)
     }
 
-    /// True if a task of that folder is due: cheap, to be asked at every turn.
+    /// True if a task of that folder is due at `time`. It is cheap enough to be called at every turn.
     ///
     /// # Errors
     /// If it cannot be read.
@@ -255,8 +260,8 @@ impl Store {
         Ok(query.exists(params![root.display().to_string(), int(time)])?)
     }
 
-    /// Has this process take the next run that is due in a folder. `next` says when a task is due after that. One whose run
-    /// before is still under way is skipped, and that is written down.
+    /// Claims the next due run in a folder for this process. `next` returns the next time a task is due. A task whose
+    /// previous run is still running gets a run in the state [`TaskState::Skipped`].
     ///
     /// # Errors
     /// If it cannot be read or written.
@@ -293,9 +298,9 @@ impl Store {
                 "UPDATE background_tasks SET next = ?2 WHERE name = ?1",
                 params![task.name, next(&task).map(int)],
             )?;
-            let busy = under_way(&tx, &task.name, &is_alive)?;
+            let busy = running_run(&tx, &task.name, &is_alive)?;
             let state = if busy.is_some() { TaskState::Skipped } else { TaskState::Claimed };
-            let run = enter(&tx, &task.name, state, 1, when)?;
+            let run = insert_run(&tx, &task.name, state, 1, when)?;
             if busy.is_none() {
                 claim = Claim::Have(Box::new(task), run);
                 break;
@@ -305,7 +310,7 @@ impl Store {
         Ok(claim)
     }
 
-    /// Has this process take a run of a task at once, whenever it is due.
+    /// Claims a run of a task for this process at once, regardless of its schedule.
     ///
     /// # Errors
     /// If it cannot be read or written.
@@ -314,20 +319,20 @@ impl Store {
         let tx = sql.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let found = tx.query_row("SELECT * FROM background_tasks WHERE name = ?1", [name], task_of).optional()?;
         let Some(task) = found else { return Ok(Claim::Nothing) };
-        let busy = under_way(&tx, name, &is_alive)?;
+        let busy = running_run(&tx, name, &is_alive)?;
         let time = id::millis(std::time::SystemTime::now());
         let claim = match busy {
             Some(run) => {
-                enter(&tx, name, TaskState::Skipped, 1, time)?;
+                insert_run(&tx, name, TaskState::Skipped, 1, time)?;
                 Claim::Busy(run)
             }
-            None => Claim::Have(Box::new(task), enter(&tx, name, TaskState::Claimed, 1, time)?),
+            None => Claim::Have(Box::new(task), insert_run(&tx, name, TaskState::Claimed, 1, time)?),
         };
         tx.commit()?;
         Ok(claim)
     }
 
-    /// Says how a run stands: which run of an agent it is, and why, if there is more to say.
+    /// Sets the state of a run, the id of the agent's run, and a note.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -339,14 +344,14 @@ impl Store {
         Ok(())
     }
 
-    /// Puts another attempt into the queue, due at that time.
+    /// Queues another attempt, due at that time.
     ///
     /// # Errors
     /// If it cannot be written.
     pub fn queue_task(&self, task: &str, attempt: u32, due: u64) -> Result<(), StoreError> {
         let mut sql = self.sql();
         let tx = sql.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        enter(&tx, task, TaskState::Queued, attempt, due)?;
+        insert_run(&tx, task, TaskState::Queued, attempt, due)?;
         tx.commit()?;
         Ok(())
     }
@@ -380,9 +385,8 @@ mod tests {
         store.task_runs(task, 9).unwrap().iter().map(|run| run.state.name()).collect()
     }
 
-    /// B43
     #[test]
-    fn a_due_task_is_claimed_once_and_skipped_while_its_run_is_under_way() {
+    fn a_due_task_is_claimed_once_and_skipped_while_its_run_is_running() {
         let store = store();
         let root = Path::new("/w");
         let claim = |time| store.claim_due(root, time, |task| task.next.map(|next| next + 60), |_| false).unwrap();
@@ -402,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn the_run_of_a_process_that_is_gone_holds_nobody_up() {
+    fn the_run_of_an_ended_process_does_not_block_the_task() {
         let store = store();
         let Claim::Have(_, run) = store.claim_task("a", |_| false).unwrap() else { panic!() };
         store.sql().execute("UPDATE background_runs SET owner = 999999999", []).unwrap();

@@ -1,8 +1,8 @@
-//! Sessions, runs, events and checkpoints in one SQLite file (WAL): what has been recorded is there after a crash.
+//! Stores sessions, runs, events and checkpoints in one SQLite file (WAL), so that what was recorded survives a crash.
 //!
-//! Every event is its own transaction; a killed process loses the one it was writing, if any.
+//! Every event is its own transaction: a killed process loses at most the one it was writing.
 //!
-//! The session of workers is named as the run that they work for. It is not listed, and goes with that run.
+//! The session of workers is named after the run that they work for. It is not listed, and is deleted with that run.
 
 mod background;
 mod model;
@@ -29,10 +29,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
-/// Its name in the data folder.
+/// The file's name in the data folder.
 pub const FILE: &str = "agent.db";
 
-/// The tables. `user_version` is the number of this layout.
+/// The tables. `user_version` is the number of the layout.
 const TABLES: &str = "
     CREATE TABLE sessions (id TEXT PRIMARY KEY, created INTEGER NOT NULL, updated INTEGER NOT NULL);
     CREATE TABLE runs (
@@ -47,13 +47,13 @@ const TABLES: &str = "
 
 const LAYOUT: Layout<'_> = Layout { tables: TABLES, version: 1 };
 
-/// Of so many whose ids begin alike each is named.
-const NAMED: i64 = 6;
+/// Most ids listed if the beginning of an id is ambiguous.
+const MAX_LISTED: i64 = 6;
 
-/// Why the store has no answer.
+/// The reason a request to the store failed.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The file cannot be opened or is none of ours.
+    /// The file cannot be opened or is not a store.
     #[error("could not open {path}: {reason}")]
     Open {
         /// The file.
@@ -61,7 +61,7 @@ pub enum StoreError {
         /// Why.
         reason: String,
     },
-    /// The disk does not let it be read or written; nothing is wrong with the file.
+    /// The disk does not allow reading or writing; the file itself is intact.
     #[error("could not use {path}: {reason}")]
     Disk {
         /// The file.
@@ -72,7 +72,7 @@ pub enum StoreError {
     /// A later version of this program made it.
     #[error("{0} was made by a newer version of caro")]
     Newer(String),
-    /// Another process is writing to this file, and did not stop.
+    /// Another process is writing to the file and did not finish in time.
     #[error("another process is writing to {0}")]
     Locked(String),
     /// There is no such run or session.
@@ -83,7 +83,7 @@ pub enum StoreError {
         /// The id, or its beginning.
         id: String,
     },
-    /// There is none at all yet.
+    /// There are no runs yet.
     #[error("no run has been kept yet")]
     Empty,
     /// The beginning of an id fits several.
@@ -91,7 +91,7 @@ pub enum StoreError {
     Ambiguous {
         /// The beginning.
         id: String,
-        /// What it fits.
+        /// The ids that begin with it.
         found: Vec<String>,
     },
     /// Another process drives that run.
@@ -105,7 +105,7 @@ pub enum StoreError {
         /// Its run.
         run: String,
     },
-    /// What was kept cannot be read.
+    /// The stored run cannot be read.
     #[error("the run `{id}` was kept by another version and cannot be gone on with: {reason}")]
     Damaged {
         /// The run.
@@ -113,7 +113,7 @@ pub enum StoreError {
         /// Why.
         reason: String,
     },
-    /// SQLite's own word.
+    /// Any other error of SQLite.
     #[error("the store failed: {0}")]
     Sql(rusqlite::Error),
 }
@@ -137,7 +137,7 @@ impl From<rusqlite::Error> for StoreError {
 }
 
 impl StoreError {
-    /// What to do next.
+    /// Returns the next step for the user.
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Open { path, .. } => file::repair_hint(path),
@@ -154,66 +154,66 @@ impl StoreError {
     }
 }
 
-/// A session as it is listed.
+/// A session with its runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Session {
     /// Its id.
     pub id: String,
-    /// Milliseconds since 1970, UTC.
+    /// The time it was created, milliseconds since 1970, UTC.
     pub created: u64,
-    /// When its latest run was begun, likewise.
+    /// The time its latest run began, likewise.
     pub updated: u64,
     /// Its runs, oldest first.
     pub runs: Vec<Run>,
-    /// What a model has summed up of the runs that are no longer remembered; empty if it has not.
+    /// The model's summary of the runs that are no longer remembered; empty if there is none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub summary: String,
 }
 
-/// A run as it is listed.
+/// A run without its checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Run {
     /// Its id.
     pub id: String,
     /// Its session.
     pub session: String,
-    /// What was asked for.
+    /// The text of the task.
     pub task: String,
-    /// `running`, `stopped`, `completed`, `incomplete`, `failed`. One whose process is gone is stopped, whatever that could
-    /// still write down.
+    /// `running`, `stopped`, `completed`, `incomplete` or `failed`. A running one whose process has ended is shown as
+    /// stopped.
     pub status: String,
-    /// What was answered.
+    /// The answer.
     pub answer: String,
     /// The working directory.
     pub root: PathBuf,
-    /// Milliseconds since 1970, UTC.
+    /// The time it began, milliseconds since 1970, UTC.
     pub created: u64,
-    /// The latest change, likewise.
+    /// The time of its latest change, likewise.
     pub updated: u64,
-    /// False once the session goes on without it: it is shown, and no longer told to a model.
-    #[serde(default = "yes")]
+    /// False once the session no longer remembers it: it is listed, but not shown to a model.
+    #[serde(default = "active_by_default")]
     pub active: bool,
 }
 
-fn yes() -> bool {
+fn active_by_default() -> bool {
     true
 }
 
 impl Run {
-    /// True if nothing is left to go on with.
+    /// True if it has ended and cannot be resumed.
     pub fn is_over(&self) -> bool {
-        OVER.contains(&self.status.as_str())
+        ENDED.contains(&self.status.as_str())
     }
 }
 
-/// How a run stands that a process drives.
+/// The status of a run that a process drives.
 const RUNNING: &str = "running";
 
-/// How one stands that can be gone on with.
+/// The status of a run that can be resumed.
 const STOPPED: &str = "stopped";
 
-/// How a run stands that is over.
-const OVER: [&str; 3] = ["completed", "incomplete", "failed"];
+/// The statuses of a run that has ended.
+const ENDED: [&str; 3] = ["completed", "incomplete", "failed"];
 
 /// The store.
 pub struct Store {
@@ -221,18 +221,18 @@ pub struct Store {
 }
 
 impl Store {
-    /// The store in a file, made if there is none.
+    /// Opens the store in a file, creating it if it does not exist.
     ///
     /// # Errors
-    /// If it cannot be opened or made.
+    /// If it cannot be opened or created.
     pub fn open(file: &Path) -> Result<Self, StoreError> {
-        Self::with(file::write(file, &LAYOUT)?).map_err(|e| DatabaseError::from(e).at(file).into())
+        Self::with_connection(file::write(file, &LAYOUT)?).map_err(|e| DatabaseError::from(e).at(file).into())
     }
 
-    /// Saves what can be read of a damaged file.
+    /// Repairs a damaged file: copies what can be read.
     ///
     /// # Errors
-    /// If the disk does not let it be done.
+    /// If the disk does not allow it.
     pub fn repair(file: &Path) -> Result<Repaired, StoreError> {
         let prepare = |sql: &mut Connection| {
             remembered::tables(sql)?;
@@ -243,18 +243,18 @@ impl Store {
         Ok(repair::repair(file, &LAYOUT, prepare, |_| Ok(()))?)
     }
 
-    /// A store in memory.
+    /// Creates a store in memory.
     ///
     /// # Errors
-    /// If SQLite cannot.
+    /// If SQLite fails.
     pub fn in_memory() -> Result<Self, StoreError> {
         let mut connection = Connection::open_in_memory()?;
         connection.pragma_update(None, "foreign_keys", true)?;
-        database::tables(&mut connection, LAYOUT.tables, LAYOUT.version)?;
-        Ok(Self::with(connection)?)
+        database::create_tables(&mut connection, LAYOUT.tables, LAYOUT.version)?;
+        Ok(Self::with_connection(connection)?)
     }
 
-    fn with(mut connection: Connection) -> rusqlite::Result<Self> {
+    fn with_connection(mut connection: Connection) -> rusqlite::Result<Self> {
         remembered::tables(&mut connection)?;
         model::table(&connection)?;
         perpetual::tables(&connection)?;
@@ -266,12 +266,11 @@ impl Store {
         self.connection.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins a run, and its session if it is the first in it. The runs of a session come one after the other. `turn` is its
-    /// first checkpoint, redacted as the text: who is killed right behind this can go on.
+    /// Begins a run, and its session if it is the first in it. A session has one run at a time. `turn` is the run's
+    /// first checkpoint, redacted like the text, so that a process killed right after this can be resumed.
     ///
     /// # Errors
-    /// [`StoreError::Occupied`] while another living process drives a run of the session; else
-    /// If it cannot be written.
+    /// [`StoreError::Occupied`] while another living process drives a run of the session, or if it cannot be written.
     pub fn begin(
         &self,
         task: &Task,
@@ -282,9 +281,9 @@ impl Store {
     ) -> Result<(), StoreError> {
         let now = now();
         let mut sql = self.sql();
-        // nobody begins between the look and the entry
+        // no other process can begin a run between the check and the insert
         let tx = sql.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        idle(&tx, &task.session, is_alive)?;
+        ensure_idle(&tx, &task.session, is_alive)?;
         tx.execute(
             "INSERT INTO sessions VALUES (?1, ?2, ?2) ON CONFLICT(id) DO UPDATE SET updated = ?2",
             params![task.session, now],
@@ -298,7 +297,7 @@ impl Store {
         Ok(())
     }
 
-    /// Says how a run stands.
+    /// Sets the status and the answer of a run, which then has no owner.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -310,19 +309,20 @@ impl Store {
         Ok(())
     }
 
-    /// Takes a run over, to go on with it: its turn, and the number of its next event.
+    /// Takes over a run to resume it. Returns its turn and the number of its next event.
     ///
     /// # Errors
-    /// If there is none, or another living process has it, or another run of its session.
+    /// If it does not exist, its checkpoint is unreadable, or another living process drives it or another run of its
+    /// session.
     pub fn take_over(&self, run: &str, is_alive: impl Fn(Owner) -> bool) -> Result<(AgentRun, u64), StoreError> {
         let mut sql = self.sql();
-        // nobody else takes it, or begins another of its session, between the look and the entry
+        // no other process can take it or begin another run of its session between the check and the update
         let tx = sql.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let (session, text): (String, String) = tx
             .query_row("SELECT session, turn FROM runs WHERE id = ?1", [run], |row| Ok((row.get(0)?, row.get(1)?)))
             .optional()?
             .ok_or_else(|| StoreError::Missing { what: "run", id: run.into() })?;
-        idle(&tx, &session, is_alive).map_err(|error| match error {
+        ensure_idle(&tx, &session, is_alive).map_err(|error| match error {
             StoreError::Occupied { run: this, .. } if this == run => StoreError::Busy(this),
             other => other,
         })?;
@@ -338,7 +338,7 @@ impl Store {
         Ok((turn, next))
     }
 
-    /// The one run whose id begins so; the latest for an empty beginning, that of a worker not counted.
+    /// Returns the only run whose id begins with `beginning`; for an empty one the latest run that is not a worker's.
     ///
     /// # Errors
     /// If there is none or several.
@@ -349,31 +349,31 @@ impl Store {
             let latest = self.runs(latest, [])?;
             return latest.into_iter().next().ok_or(StoreError::Empty);
         }
-        let id = self.named("run", "SELECT id, created FROM runs", beginning)?;
+        let id = self.full_id("run", "SELECT id, created FROM runs", beginning)?;
         let found = self.runs("WHERE id = ?1", [&id])?.into_iter().next();
         found.ok_or(StoreError::Missing { what: "run", id })
     }
 
-    /// The runs that are not over and of which a checkpoint is kept, the latest first, those of workers not counted.
+    /// Returns the runs that have a checkpoint and have not ended, latest first, without those of workers.
     ///
     /// # Errors
     /// If they cannot be read.
     pub fn unfinished(&self) -> Result<Vec<Run>, StoreError> {
         let open = "WHERE status NOT IN (?1, ?2, ?3) AND turn <> '' AND session NOT IN (SELECT id FROM runs)
                     ORDER BY created DESC, rowid DESC";
-        self.runs(open, OVER)
+        self.runs(open, ENDED)
     }
 
-    /// The sessions, the latest first, at most `limit`.
+    /// Returns at most `limit` sessions, latest first.
     ///
     /// # Errors
     /// If they cannot be read.
     pub fn sessions(&self, limit: usize) -> Result<Vec<Session>, StoreError> {
         let latest = "WHERE id NOT IN (SELECT id FROM runs) ORDER BY updated DESC LIMIT ?1";
-        self.heads(latest, [int(limit)])?.into_iter().map(|head| self.whole(head)).collect()
+        self.session_heads(latest, [int(limit)])?.into_iter().map(|head| self.with_runs(head)).collect()
     }
 
-    /// The one session whose id begins so; a run's id finds its session too.
+    /// Returns the only session whose id begins with `beginning`; a run's id finds its session too.
     ///
     /// # Errors
     /// If there is none or several.
@@ -381,24 +381,24 @@ impl Store {
         let of_run = if beginning.starts_with("run_") { self.run(beginning).ok().map(|r| r.session) } else { None };
         let beginning = of_run.as_deref().unwrap_or(beginning);
         let listed = "SELECT id, created FROM sessions WHERE id NOT IN (SELECT id FROM runs)";
-        let id = self.named("session", listed, beginning)?;
-        let head = self.heads("WHERE id = ?1", [&id])?.into_iter().next();
-        self.whole(head.ok_or(StoreError::Missing { what: "session", id })?)
+        let id = self.full_id("session", listed, beginning)?;
+        let head = self.session_heads("WHERE id = ?1", [&id])?.into_iter().next();
+        self.with_runs(head.ok_or(StoreError::Missing { what: "session", id })?)
     }
 
-    /// The one id that begins so, of those that a query has.
-    fn named(&self, what: &'static str, all: &str, beginning: &str) -> Result<String, StoreError> {
+    /// Returns the only id of a query that begins with `beginning`.
+    fn full_id(&self, what: &'static str, all: &str, beginning: &str) -> Result<String, StoreError> {
         let sql = self.sql();
-        // a whole id first, however many others it is the beginning of
-        let begun = format!(
-            "SELECT id FROM ({all}) WHERE substr(id, 1, length(?1)) = ?1 ORDER BY id <> ?1, created LIMIT {NAMED}"
+        // an exact match comes first, so that the limit cannot cut it off
+        let matching = format!(
+            "SELECT id FROM ({all}) WHERE substr(id, 1, length(?1)) = ?1 ORDER BY id <> ?1, created LIMIT {MAX_LISTED}"
         );
-        let found = sql.prepare(&begun)?.query_map([beginning], |row| row.get(0))?.collect::<Result<Vec<_>, _>>()?;
-        one(found, beginning, what)
+        let found = sql.prepare(&matching)?.query_map([beginning], |row| row.get(0))?.collect::<Result<Vec<_>, _>>()?;
+        only_match(found, beginning, what)
     }
 
-    /// Sessions without their runs, as the end of a query says.
-    fn heads(&self, condition: &str, params: impl rusqlite::Params) -> Result<Vec<Session>, StoreError> {
+    /// Returns sessions without their runs; `condition` is the end of the query.
+    fn session_heads(&self, condition: &str, params: impl rusqlite::Params) -> Result<Vec<Session>, StoreError> {
         let sql = self.sql();
         let mut query = sql.prepare(&format!("SELECT id, created, updated FROM sessions {condition}"))?;
         let rows = query.query_map(params, |row| {
@@ -408,8 +408,8 @@ impl Store {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// The same with its runs and its summary.
-    fn whole(&self, head: Session) -> Result<Session, StoreError> {
+    /// Adds the runs and the summary of a session.
+    fn with_runs(&self, head: Session) -> Result<Session, StoreError> {
         let runs = self.runs("WHERE session = ?1 ORDER BY created, rowid", [&head.id])?;
         Ok(Session { runs, summary: self.summary(&head.id)?, ..head })
     }
@@ -417,29 +417,29 @@ impl Store {
     /// Fails while another living process drives a run of the session.
     ///
     /// # Errors
-    /// [`StoreError::Occupied`] then, or if it cannot be read.
+    /// [`StoreError::Occupied`] in that case, or if it cannot be read.
     pub fn check_idle(&self, session: &str, is_alive: impl Fn(Owner) -> bool) -> Result<(), StoreError> {
-        idle(&self.sql(), session, is_alive)
+        ensure_idle(&self.sql(), session, is_alive)
     }
 
-    /// Deletes a session with its runs and events, and those of their workers.
+    /// Deletes a session with its runs and events and those of its workers.
     ///
     /// # Errors
-    /// If there is none, it cannot be deleted, or another living process drives a run of it.
+    /// If it does not exist or cannot be deleted, or another living process drives a run of it.
     pub fn delete_session(&self, id: &str, is_alive: impl Fn(Owner) -> bool) -> Result<(), StoreError> {
         let mut sql = self.sql();
         let tx = sql.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        idle(&tx, id, is_alive)?;
+        ensure_idle(&tx, id, is_alive)?;
         tx.execute("DELETE FROM sessions WHERE id IN (SELECT id FROM runs WHERE session = ?1)", [id])?;
         if tx.execute("DELETE FROM sessions WHERE id = ?1", [id])? == 0 {
             return Err(StoreError::Missing { what: "session", id: id.into() });
         }
         tx.commit()?;
-        database::settle(&sql);
+        database::checkpoint(&sql);
         Ok(())
     }
 
-    /// True while a living process drives the run, so that more events of it may come.
+    /// True while a living process drives the run, so that more events may follow.
     ///
     /// # Errors
     /// If it cannot be read.
@@ -447,11 +447,11 @@ impl Store {
         let sql = self.sql();
         let session = sql.query_row("SELECT session FROM runs WHERE id = ?1", [run], |row| row.get(0)).optional()?;
         let Some(session): Option<String> = session else { return Ok(false) };
-        let living = driven(&sql, &session, |owner| owner.is_this() || is_alive(owner))?;
+        let living = driven_runs(&sql, &session, |owner| owner.is_this() || is_alive(owner))?;
         Ok(living.iter().any(|living| living == run))
     }
 
-    /// The events of a run after number `after`, in order.
+    /// Returns the events of a run with numbers above `after`, in order.
     ///
     /// # Errors
     /// If they cannot be read.
@@ -461,16 +461,16 @@ impl Store {
         let rows = query.query_map(params![run, int(after)], |row| row.get::<_, String>(0))?;
         let mut events = Vec::new();
         for row in rows {
-            // one of a later version, or a damaged one, hides no other
+            // an event that is damaged or of a later version is skipped
             events.extend(serde_json::from_str(&row?).ok());
         }
         Ok(events)
     }
 
-    /// The runs of which this holds, in the order that it says.
+    /// Returns runs; `condition` is the end of the query.
     fn runs<P: rusqlite::Params>(&self, condition: &str, params: P) -> Result<Vec<Run>, StoreError> {
         let sql = self.sql();
-        // a checkpoint may be long, and is not asked for here
+        // checkpoints may be long and are not read here
         let mut query = sql.prepare(&format!(
             "SELECT id, session, task, status, answer, root, created, updated, owner,
                     id NOT IN (SELECT run FROM inactive_runs) AS active FROM runs {condition}"
@@ -496,38 +496,37 @@ impl Store {
     }
 }
 
-/// The runs of the session that processes which `live` drive. Those of a session come one after the other, but for workers,
-/// which have one of their own.
-fn driven(sql: &Connection, session: &str, lives: impl Fn(Owner) -> bool) -> Result<Vec<String>, StoreError> {
+/// Returns the running runs of a session whose owner satisfies `is_alive`.
+fn driven_runs(sql: &Connection, session: &str, is_alive: impl Fn(Owner) -> bool) -> Result<Vec<String>, StoreError> {
     let mut query =
         sql.prepare("SELECT id, owner, updated FROM runs WHERE session = ?1 AND status = 'running' AND owner <> 0")?;
     let rows =
         query.query_map([session], |row| Ok((row.get(0)?, Owner { pid: row.get(1)?, heard: count(row, 2)? })))?;
     let mut found: Vec<(String, Owner)> = rows.collect::<Result<_, _>>()?;
-    found.retain(|(_, owner)| lives(*owner));
+    found.retain(|(_, owner)| is_alive(*owner));
     Ok(found.into_iter().map(|(run, _)| run).collect())
 }
 
 /// Fails while another living process drives a run of the session.
-fn idle(sql: &Connection, session: &str, is_alive: impl Fn(Owner) -> bool) -> Result<(), StoreError> {
-    let others = driven(sql, session, |owner| !owner.is_this() && is_alive(owner))?;
+fn ensure_idle(sql: &Connection, session: &str, is_alive: impl Fn(Owner) -> bool) -> Result<(), StoreError> {
+    let others = driven_runs(sql, session, |owner| !owner.is_this() && is_alive(owner))?;
     let first = others.into_iter().next();
     first.map_or(Ok(()), |run| Err(StoreError::Occupied { session: session.into(), run }))
 }
 
-/// The one id of those that were found that begins so.
-fn one(found: Vec<String>, beginning: &str, what: &'static str) -> Result<String, StoreError> {
-    match id::begun(found, beginning, |id| id) {
-        id::Begun::One(one) => Ok(one),
-        id::Begun::None => Err(StoreError::Missing { what, id: beginning.into() }),
-        id::Begun::Several(found) => Err(StoreError::Ambiguous { id: beginning.into(), found }),
+/// Returns the only one of the found ids that begins with `beginning`.
+fn only_match(found: Vec<String>, beginning: &str, what: &'static str) -> Result<String, StoreError> {
+    match id::find_by_prefix(found, beginning, |id| id) {
+        id::PrefixMatch::One(one) => Ok(one),
+        id::PrefixMatch::None => Err(StoreError::Missing { what, id: beginning.into() }),
+        id::PrefixMatch::Several(found) => Err(StoreError::Ambiguous { id: beginning.into(), found }),
     }
 }
 
 impl Sink for Store {
     fn take(&self, event: &Event) {
         let Ok(text) = serde_json::to_string(event) else { return };
-        // a full disk costs the record, not the run; the checkpoint says so
+        // a full disk must not end the run; the failing checkpoint reports it
         let _ = self.sql().execute(
             "INSERT INTO events (run, seq, event) VALUES (?1, ?2, ?3)",
             params![event.trace_id, int(event.sequence_number), text],
@@ -542,11 +541,11 @@ impl Sink for Store {
 
 impl Checkpoints for Store {
     fn keep(&self, run: &str, redacted: &str) -> Result<(), String> {
-        let done = self
+        let updated = self
             .sql()
             .execute("UPDATE runs SET turn = ?2, updated = ?3 WHERE id = ?1", params![run, redacted, now()])
             .map_err(|e| e.to_string())?;
-        if done == 1 { Ok(()) } else { Err(format!("there is no run {run}")) }
+        if updated == 1 { Ok(()) } else { Err(format!("there is no run {run}")) }
     }
 
     fn may_have_begun(&self, run: &str, call: &str) -> bool {
@@ -556,7 +555,7 @@ impl Checkpoints for Store {
     }
 }
 
-/// Milliseconds since 1970 as SQLite has numbers.
+/// Returns the current time in milliseconds since 1970, as an SQLite integer.
 fn now() -> i64 {
     int(id::millis(SystemTime::now()))
 }
@@ -583,7 +582,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_there_for_the_next_process() {
+    fn stored_data_is_read_by_the_next_process() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("data/agent.db");
         let turn = AgentRun::new(task("run_a1", "s_1"));
@@ -605,7 +604,7 @@ mod tests {
     }
 
     #[test]
-    fn the_runs_of_a_session_come_one_after_the_other() {
+    fn a_session_has_one_run_at_a_time() {
         let store = Store::in_memory().unwrap();
         store.begin(&task("run_1", "s_1"), "x", "", Path::new("/"), |_| true).unwrap();
         // as if another process had begun it
@@ -620,7 +619,7 @@ mod tests {
     }
 
     #[test]
-    fn workers_are_found_by_their_id_alone_and_go_with_their_lead() {
+    fn workers_are_found_only_by_id_and_deleted_with_their_lead() {
         let store = Store::in_memory().unwrap();
         store.begin(&task("run_1", "s_1"), "x", "", Path::new("/"), |_| false).unwrap();
         store.begin(&task("worker_1", "run_1"), "x", "", Path::new("/"), |_| true).unwrap();
@@ -633,7 +632,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_may_be_short_as_long_as_they_are_clear() {
+    fn an_unambiguous_beginning_of_an_id_is_enough() {
         let store = Store::in_memory().unwrap();
         for run in ["run_a1", "run_a2", "run_b"] {
             store.begin(&task(run, "s_1"), "x", "", Path::new("/"), |_| false).unwrap();
@@ -656,7 +655,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_another_process_drives_is_not_taken_from_it() {
+    fn a_run_driven_by_another_process_is_not_taken_over() {
         let store = Store::in_memory().unwrap();
         store.begin(&task("run_1", "s_1"), "x", "", Path::new("/"), |_| false).unwrap();
         store.keep("run_1", &serde_json::to_string(&AgentRun::new(task("run_1", "s_1"))).unwrap()).unwrap();
@@ -669,7 +668,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_run_whose_process_is_gone_is_stopped_though_nobody_has_said_so() {
+    fn a_running_run_whose_process_has_ended_is_shown_as_stopped() {
         let store = Store::in_memory().unwrap();
         for run in ["run_1", "run_2"] {
             store.begin(&task(run, "s_1"), "x", "", Path::new("/"), |_| false).unwrap();
@@ -682,7 +681,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_was_asked_for_and_not_made_has_not_begun() {
+    fn a_call_that_was_not_approved_has_not_begun() {
         let store = Arc::new(Store::in_memory().unwrap());
         store.begin(&task("run_1", "s_1"), "x", "", Path::new("/"), |_| false).unwrap();
         let emitter = Emitter::new("run_1", 1, Redactor::default(), vec![store.clone()]);
@@ -698,14 +697,14 @@ mod tests {
     }
 
     #[test]
-    fn of_two_that_resume_at_once_one_gets_the_run() {
+    fn of_two_processes_that_resume_at_once_one_gets_the_run() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("agent.db");
         let (one, other) = (Store::open(&file).unwrap(), Store::open(&file).unwrap());
         one.begin(&task("run_1", "s_1"), "x", "", Path::new("/"), |_| false).unwrap();
         one.keep("run_1", &serde_json::to_string(&AgentRun::new(task("run_1", "s_1"))).unwrap()).unwrap();
         one.sql().execute("UPDATE runs SET owner = 4000000", []).unwrap();
-        // between the look and the claim of the one, the other cannot take it
+        // while one process checks, the other cannot take the run
         other.sql().busy_timeout(std::time::Duration::from_millis(20)).unwrap();
         let slow = one.take_over("run_1", |_| {
             assert!(matches!(other.take_over("run_1", |_| false), Err(StoreError::Locked(file)) if file == FILE));
@@ -715,7 +714,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_that_another_process_works_in_is_left_to_it() {
+    fn a_session_driven_by_another_process_is_not_changed() {
         let store = Store::in_memory().unwrap();
         let turn = |run: &str| serde_json::to_string(&AgentRun::new(task(run, "s_1"))).unwrap();
         for run in ["run_1", "run_2"] {
@@ -728,7 +727,7 @@ mod tests {
         assert!(matches!(store.delete_session("s_1", |_| true), Err(StoreError::Occupied { .. })));
         assert!(store.is_driven("run_2", |_| true).unwrap() && !store.is_driven("run_1", |_| true).unwrap());
         assert!(matches!(store.check_idle("s_1", |_| true), Err(StoreError::Occupied { .. })));
-        // whoever is asked whether it lives is told when the run was heard of: its number may be another process' by now
+        // the owner has the time of the last update, since its process id may belong to another process by now
         store.sql().execute("UPDATE runs SET updated = 1 WHERE id = 'run_2'", []).unwrap();
         let heard = |owner: Owner| (owner.pid, owner.heard) != (4_000_000, 1);
         store.check_idle("s_1", heard).unwrap();
@@ -738,7 +737,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_no_store_says_so() {
+    fn a_file_that_is_not_a_store_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("x.db");
         std::fs::write(&file, "this is no database, and long enough to be looked at").unwrap();
@@ -746,7 +745,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_is_not_held_against_the_store() {
+    fn a_full_disk_is_reported_as_such() {
         let store = Store::in_memory().unwrap();
         store.sql().execute_batch("PRAGMA max_page_count = 1").unwrap();
         let mut long = task("run_1", "s_1");
@@ -757,7 +756,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_a_later_version_is_left_as_it_is() {
+    fn a_file_of_a_later_version_is_not_changed() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("agent.db");
         let later = Connection::open(&file).unwrap();
@@ -767,7 +766,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_that_begin_alike_a_few_are_named_and_no_checkpoint_is_read() {
+    fn an_ambiguous_beginning_lists_a_few_ids_without_reading_checkpoints() {
         let store = Store::in_memory().unwrap();
         for n in 0..20 {
             store.begin(&task(&format!("run_1{n}"), &format!("s_1{n}")), "x", "", Path::new("/"), |_| false).unwrap();
@@ -777,7 +776,7 @@ mod tests {
             assert!(matches!(&error, StoreError::Ambiguous { found, .. } if found.len() == 6), "{error}");
         }
         assert_eq!((store.session("s_1").unwrap().id, store.run("run_1").unwrap().id), ("s_1".into(), "run_1".into()));
-        // a column that nobody reads may hold anything
+        // renaming the column proves that the listing does not read it
         store.sql().execute_batch("ALTER TABLE runs RENAME COLUMN turn TO checkpoint").unwrap();
         assert_eq!(store.session("s_15").unwrap().runs[0].id, "run_15");
     }

@@ -1,13 +1,13 @@
-//! The model that a run is driven with, so that whoever goes on with it asks the same one.
+//! Stores the model of a run, so that a resumed run uses the same one.
 //!
-//! The table came later than the first ones and stands beside them: a program that does not know it goes on as before.
+//! The table was added without a new layout version: older programs ignore it.
 
 use super::{Store, StoreError};
 use rusqlite::{Connection, OptionalExtension};
 
-/// Makes the table where there is none.
+/// Creates the table if it does not exist.
 pub(super) fn table(sql: &Connection) -> rusqlite::Result<()> {
-    // a look takes no lock: only who finds nothing writes
+    // looking takes no lock, so that only the first opening writes
     if sql.table_exists(None, "run_models")? {
         return Ok(());
     }
@@ -18,17 +18,17 @@ pub(super) fn table(sql: &Connection) -> rusqlite::Result<()> {
 }
 
 impl Store {
-    /// Keeps what names the model of a run, as `--model` has it. The caller sees to it that no secret is in it.
+    /// Stores the name of a run's model, in the form of `--model`. The caller makes sure that it contains no secret.
     ///
     /// # Errors
     /// If it cannot be written.
     pub fn keep_model(&self, run: &str, spec: &str) -> Result<(), StoreError> {
-        let keep = "INSERT INTO run_models VALUES (?1, ?2) ON CONFLICT(run) DO UPDATE SET spec = ?2";
-        self.sql().execute(keep, [run, spec])?;
+        let upsert = "INSERT INTO run_models VALUES (?1, ?2) ON CONFLICT(run) DO UPDATE SET spec = ?2";
+        self.sql().execute(upsert, [run, spec])?;
         Ok(())
     }
 
-    /// What names the model of a run; nothing of one that was begun before that was kept.
+    /// Returns the name of a run's model; `None` for a run setup before models were stored.
     ///
     /// # Errors
     /// If it cannot be read.
@@ -43,12 +43,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_latest_is_kept_and_goes_with_its_run() {
+    fn the_latest_model_is_stored_and_deleted_with_its_run() {
         let store = Store::in_memory().unwrap();
-        let begun = "INSERT INTO sessions VALUES ('s', 0, 0);
+        let setup = "INSERT INTO sessions VALUES ('s', 0, 0);
                      INSERT INTO runs (id, session, task, status, root, created, updated)
                      VALUES ('run_1', 's', 't', 'stopped', '/', 0, 0);";
-        store.sql().execute_batch(begun).unwrap();
+        store.sql().execute_batch(setup).unwrap();
         assert_eq!(store.model_of("run_1").unwrap(), None);
         for spec in ["script:/a.json", "qwen3-4b"] {
             store.keep_model("run_1", spec).unwrap();

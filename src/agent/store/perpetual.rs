@@ -1,7 +1,7 @@
-//! The tables of a perpetual loop: where it stands, its history, messages that have come in and are not taken yet, and texts
-//! that are to be sent. One row of each kind belongs to a session, and goes with it.
+//! The tables of a perpetual loop: its state, its history, received messages that it has not processed, and texts to
+//! send. All rows belong to a session and are deleted with it.
 //!
-//! The tables came later than the first ones and stand beside them: a program that does not know them goes on as before.
+//! The tables were added without a new layout version: older programs ignore them.
 
 use super::{Store, StoreError, count, int};
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
@@ -21,25 +21,25 @@ const TABLES: &str = "
         text TEXT NOT NULL, mark TEXT);
 ";
 
-/// Makes the tables where there are none.
+/// Creates the tables if they do not exist.
 pub(super) fn tables(sql: &Connection) -> rusqlite::Result<()> {
-    // a look takes no lock: only who finds nothing writes
+    // looking takes no lock, so that only the first opening writes
     if sql.table_exists(None, "loop_outbox")? { Ok(()) } else { sql.execute_batch(TABLES) }
 }
 
-/// A text that is to be sent.
+/// A text to be sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outgoing {
-    /// Its number: of two the later one has the higher.
+    /// Its number; later texts have higher ones.
     pub number: i64,
     /// The text.
     pub text: String,
-    /// Where its channel stood when it was first begun to be sent, if it was.
+    /// The channel's position when sending was first attempted, if it was.
     pub mark: Option<String>,
 }
 
 impl Store {
-    /// Where the loop of a session stands, as it was kept, and where its channel stands; both empty for one that is new.
+    /// Returns the stored state of a session's loop and its channel's position; both are empty for a new loop.
     ///
     /// # Errors
     /// If it cannot be read.
@@ -49,8 +49,8 @@ impl Store {
         Ok(found.unwrap_or_default())
     }
 
-    /// Keeps where a loop stands, together with what is new in its history and what it sends; messages up to number `seen` are
-    /// taken with that. All of it or nothing.
+    /// Stores the state of a loop, its new history entries and the texts to send, and removes processed messages up to
+    /// number `seen`, in one transaction.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -83,7 +83,7 @@ impl Store {
         Ok(())
     }
 
-    /// Keeps messages that a channel has brought, with where it stands behind them. All of it or nothing.
+    /// Stores messages that a channel has received and its position behind them, in one transaction.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -101,7 +101,7 @@ impl Store {
         Ok(())
     }
 
-    /// The messages of a session behind number `seen`, in their order.
+    /// Returns the messages of a session with numbers above `seen`, in order.
     ///
     /// # Errors
     /// If they cannot be read.
@@ -113,7 +113,7 @@ impl Store {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// The texts that a session has to send, in their order.
+    /// Returns the texts that a session has to send, in order.
     ///
     /// # Errors
     /// If it cannot be read.
@@ -126,25 +126,25 @@ impl Store {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// Keeps where its channel stands before a text is sent.
+    /// Stores the channel's position before a text is sent.
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn sending(&self, number: i64, mark: &str) -> Result<(), StoreError> {
+    pub fn mark_sending(&self, number: i64, mark: &str) -> Result<(), StoreError> {
         self.sql().execute("UPDATE loop_outbox SET mark = ?2 WHERE number = ?1", params![number, mark])?;
         Ok(())
     }
 
-    /// Takes out a text that was sent.
+    /// Removes a text that was sent.
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn sent(&self, number: i64) -> Result<(), StoreError> {
+    pub fn remove_sent(&self, number: i64) -> Result<(), StoreError> {
         self.sql().execute("DELETE FROM loop_outbox WHERE number = ?1", [number])?;
         Ok(())
     }
 
-    /// The latest entries of a loop's history, at most `limit`, oldest first, as they were kept.
+    /// Returns at most `limit` of the latest history entries of a loop, oldest first.
     ///
     /// # Errors
     /// If they cannot be read.
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_is_there_until_the_state_that_took_it_is_kept() {
+    fn a_message_stays_until_the_state_that_processed_it_is_stored() {
         let store = store();
         assert_eq!(store.loop_state("s").unwrap(), (String::new(), String::new()));
         store.keep_messages("s", &["one".into(), "two".into()], "7").unwrap();
@@ -179,7 +179,7 @@ mod tests {
         store.keep_loop("s", "{}", 1, &["e1".into()], &["hi".into()]).unwrap();
         assert_eq!(store.messages("s", 0).unwrap(), [(2, "two".to_owned())]);
         assert_eq!(store.loop_state("s").unwrap(), ("{}".to_owned(), "7".to_owned()));
-        // numbers are never given twice, or a new message would be one that was seen
+        // numbers are never reused, or a new message would count as processed
         store.keep_loop("s", "{}", 2, &["e2".into()], &[]).unwrap();
         store.keep_messages("s", &["four".into()], "8").unwrap();
         assert_eq!(store.messages("s", 2).unwrap(), [(4, "four".to_owned())]);
@@ -187,14 +187,14 @@ mod tests {
         assert_eq!(store.loop_history("s", 1).unwrap(), ["e2"]);
         let out = store.outgoing("s").unwrap();
         assert_eq!((out.len(), out[0].text.as_str(), out[0].mark.as_deref()), (1, "hi", None));
-        store.sending(out[0].number, "3").unwrap();
+        store.mark_sending(out[0].number, "3").unwrap();
         assert_eq!(store.outgoing("s").unwrap()[0].mark.as_deref(), Some("3"));
-        store.sent(out[0].number).unwrap();
+        store.remove_sent(out[0].number).unwrap();
         assert_eq!(store.outgoing("s").unwrap(), []);
     }
 
     #[test]
-    fn what_a_loop_keeps_goes_with_its_session() {
+    fn a_loop_is_deleted_with_its_session() {
         let store = store();
         store.keep_messages("s", &["one".into()], "7").unwrap();
         store.keep_loop("s", "{}", 0, &["e1".into()], &["hi".into()]).unwrap();

@@ -1,11 +1,11 @@
-//! Whether the process that drove a run is still there.
+//! Tells if the process that drives a run is still alive.
 
-/// The process that a run belongs to, or did.
+/// The process that drives a run, or drove it last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Owner {
-    /// Its number.
+    /// Its process id.
     pub pid: u32,
-    /// When the run was last heard of, milliseconds since 1970, UTC.
+    /// The time of the run's last update, milliseconds since 1970, UTC.
     pub heard: u64,
 }
 
@@ -16,37 +16,37 @@ impl Owner {
     }
 }
 
-/// True if that process runs: one of its number that began after the run was heard of is another one.
+/// True if the process is alive. A process that started after the run's last update has only got the same id.
 #[cfg(unix)]
 pub fn is_alive(owner: Owner) -> bool {
     let pid = i32::try_from(owner.pid).ok().and_then(rustix::process::Pid::from_raw);
     pid.is_some_and(|pid| rustix::process::test_kill_process(pid).is_ok()) && !is_another(owner)
 }
 
-/// A process that crashed cannot be told from one that works: the person who resumes knows.
+/// Always false: a crashed process cannot be told from a running one here, and the user who resumes knows.
 #[cfg(not(unix))]
 pub fn is_alive(_: Owner) -> bool {
     false
 }
 
-/// True if that process is known to be gone.
+/// True if the process is known to have ended.
 #[cfg(unix)]
 pub(super) fn is_gone(owner: Owner) -> bool {
     !is_alive(owner)
 }
 
-/// Nobody can know.
+/// Always false: it cannot be known here.
 #[cfg(not(unix))]
 pub(super) fn is_gone(_: Owner) -> bool {
     false
 }
 
-/// How long before its process a run may seem to have been heard of: clocks are set, and count in steps.
+/// Seconds by which a run's last update may precede its process: clocks are set and count in steps.
 #[cfg(target_os = "linux")]
 const SLACK: f64 = 60.0;
 
-/// True if the process of this number is known to be younger than what was heard of the run. Both are ages, so that a clock
-/// which was wrong when the machine began does not matter.
+/// True if the process with this id is known to be younger than the run's last update. Both are compared as ages, so
+/// that a clock that was wrong at boot does not matter.
 #[cfg(target_os = "linux")]
 fn is_another(owner: Owner) -> bool {
     use caro_base::id::millis;
@@ -54,24 +54,24 @@ fn is_another(owner: Owner) -> bool {
     age(owner.pid).is_some_and(|age| age + SLACK < silence)
 }
 
-/// How long a process runs, seconds.
+/// Returns the age of a process in seconds.
 #[cfg(target_os = "linux")]
 fn age(pid: u32) -> Option<f64> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // proc_pid_stat(5): the 22nd field, in ticks since the system began; the second may have spaces and brackets in it
+    // proc_pid_stat(5): the 22nd field, in ticks since boot; the second field may contain spaces and brackets
     let began: f64 = stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()?;
-    // the same clock; /proc/uptime may be that of a container
+    // the clock of that field; /proc/uptime may be that of a container
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime).tv_sec as f64;
     Some(now - began / rustix::param::clock_ticks_per_second() as f64)
 }
 
-/// How long ago a run must have been heard of where a process does not say when it began, milliseconds.
+/// Milliseconds since its last update after which a run's process counts as another one, if its start time is unknown.
 #[cfg(all(unix, not(target_os = "linux")))]
-const HEARD: u64 = 6 * 60 * 60 * 1000;
+const STALE_AFTER: u64 = 6 * 60 * 60 * 1000;
 
 #[cfg(all(unix, not(target_os = "linux")))]
 fn is_another(owner: Owner) -> bool {
-    caro_base::id::millis(std::time::SystemTime::now()).saturating_sub(owner.heard) > HEARD
+    caro_base::id::millis(std::time::SystemTime::now()).saturating_sub(owner.heard) > STALE_AFTER
 }
 
 #[cfg(all(test, target_os = "linux"))]
@@ -81,12 +81,12 @@ mod tests {
     use std::time::{Duration, SystemTime};
 
     #[test]
-    fn a_process_that_is_younger_than_its_run_is_another_one() {
+    fn a_process_younger_than_its_run_is_not_its_owner() {
         let at = |pid, ago| Owner { pid, heard: millis(SystemTime::now() - Duration::from_secs(ago)) };
         let this = std::process::id();
         assert!(is_alive(at(this, 0)));
         assert!(!is_alive(at(this, 86_400 * 365)), "this one has not run for a year");
-        // the first process is as old as the machine: a question may be left open for as long
+        // the first process is as old as the machine, and a run may have been idle for just as long
         let machine = age(1).unwrap();
         assert!(machine >= age(this).unwrap(), "{machine}");
         assert!(is_alive(at(1, machine as u64)) && !is_alive(at(4_194_305, 0)));

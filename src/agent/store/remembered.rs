@@ -1,6 +1,6 @@
-//! What of a session is still remembered: which of its runs are told to a model, and the summary of those that are not.
+//! Stores what a session still remembers: which of its runs are shown to a model, and the summary of the others.
 //!
-//! The tables came later than the first ones and stand beside them: a program that does not know them goes on as before.
+//! The tables were added without a new layout version: older programs ignore them.
 
 use super::{Store, StoreError, int, now};
 use crate::chat::{Exchange, Fold, Keeps, Originals, Past};
@@ -15,25 +15,26 @@ const TABLES: &str = "
     CREATE TABLE IF NOT EXISTS kept_apart (since INTEGER NOT NULL);
 ";
 
-/// Makes the tables where there are none.
+/// Creates the tables if they do not exist.
 pub(super) fn tables(sql: &mut Connection) -> rusqlite::Result<()> {
-    // a look takes no lock: only who finds nothing writes
+    // looking takes no lock, so that only the first opening writes
     let known = "SELECT COUNT(*) FROM sqlite_master WHERE name IN ('inactive_runs', 'summaries', 'kept_apart')";
     if sql.query_row(known, [], |row| row.get::<_, i64>(0))? == 3 {
         return Ok(());
     }
     let tx = sql.transaction_with_behavior(TransactionBehavior::Immediate)?;
     tx.execute_batch(TABLES)?;
-    // from now on conversations have a place of their own
+    // conversations from this time on are stored by `crate::memory`
     tx.execute("INSERT INTO kept_apart SELECT ?1 WHERE NOT EXISTS (SELECT 1 FROM kept_apart)", [now()])?;
     tx.commit()
 }
 
-/// Runs of a session whose texts are looked at for the next one.
-const RUNS: i64 = 8;
+/// The number of latest runs of a session whose texts are reused.
+const MAX_RUNS: i64 = 8;
 
 impl Store {
-    /// Texts that the latest runs of a session have read, the latest first. Whether they still hold, who asks has to see.
+    /// Returns the texts that the latest runs of a session have read, latest first. The caller checks if they are
+    /// still valid.
     ///
     /// # Errors
     /// If it cannot be read.
@@ -42,17 +43,17 @@ impl Store {
              WHERE session = ?1 ORDER BY created DESC, rowid DESC LIMIT ?2";
         let sql = self.sql();
         let mut find = sql.prepare(query)?;
-        let rows = find.query_map(params![session, RUNS], |row| row.get::<_, Option<String>>("read"))?;
+        let rows = find.query_map(params![session, MAX_RUNS], |row| row.get::<_, Option<String>>("read"))?;
         let mut all = Vec::new();
         for text in rows.collect::<rusqlite::Result<Vec<_>>>()?.into_iter().flatten() {
-            // another version's is not told
+            // unreadable data of another version is skipped
             let known: Vec<Known> = serde_json::from_str(&text).unwrap_or_default();
             all.extend(known.into_iter().rev());
         }
         Ok(all)
     }
 
-    /// What a model has summed up of a session; empty if it has not.
+    /// Returns the model's summary of a session; empty if there is none.
     ///
     /// # Errors
     /// If it cannot be read.
@@ -62,13 +63,12 @@ impl Store {
         Ok(found.unwrap_or_default())
     }
 
-    /// What was said to an agent in a session before conversations had a place of their own ([`crate::memory`]), as
-    /// its runs have it: those that were answered and are still remembered, the latest `limit`, and the summary of the
-    /// others.
+    /// Returns the conversation with an agent from before conversations were stored by [`crate::memory`], taken from
+    /// the runs: at most `limit` answered exchanges that are still remembered, and the summary of the others.
     ///
     /// # Errors
     /// If it cannot be read.
-    pub fn said_before(&self, session: &str, agent: &str, limit: usize) -> Result<Past, StoreError> {
+    pub fn history_of_runs(&self, session: &str, agent: &str, limit: usize) -> Result<Past, StoreError> {
         let query = "SELECT id, task, answer FROM runs
              WHERE session = ?1 AND status IN ('completed', 'incomplete') AND TRIM(answer) <> ''
                    AND id NOT IN (SELECT run FROM inactive_runs) AND created < (SELECT since FROM kept_apart)
@@ -86,7 +86,7 @@ impl Store {
         Ok(Past { summary: self.summary(session)?, exchanges })
     }
 
-    fn fold_away(&self, session: &str, fold: Fold<'_>) -> rusqlite::Result<()> {
+    fn store_fold(&self, session: &str, fold: Fold<'_>) -> rusqlite::Result<()> {
         let mut sql = self.sql();
         let tx = sql.transaction_with_behavior(TransactionBehavior::Immediate)?;
         if let Some(summary) = fold.summary {
@@ -102,7 +102,7 @@ impl Store {
                     params![run, session],
                 )?,
                 Originals::Delete => {
-                    // its helpers' session is named as it is, and nobody could find them any more
+                    // the session of its workers is named after the run and could not be found any more
                     tx.execute("DELETE FROM sessions WHERE id = ?1", [run])?;
                     tx.execute("DELETE FROM runs WHERE id = ?1 AND session = ?2", params![run, session])?
                 }
@@ -110,7 +110,7 @@ impl Store {
         }
         tx.commit()?;
         if fold.originals == Originals::Delete {
-            caro_database::settle(&sql);
+            caro_database::checkpoint(&sql);
         }
         Ok(())
     }
@@ -118,7 +118,7 @@ impl Store {
 
 impl Keeps for Store {
     fn fold(&self, session: &str, fold: Fold<'_>) -> Result<(), String> {
-        self.fold_away(session, fold).map_err(|e| e.to_string())
+        self.store_fold(session, fold).map_err(|e| e.to_string())
     }
 }
 
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn what_falls_out_stays_marked_or_goes() {
+    fn folded_runs_are_marked_or_deleted() {
         let kept = store();
         fold(&kept, None, Originals::Keep);
         let expected = [("run_1".to_owned(), false), ("run_2".into(), false), ("run_3".into(), true)];
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_said_before_is_found_in_its_runs() {
+    fn an_older_conversation_is_read_from_its_runs() {
         let store = store();
         let keep = |run: &str, agent: &str, status: &str, answer: &str| {
             store.keep(run, &serde_json::json!({"task": {"agent": agent}}).to_string()).unwrap();
@@ -178,7 +178,7 @@ mod tests {
         keep("run_3", "chat", "incomplete", "three");
         keep("run_9", "chat", "completed", "nine");
         let said = |limit| -> Vec<(String, String)> {
-            let past = store.said_before("s", "chat", limit).unwrap();
+            let past = store.history_of_runs("s", "chat", limit).unwrap();
             past.exchanges.into_iter().map(|e| (e.run, e.answered)).collect()
         };
         let of = |run: &str, answer: &str| (run.to_owned(), answer.to_owned());
@@ -190,13 +190,13 @@ mod tests {
         assert_eq!(said(9), [of("run_1", "one")]);
         fold(&store, Some("- the first"), Originals::Keep);
         assert_eq!(
-            store.said_before("s", "chat", 9).unwrap(),
+            store.history_of_runs("s", "chat", 9).unwrap(),
             Past { summary: "- the first".into(), exchanges: Vec::new() }
         );
     }
 
     #[test]
-    fn the_summary_is_the_latest_and_goes_with_its_session() {
+    fn the_latest_summary_is_stored_and_deleted_with_its_session() {
         let store = store();
         assert_eq!(store.summary("s").unwrap(), "");
         for (text, expected) in [(Some("- one"), "- one"), (None, "- one"), (Some("- two"), "- two")] {
@@ -209,11 +209,11 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_before_gets_the_tables_and_keeps_its_runs() {
+    fn an_older_file_gets_the_tables_and_keeps_its_runs() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("agent.db");
         let mut old = Connection::open(&file).unwrap();
-        caro_database::tables(&mut old, super::super::TABLES, 1).unwrap();
+        caro_database::create_tables(&mut old, super::super::TABLES, 1).unwrap();
         old.execute_batch(
             "INSERT INTO sessions VALUES ('s', 1, 1);
              INSERT INTO runs (id, session, task, status, root, created, updated) VALUES ('run_1', 's', 't', 'completed', '/', 1, 1);",
@@ -225,7 +225,7 @@ mod tests {
             assert_eq!(active(&store, "s"), [("run_1".to_owned(), true)]);
             store.keep("run_1", r#"{"task": {"agent": "chat"}}"#).unwrap();
             store.set_status("run_1", "completed", "fine").unwrap();
-            assert_eq!(store.said_before("s", "chat", 9).unwrap().exchanges.len(), 1, "it was there before");
+            assert_eq!(store.history_of_runs("s", "chat", 9).unwrap().exchanges.len(), 1, "it was there before");
         }
     }
 }

@@ -1,29 +1,28 @@
-//! What the kept runs have cost, summed from their latest checkpoints.
+//! Sums what the stored runs have cost, from their latest checkpoints.
 
 use super::{Store, StoreError, count};
 use crate::turn::Metric;
 use serde::{Deserialize, Serialize};
 
-/// The sums. A run that was killed counts up to its last checkpoint.
+/// The totals of all runs. A run that was killed counts up to its last checkpoint.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Stats {
-    /// Runs that are kept, those of helpers not counted: what these cost is in the cost of the run that they worked for.
+    /// The number of stored runs, without those of workers, whose cost is part of their lead's.
     pub runs: u64,
-    /// How many of them ended with an answer that was borne out.
+    /// The number that ended with a confirmed answer.
     pub completed: u64,
-    /// How many ended without: incomplete or failed.
+    /// The number that ended without one: incomplete or failed.
     pub not_completed: u64,
-    /// How many were stopped, or are under way.
+    /// The number that were stopped or are running.
     pub open: u64,
-    /// What all of them have cost together; the wall time is that of the runs whose time is known: those that ended or were
-    /// stopped.
+    /// The total cost. The wall time is that of the runs that ended or were stopped.
     #[serde(flatten)]
     pub cost: Metric,
-    /// The wall time of one of them, milliseconds; 0 where there is none.
+    /// The mean wall time of a run in milliseconds; 0 if no time is known.
     pub average_ms: f64,
 }
 
-/// One row. What was kept by another version, or not at all, counts as a run without a cost.
+/// Returns one row. A run whose checkpoint is missing or unreadable counts as a run without a cost.
 const QUERY: &str = "
     SELECT COUNT(*) AS runs,
            COALESCE(SUM(status = 'completed'), 0) AS completed,
@@ -40,7 +39,7 @@ const QUERY: &str = "
           WHERE session NOT IN (SELECT id FROM runs))";
 
 impl Store {
-    /// The sums over every run.
+    /// Returns the totals of all runs.
     ///
     /// # Errors
     /// If they cannot be read.
@@ -74,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_kept_is_summed_and_what_cannot_be_read_counts_as_a_run() {
+    fn checkpoints_are_summed_and_unreadable_ones_count_as_runs() {
         let store = Store::in_memory().unwrap();
         assert_eq!(store.stats().unwrap(), Stats::default());
         let turn = |ms: u64| {
@@ -83,7 +82,7 @@ mod tests {
                 "tool_calls": 1, "total_ms": ms
             }})
         };
-        // the session of a helper is named as the run that it works for
+        // the session of a worker is named after the run that it works for
         store.sql().execute("INSERT INTO sessions VALUES ('s', 0, 0), ('a', 0, 0)", []).unwrap();
         for (id, session, status, turn) in [
             ("a", "s", "completed", turn(1000).to_string()),

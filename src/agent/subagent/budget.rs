@@ -1,27 +1,26 @@
-//! What a run and its workers may spend together. Workers ask before each request, and set one aside for it: of several that
-//! ask at once, no more go through than requests are left. Tokens are known once they are spent, so the last request of
-//! each worker may go beyond.
+//! The budget shared by a run and its workers. Workers reserve each request beforehand, so that concurrent workers
+//! cannot exceed the limit. Tokens are only known afterwards, so the last request of each worker may exceed the limit.
 
 use crate::event::Tokens;
-use crate::guard::{Guard, GuardError, Halt, LIMIT, Verdict};
+use crate::guard::{Guard, GuardError, Halt, LIMIT_PREFIX, Verdict};
 use crate::runtime::UsageLedger;
 use crate::state::{Cost, Limits, RunState};
 use crate::tool::Call;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The purse.
+/// The shared budget.
 #[derive(Default)]
 pub(super) struct SharedBudget(Mutex<Inner>);
 
 #[derive(Default)]
 struct Inner {
     limits: Limits,
-    /// What the lead has spent by its own account, with all that was charged to it.
+    /// The usage of the lead, including the workers' usage that it was charged for.
     lead: Spent,
-    /// What each worker under way has, with the request it is about to make.
+    /// The usage of each running worker, including the request it is about to make.
     workers: BTreeMap<String, Spent>,
-    /// What workers that ended have, and the lead has not been charged yet.
+    /// The usage of ended workers that the lead has not been charged for yet.
     owed: Cost,
 }
 
@@ -36,8 +35,8 @@ impl SharedBudget {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Why a worker may not ask the model again; else one request is set aside for it.
-    fn ask(&self, worker: &str, state: &RunState) -> Option<Halt> {
+    /// Reserves a request for a worker; returns the reason if a limit is reached.
+    fn reserve(&self, worker: &str, state: &RunState) -> Option<Halt> {
         let mut inner = self.inner();
         let others = inner.workers.iter().filter(|(name, _)| *name != worker).map(|(_, spent)| *spent);
         let (mut requests, mut tokens) = (state.requests, state.tokens);
@@ -48,21 +47,21 @@ impl SharedBudget {
         requests += inner.owed.requests;
         tokens += inner.owed.tokens.request + inner.owed.tokens.response;
         let Limits { requests: most, tokens: most_tokens } = inner.limits;
-        let halt = |reason: &str, what: String| {
-            let text = format!("{LIMIT}{what} were allowed to the run and its workers, and are used.");
+        let halt_with = |reason: &str, what: String| {
+            let text = format!("{LIMIT_PREFIX}{what} were allowed to the run and its workers, and are used.");
             Some(Halt { reason: reason.into(), text })
         };
         if most > 0 && requests >= most {
-            return halt("request_limit", format!("{most} request(s) to the model"));
+            return halt_with("request_limit", format!("{most} request(s) to the model"));
         }
         if most_tokens > 0 && tokens >= most_tokens {
-            return halt("total_tokens_limit", format!("{most_tokens} tokens"));
+            return halt_with("total_tokens_limit", format!("{most_tokens} tokens"));
         }
         inner.workers.insert(worker.to_owned(), Spent { requests: state.requests + 1, tokens: state.tokens });
         None
     }
 
-    /// A worker has ended, and cost this; where nobody knows, what it had when it last asked.
+    /// Accounts for a worker that ended, and returns its cost: `cost`, or its last known usage if that is unknown.
     pub(super) fn close(&self, worker: &str, cost: Option<Cost>) -> Cost {
         let mut inner = self.inner();
         let last = inner.workers.remove(worker).unwrap_or_default();
@@ -83,10 +82,10 @@ impl UsageLedger for SharedBudget {
     }
 }
 
-/// Of the lead: tells the purse how it stands before each call. Its own limits are its own guards' business.
-pub(super) struct Lead(pub(super) Arc<SharedBudget>);
+/// The lead's guard: updates the shared budget before each call. Other guards enforce the lead's own limits.
+pub(super) struct LeadGuard(pub(super) Arc<SharedBudget>);
 
-impl Guard for Lead {
+impl Guard for LeadGuard {
     fn name(&self) -> &'static str {
         "purse"
     }
@@ -99,19 +98,19 @@ impl Guard for Lead {
     }
 }
 
-/// Of a worker: asks the purse before each request.
-pub(super) struct Shares {
+/// A worker's guard: reserves each request in the shared budget.
+pub(super) struct WorkerGuard {
     pub(super) budget: Arc<SharedBudget>,
     pub(super) run: String,
 }
 
-impl Guard for Shares {
+impl Guard for WorkerGuard {
     fn name(&self) -> &'static str {
         "purse"
     }
 
     fn spent(&self, state: &RunState) -> Option<Halt> {
-        self.budget.ask(&self.run, state)
+        self.budget.reserve(&self.run, state)
     }
 }
 
@@ -131,24 +130,25 @@ mod tests {
     }
 
     #[test]
-    fn of_those_that_ask_at_once_no_more_go_through_than_are_left() {
+    fn concurrent_workers_cannot_exceed_the_request_limit() {
         let budget = budget(Limits { requests: 4, tokens: 0 }, 2);
-        assert!(budget.ask("a", &state(0)).is_none());
-        assert!(budget.ask("a", &state(0)).is_none(), "asked again before the request was made, it is the same one");
-        assert!(budget.ask("b", &state(0)).is_none());
-        assert_eq!(budget.ask("c", &state(0)).unwrap().reason, "request_limit");
-        assert_eq!(budget.ask("a", &state(1)).unwrap().reason, "request_limit");
-        // what was spent stays spent, whoever has it: the worker, the bill, the lead
+        assert!(budget.reserve("a", &state(0)).is_none());
+        let again = budget.reserve("a", &state(0));
+        assert!(again.is_none(), "asked again before the request was made, it is the same one");
+        assert!(budget.reserve("b", &state(0)).is_none());
+        assert_eq!(budget.reserve("c", &state(0)).unwrap().reason, "request_limit");
+        assert_eq!(budget.reserve("a", &state(1)).unwrap().reason, "request_limit");
+        // usage is counted whether it is the worker's, owed, or charged to the lead
         assert_eq!(budget.close("a", None).requests, 1);
-        assert!(budget.ask("c", &state(0)).is_some());
+        assert!(budget.reserve("c", &state(0)).is_some());
         assert_eq!(budget.take().requests, 1);
-        assert!(budget.ask("c", &state(0)).is_some());
+        assert!(budget.reserve("c", &state(0)).is_some());
         assert_eq!(budget.take(), Cost::default(), "nothing is charged twice");
     }
 
     #[test]
     fn tokens_count_once_they_are_spent_and_zero_is_no_limit() {
-        let tokens = |n| budget(Limits { requests: 0, tokens: n }, 2).ask("a", &state(1)).map(|halt| halt.reason);
+        let tokens = |n| budget(Limits { requests: 0, tokens: n }, 2).reserve("a", &state(1)).map(|halt| halt.reason);
         assert_eq!((tokens(30).as_deref(), tokens(31), tokens(0)), (Some("total_tokens_limit"), None, None));
     }
 }

@@ -1,15 +1,15 @@
-//! A worker is not done before it has left its output.
+//! Keeps a worker from answering before it has written its output.
 
 use crate::action::ActionSet;
 use crate::guard::Guard;
 use crate::state::RunState;
 use std::path::PathBuf;
 
-/// `output`: takes `answer` out of the choice while the worker's file is not written. Where no step is left for it, it may
+/// The guard `output`: withholds `answer` while the worker's file is not written. If no tool is left, the worker may
 /// answer all the same, and has failed.
-pub(super) struct Leaves(pub(super) PathBuf);
+pub(super) struct OutputGuard(pub(super) PathBuf);
 
-impl Guard for Leaves {
+impl Guard for OutputGuard {
     fn name(&self) -> &'static str {
         "output"
     }

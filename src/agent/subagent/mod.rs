@@ -1,9 +1,11 @@
-//! Helpers that work on parts of a task side by side: the tool `spawn_subagents`, off unless a run is [`equip`]ped with it.
+//! Workers that do parts of a task in parallel: the tool `spawn_subagents`, absent unless a run is [`equip`]ped with
+//! it.
 //!
-//! A worker is a run of its own on the lead's [`Runtime`]: the same loop, model, tools, guards, approver and workspace, but
-//! not this tool, so that no worker has workers. What it comes to it leaves in the workspace, where the lead reads it; a
-//! worker that leaves nothing has failed, whatever it says. What all of them spend is held against the lead's limits and
-//! charged to it ([`budget`]); what stops the lead stops them. [`pool`]: begins them, and waits for them.
+//! A worker is a run of its own on the lead's [`Runtime`]: the same loop, model, tools, guards, approver and
+//! workspace, but without this tool, so that no worker has workers. It leaves its result in the workspace, where the
+//! lead reads it; a worker that leaves nothing has failed, whatever it answers. The usage of all of them counts
+//! against the lead's limits and is charged to it ([`budget`]); cancelling the lead cancels them. [`pool`] starts them
+//! and waits for them.
 
 mod budget;
 mod guard;
@@ -16,7 +18,7 @@ use super::runtime::Runtime;
 use super::tool::{Args, Effects, Provider, RegistryError, Tool, ToolCx, ToolError, ToolSpec};
 use super::tools::workspace_tools;
 use super::workspace::Workspace;
-use budget::{Lead, SharedBudget};
+use budget::{LeadGuard, SharedBudget};
 pub use order::{Hire, Hired};
 use order::{Order, VIEW, show};
 use pool::WorkerPool;
@@ -28,28 +30,27 @@ use tokio::runtime::Handle;
 
 /// The tool's name.
 pub const SPAWN: &str = "spawn_subagents";
-/// Workers of one call at most.
-const MOST: usize = 4;
-/// How long the workers of one call may take together.
-const TIME: Duration = Duration::from_secs(30 * 60);
+/// Most workers of one call.
+const MAX_WORKERS: usize = 4;
+/// Timeout of one call with all its workers.
+const TIMEOUT: Duration = Duration::from_secs(30 * 60);
 
-/// The tasks of the workers in the tool's example: the same about two files, in words, which is what a small model then
-/// orders. Two that had nothing to do with each other were copied now and then, and are refused all the same.
+/// The tasks of the workers in the tool's example. Both name the file they are about, because small models imitate the
+/// form. Workers with exactly these tasks are refused: models sometimes copy the example.
 const SAMPLES: [&str; 2] = [
     "how many houses are north of the river? Look into north.txt",
     "how many houses are south of the river? Look into south.txt",
 ];
 
-/// The runtime with workers. It has a workspace from now on, whether it had one before or not: that is where they leave
-/// what they come to.
+/// Returns the runtime with workers. It gets a workspace if it had none, since workers leave their results there.
 ///
 /// # Errors
 /// If one of the tools' names is taken.
 pub fn equip(lead: Runtime, workspace: Arc<Workspace>, hire: Arc<dyn Hire>) -> Result<Runtime, RegistryError> {
-    equip_for(TIME, lead, workspace, hire)
+    equip_for(TIMEOUT, lead, workspace, hire)
 }
 
-/// As [`equip`]; the workers of one call may take so long together.
+/// Does the work of [`equip`] with a given timeout of one call.
 fn equip_for(
     time: Duration,
     mut lead: Runtime,
@@ -62,16 +63,16 @@ fn equip_for(
         }
     }
     let budget = Arc::new(SharedBudget::default());
-    // what a worker inherits is the lead without this tool
+    // workers inherit the lead without this tool
     let pool = WorkerPool::new(lead.clone(), workspace.clone(), hire, budget.clone());
     lead.registry.add(Arc::new(Spawn::new(pool, workspace, time)))?;
-    lead.guards = lead.guards.and(Arc::new(Lead(budget.clone())));
-    lead.bill = Some(budget);
+    lead.guards = lead.guards.and(Arc::new(LeadGuard(budget.clone())));
+    lead.usage_ledger = Some(budget);
     show(&mut lead, &[VIEW], 2);
     Ok(lead)
 }
 
-/// The tool.
+/// The tool `spawn_subagents`.
 struct Spawn {
     spec: ToolSpec,
     pool: WorkerPool,
@@ -90,7 +91,7 @@ impl Spawn {
             SPAWN,
             "has helpers work on separate parts of the task side by side, and shows what each has found. Each knows only \
              what its task says, and leaves its result in a workspace file.",
-            json!({"workers": {"type": "array", "items": worker, "minItems": 1, "maxItems": MOST}}),
+            json!({"workers": {"type": "array", "items": worker, "minItems": 1, "maxItems": MAX_WORKERS}}),
             &["workers"],
         );
         spec.example = json!({"workers": [
@@ -101,14 +102,17 @@ impl Spawn {
         Self { spec, pool, workspace }
     }
 
-    /// The workers of a call, if all of them can be begun.
+    /// Parses and checks the workers of a call.
+    ///
+    /// # Errors
+    /// If any of them is not valid.
     fn orders(&self, args: &Args) -> Result<Vec<Order>, ToolError> {
         let wrong =
             |what: String| ToolError::Arguments(format!("Argument Validation Error: {what} (Check tool schema)"));
         let given = args.get("workers").cloned().unwrap_or_default();
         let orders: Vec<Order> = serde_json::from_value(given).map_err(|e| wrong(format!("`workers`: {e}")))?;
-        if orders.is_empty() || orders.len() > MOST {
-            return Err(wrong(format!("`workers` must be a list of 1 to {MOST}")));
+        if orders.is_empty() || orders.len() > MAX_WORKERS {
+            return Err(wrong(format!("`workers` must be a list of 1 to {MAX_WORKERS}")));
         }
         let mut files: Vec<PathBuf> = Vec::new();
         for (at, order) in orders.iter().enumerate() {
@@ -130,7 +134,7 @@ impl Spawn {
             if file == self.workspace.files() || path.chars().any(char::is_control) {
                 return Err(wrong(format!("`{path}` names no file")));
             }
-            // what is there already would pass for the worker's
+            // an existing file would be taken for the worker's output
             if file.exists() {
                 return Err(wrong(format!("`{path}` is in the workspace already: give `{name}` another output_path")));
             }
@@ -148,21 +152,21 @@ impl Tool for Spawn {
         &self.spec
     }
 
-    /// By itself it writes into the workspace alone; what a worker does beyond is its own calls, each of them guarded.
+    /// The call itself only writes into the workspace; each worker's calls are guarded separately.
     fn effects(&self, args: &Args, _: &ToolCx) -> Effects {
         let workers = args.get("workers").and_then(Value::as_array).into_iter().flatten();
         let paths = workers.filter_map(|worker| worker.get("output_path")?.as_str());
         let writes: Vec<PathBuf> = paths.filter_map(|path| self.workspace.file(path).ok()).collect();
-        // never a call that is made again on resume as if it had only looked
+        // never empty, or a resumed run would repeat the call as read-only
         Effects { writes: if writes.is_empty() { vec![self.workspace.files()] } else { writes }, ..Effects::default() }
     }
 
     fn call(&self, args: &Args, cx: &ToolCx) -> Result<Raw, ToolError> {
         let orders = self.orders(args)?;
         let runtime = Handle::try_current().map_err(|e| ToolError::Failed(e.to_string()))?;
-        let left = runtime.block_on(self.pool.work(&orders, &cx.cancel));
-        let text = left.iter().map(|left| left.text.as_str()).collect::<Vec<_>>().join("\n");
-        if left.iter().any(|left| left.done) { Ok(Raw::text(text)) } else { Err(ToolError::Failed(text)) }
+        let results = runtime.block_on(self.pool.work(&orders, &cx.cancel));
+        let text = results.iter().map(|result| result.text.as_str()).collect::<Vec<_>>().join("\n");
+        if results.iter().any(|result| result.done) { Ok(Raw::text(text)) } else { Err(ToolError::Failed(text)) }
     }
 }
 

@@ -1,4 +1,4 @@
-//! A worker as it is ordered, and what it is given.
+//! The order for a worker, and the parts that it gets from the builder of its lead.
 
 use crate::event::Sink;
 use crate::guard::Guards;
@@ -7,29 +7,29 @@ use crate::turn::Task;
 use serde::Deserialize;
 use std::sync::Arc;
 
-/// The tool that shows what a worker has left.
+/// The tool that shows a worker's output.
 pub(super) const VIEW: &str = "workspace_view";
-/// The tool that a worker leaves it with.
+/// The tool with which a worker writes its output.
 pub(super) const WRITE: &str = "workspace_write";
 
-/// Gives a worker the parts that only the builder of the lead has.
+/// Provides the parts of a worker that only the builder of the lead has.
 pub trait Hire: Send + Sync {
-    /// Writes the worker's run down, and gives it guards for its task and a place for its events.
+    /// Records the worker's run, and returns guards for its task and sinks for its events.
     ///
     /// # Errors
-    /// In words, if it cannot be begun.
+    /// If the run cannot begin, as a sentence.
     fn hire(&self, task: &Task) -> Result<Hired, String>;
 }
 
-/// The parts that a worker is given.
+/// The parts of a worker that its lead's builder provides.
 pub struct Hired {
-    /// The lead's guards, as they are for the worker's task.
+    /// The lead's guards, adapted to the worker's task.
     pub guards: Guards,
-    /// Where its events go.
+    /// The sinks of its events.
     pub sinks: Vec<Arc<dyn Sink>>,
 }
 
-/// One worker as the lead wants it.
+/// One worker as the lead ordered it.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Order {
@@ -39,7 +39,7 @@ pub(super) struct Order {
     pub(super) output_path: String,
 }
 
-/// Has tools shown whatever the task, `more` beside those that are shown anyway.
+/// Always shows these tools, and `more` tools in addition to the usual number.
 pub(super) fn show(runtime: &mut Runtime, always: &[&str], more: usize) {
     runtime.config.always.extend(always.iter().map(|name| name.to_string()));
     runtime.config.tools += more;

@@ -1,7 +1,7 @@
-//! Begins the workers of one call, waits for them, and says what each has left.
+//! Starts the workers of one call, waits for them and reports the output of each.
 
-use super::budget::{SharedBudget, Shares};
-use super::guard::Leaves;
+use super::budget::{SharedBudget, WorkerGuard};
+use super::guard::OutputGuard;
 use super::order::{Hire, Hired, Order, VIEW, WRITE, show};
 use crate::assemble::Fixed;
 use crate::event::{Draft, Kind};
@@ -20,42 +20,42 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::task::{JoinError, JoinSet};
 
-/// How long workers that were told to stop may take to do so: less than their lead has for it.
-const PATIENCE: Duration = Duration::from_millis(250);
-/// Between two looks whether they are to stop.
-const LOOK: Duration = Duration::from_millis(20);
-/// Characters that the lead is told of what a worker was to do, and of what one that left nothing said.
-const SAID: usize = 200;
-/// Characters of its output that the lead is shown at once.
-const SHOWN: usize = 1200;
-/// Steps of a worker beside those of its task: one to write its output.
-const MORE_STEPS: u32 = 2;
+/// Time that cancelled workers have to stop: less than their lead has.
+const STOP_TIMEOUT: Duration = Duration::from_millis(250);
+/// Interval between two checks for cancellation.
+const CANCEL_INTERVAL: Duration = Duration::from_millis(20);
+/// Most characters reported of a worker's task, and of the answer of a worker that failed.
+const MAX_BRIEF: usize = 200;
+/// Most characters of a worker's output in the result.
+const MAX_OUTPUT: usize = 1200;
+/// Steps of a worker beyond those of its task, to write its output.
+const EXTRA_STEPS: u32 = 2;
 
-/// Everything that workers stand on.
+/// Runs workers, all with the same lead, workspace and budget.
 pub(super) struct WorkerPool {
-    /// What they inherit.
+    /// The runtime that they inherit.
     lead: Runtime,
     workspace: Arc<Workspace>,
     hire: Arc<dyn Hire>,
     budget: Arc<SharedBudget>,
 }
 
-/// What came of a worker, for the lead.
-pub(super) struct Left {
-    /// True if its output is there, and it ended well.
+/// The result of a worker, for the lead.
+pub(super) struct WorkerResult {
+    /// True if it wrote its output and ended normally.
     pub(super) done: bool,
-    /// In words.
+    /// The description for the lead.
     pub(super) text: String,
 }
 
-/// How a worker ended.
-enum Ended {
-    /// It could not be begun.
-    Not(String),
-    /// Its run is over, or failed inside.
+/// The way a worker ended.
+enum WorkerEnd {
+    /// It could not begin, for this reason.
+    NotBegun(String),
+    /// Its run ended or panicked.
     Run(Box<Result<Driven, JoinError>>),
-    /// It was told to stop, and nobody waited for it any longer.
-    Left,
+    /// It was cancelled and did not stop in time.
+    Abandoned,
 }
 
 impl WorkerPool {
@@ -68,12 +68,12 @@ impl WorkerPool {
         Self { lead, workspace, hire, budget }
     }
 
-    /// Has all of them work, side by side; one result each, in their order.
-    pub(super) async fn work(&self, orders: &[Order], cancel: &Cancel) -> Vec<Left> {
-        let begun = Instant::now();
+    /// Runs all workers in parallel; returns one result each, in their order.
+    pub(super) async fn work(&self, orders: &[Order], cancel: &Cancel) -> Vec<WorkerResult> {
+        let start = Instant::now();
         let runs: Vec<String> = orders.iter().map(|_| id::fresh("worker")).collect();
-        let mut left: Vec<Option<Left>> = Vec::new();
-        left.resize_with(orders.len(), || None);
+        let mut results: Vec<Option<WorkerResult>> = Vec::new();
+        results.resize_with(orders.len(), || None);
         let mut working = JoinSet::new();
         for (at, (order, run)) in orders.iter().zip(&runs).enumerate() {
             let Order { name, role, task, output_path } = order;
@@ -87,14 +87,14 @@ impl WorkerPool {
                     let work = tokio::spawn(async move { runtime.run(turn).await });
                     working.spawn(async move { (at, work.await) });
                 }
-                Err(why) => left[at] = Some(self.ended(order, run, begun, Ended::Not(why))),
+                Err(why) => results[at] = Some(self.finish(order, run, start, WorkerEnd::NotBegun(why))),
             }
         }
         let stopped = async {
             while !cancel.is_cancelled() {
-                tokio::time::sleep(LOOK).await;
+                tokio::time::sleep(CANCEL_INTERVAL).await;
             }
-            tokio::time::sleep(PATIENCE).await;
+            tokio::time::sleep(STOP_TIMEOUT).await;
         };
         tokio::pin!(stopped);
         while let Some(Ok((at, result))) = tokio::select! {
@@ -102,26 +102,26 @@ impl WorkerPool {
             one = working.join_next() => one,
             () = &mut stopped => None,
         } {
-            left[at] = Some(self.ended(&orders[at], &runs[at], begun, Ended::Run(Box::new(result))));
+            results[at] = Some(self.finish(&orders[at], &runs[at], start, WorkerEnd::Run(Box::new(result))));
         }
-        let rest = |(at, left): (usize, Option<Left>)| {
-            left.unwrap_or_else(|| self.ended(&orders[at], &runs[at], begun, Ended::Left))
+        let or_abandoned = |(at, result): (usize, Option<WorkerResult>)| {
+            result.unwrap_or_else(|| self.finish(&orders[at], &runs[at], start, WorkerEnd::Abandoned))
         };
-        left.into_iter().enumerate().map(rest).collect()
+        results.into_iter().enumerate().map(or_abandoned).collect()
     }
 
-    /// A worker's runtime, and its run at its beginning.
+    /// Creates a worker's runtime and its run at its beginning.
     pub(super) fn begin(&self, order: &Order, run: &str, cancel: &Cancel) -> Result<(Runtime, AgentRun), String> {
         let Order { name, role, task, output_path } = order;
         let file = self.workspace.file(output_path).map_err(|e| e.to_string())?;
         let plan = Plan::heuristic(task);
         let task = Task {
             run: run.to_owned(),
-            // the session of workers is the run that they work for
+            // the session of workers is named after the run that they work for
             session: self.lead.emitter.run().to_owned(),
             agent: "worker".into(),
             text: task.clone(),
-            max_steps: (plan.steps + MORE_STEPS).clamp(FLOOR, CAP),
+            max_steps: (plan.steps + EXTRA_STEPS).clamp(FLOOR, CAP),
             plan,
             batch: 1,
             place: format!(
@@ -133,24 +133,24 @@ impl WorkerPool {
         let Hired { guards, sinks } = self.hire.hire(&task)?;
         let mut worker = self.lead.clone();
         worker.guards = guards
-            .and(Arc::new(Leaves(file)))
-            .and(Arc::new(Shares { budget: self.budget.clone(), run: run.to_owned() }));
+            .and(Arc::new(OutputGuard(file)))
+            .and(Arc::new(WorkerGuard { budget: self.budget.clone(), run: run.to_owned() }));
         worker.providers.push(Arc::new(Fixed { name: "worker", priority: 1, text: role::persona(role) }));
-        worker.approver = Arc::new(For { worker: name.clone(), asks: self.lead.approver.clone() });
+        worker.approver = Arc::new(WorkerApprover { worker: name.clone(), lead: self.lead.approver.clone() });
         worker.emitter = Arc::new(self.lead.emitter.sibling(run, sinks));
-        // notes are the lead's to take
+        // only the lead takes notes
         worker.notes = None;
         worker.cancel = cancel.clone();
         show(&mut worker, &[WRITE, VIEW], 2);
-        Ok((worker, AgentRun::new(task).leaving(output_path)))
+        Ok((worker, AgentRun::new(task).with_output(output_path)))
     }
 
-    /// Says what a worker has left, counts what it cost, and records both.
-    fn ended(&self, order: &Order, run: &str, begun: Instant, ended: Ended) -> Left {
-        let (status, reason, said, metric) = match ended {
-            Ended::Not(why) => ("failed", "not_begun".to_owned(), why, Some(Metric::default())),
-            Ended::Left => ("stopped", "stopped".into(), String::new(), None),
-            Ended::Run(result) => match *result {
+    /// Records the end of a worker and its cost, and returns its result.
+    fn finish(&self, order: &Order, run: &str, start: Instant, end: WorkerEnd) -> WorkerResult {
+        let (status, reason, answer, metric) = match end {
+            WorkerEnd::NotBegun(why) => ("failed", "not_begun".to_owned(), why, Some(Metric::default())),
+            WorkerEnd::Abandoned => ("stopped", "stopped".into(), String::new(), None),
+            WorkerEnd::Run(result) => match *result {
                 Err(_) => ("failed", "failed_inside".into(), String::new(), None),
                 Ok(Driven::Stopped(turn)) => ("stopped", "stopped".into(), String::new(), Some(turn.metric())),
                 Ok(Driven::Done(report)) => {
@@ -162,14 +162,14 @@ impl WorkerPool {
         let cost = self.budget.close(run, metric.map(Cost::from));
         let (name, path) = (&order.name, &order.output_path);
         let bytes = self.workspace.size(path).unwrap_or_default();
-        let said = brief(&said);
-        let said = if said.is_empty() { String::new() } else { format!(" It said: {said}") };
+        let answer = brief(&answer);
+        let answer = if answer.is_empty() { String::new() } else { format!(" It said: {answer}") };
         let wrong = match (bytes, status) {
-            (0, _) => Some(format!("Error: it left no output in the workspace file `{path}` ({reason}).{said}")),
+            (0, _) => Some(format!("Error: it left no output in the workspace file `{path}` ({reason}).{answer}")),
             (_, "ended") => None,
-            _ => Some(format!("Error: it ended early ({reason}); what it has so far is in `{path}`.{said}")),
+            _ => Some(format!("Error: it ended early ({reason}); what it has so far is in `{path}`.{answer}")),
         };
-        let mut event = Draft::new(Kind::SubagentResult).took(begun.elapsed()).tokens(cost.tokens).metadata(json!({
+        let mut event = Draft::new(Kind::SubagentResult).took(start.elapsed()).tokens(cost.tokens).metadata(json!({
             "name": name, "run": run, "output_path": path, "bytes": bytes, "status": status, "reason": reason,
             "requests": cost.requests
         }));
@@ -178,18 +178,18 @@ impl WorkerPool {
         }
         self.lead.emitter.emit(event);
         let done = wrong.is_none();
-        // what it was about, not who did it: a lead that reads the names of helpers and their files answers with them,
-        // and nobody else knows them
-        let text = wrong.map_or_else(|| self.found(path, bytes), |wrong| format!("{wrong} (the helper {name})"));
-        Left { done, text: format!("{}: {text}", brief(&order.task)) }
+        // names the task and not the helper: a lead that reads the names of helpers and of their files answers with
+        // them, and the user does not know them
+        let text = wrong.map_or_else(|| self.output(path, bytes), |wrong| format!("{wrong} (the helper {name})"));
+        WorkerResult { done, text: format!("{}: {text}", brief(&order.task)) }
     }
 
-    /// What a worker has left, or its beginning and where the rest is.
-    pub(super) fn found(&self, path: &str, bytes: u64) -> String {
+    /// Returns a worker's output, shortened if it is long, with the path of the whole.
+    pub(super) fn output(&self, path: &str, bytes: u64) -> String {
         let Ok(all) = self.workspace.text(path) else {
             return format!("its output is the workspace file `{path}` ({bytes} bytes)");
         };
-        let shown = compress(&all, SHOWN);
+        let shown = compress(&all, MAX_OUTPUT);
         if shown == all {
             return all.trim_end().to_owned();
         }
@@ -197,20 +197,20 @@ impl WorkerPool {
     }
 }
 
-/// The beginning of a text, in one line.
+/// Returns the beginning of a text as one line.
 fn brief(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(SAID).collect()
+    text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(MAX_BRIEF).collect()
 }
 
-/// Asks the lead's person, and says for whom.
-struct For {
+/// Passes a worker's questions to the lead's approver, with the worker's name.
+struct WorkerApprover {
     worker: String,
-    asks: Arc<dyn Approver>,
+    lead: Arc<dyn Approver>,
 }
 
-impl Approver for For {
+impl Approver for WorkerApprover {
     fn ask(&self, mut question: Question) -> (Approval, Option<Args>) {
         question.reasons.push(format!("the helper `{}` wants it", self.worker));
-        self.asks.ask(question)
+        self.lead.ask(question)
     }
 }

@@ -1,4 +1,4 @@
-//! Workers on a scripted model: what they leave, what they may not, and how they end.
+//! Tests of workers on a scripted model: their output, their limits and the ways they end.
 
 use super::order::WRITE;
 use super::*;
@@ -23,16 +23,16 @@ use std::time::Instant;
 const ANSWER: &str = "Thought: done\nAction: answer {\"text\": \"ok\"}";
 const CANNOT: &str = "Thought: no\nAction: cannot {\"reason\": \"there are no pears\"}";
 
-/// What a tool of these tests does.
+/// The function of a test tool.
 type Work = Box<dyn Fn(&ToolCx) -> Result<Raw, ToolError> + Send + Sync>;
 
-struct Does {
+struct TestTool {
     spec: ToolSpec,
     effects: Effects,
     work: Work,
 }
 
-impl Tool for Does {
+impl Tool for TestTool {
     fn spec(&self) -> &ToolSpec {
         &self.spec
     }
@@ -44,8 +44,8 @@ impl Tool for Does {
     }
 }
 
-/// Where the events of all workers go; a worker whose task says so has a place that fails, or none at all.
-struct Books(Arc<Memory>);
+/// Collects the events of all workers; some tasks get a sink that panics, or fail to begin.
+struct TestHire(Arc<Memory>);
 
 struct Panics;
 
@@ -61,7 +61,7 @@ fn guards() -> Guards {
     Guards::new(guards, &[])
 }
 
-impl Hire for Books {
+impl Hire for TestHire {
     fn hire(&self, task: &Task) -> Result<Hired, String> {
         match task.text.as_str() {
             "count the plums" => Err("the disk is full".into()),
@@ -73,19 +73,20 @@ impl Hire for Books {
 
 struct Bench {
     runtime: Runtime,
-    /// The lead's events, and those of all workers.
+    /// The lead's events.
     lead: Arc<Memory>,
+    /// The events of all workers.
     workers: Arc<Memory>,
     workspace: Arc<Workspace>,
     _folder: tempfile::TempDir,
 }
 
-/// A lead that writes `first` and then answers, and workers whose replies are found by a word of their task.
-fn bench(first: &str, workers: &[(&str, &[&str])], tools: Vec<Does>) -> Bench {
-    bench_for(TIME, first, workers, tools)
+/// A lead that replies `first` and then answers, and workers whose replies are found by a word of their task.
+fn bench(first: &str, workers: &[(&str, &[&str])], tools: Vec<TestTool>) -> Bench {
+    bench_for(TIMEOUT, first, workers, tools)
 }
 
-fn bench_for(time: Duration, first: &str, workers: &[(&str, &[&str])], tools: Vec<Does>) -> Bench {
+fn bench_for(time: Duration, first: &str, workers: &[(&str, &[&str])], tools: Vec<TestTool>) -> Bench {
     let mut rules: Vec<Value> = workers
         .iter()
         .map(|(word, replies)| json!({"match": format!("Task: count the {word}"), "replies": replies}))
@@ -109,12 +110,12 @@ fn bench_for(time: Duration, first: &str, workers: &[(&str, &[&str])], tools: Ve
         notes: None,
         checkpoints: Arc::new(NoCheckpoints),
         suggester: None,
-        bill: None,
+        usage_ledger: None,
         emitter: Arc::new(Emitter::new("run_1", 1, Redactor::default(), vec![lead.clone()])),
         cancel: Cancel::new(),
         config: Config::new("/w".into()),
     };
-    let runtime = equip_for(time, runtime, workspace.clone(), Arc::new(Books(books.clone()))).unwrap();
+    let runtime = equip_for(time, runtime, workspace.clone(), Arc::new(TestHire(books.clone()))).unwrap();
     Bench { runtime, lead, workers: books, workspace, _folder: folder }
 }
 
@@ -122,13 +123,13 @@ fn tool(
     name: &str,
     effects: Effects,
     work: impl Fn(&ToolCx) -> Result<Raw, ToolError> + Send + Sync + 'static,
-) -> Does {
+) -> TestTool {
     let mut spec = ToolSpec::new(name, "does it.", json!({}), &[]);
     spec.core = true;
-    Does { spec, effects, work: Box::new(work) }
+    TestTool { spec, effects, work: Box::new(work) }
 }
 
-/// Has workers begun, one for each fruit, that leave `FRUIT.md`.
+/// Returns a reply that spawns one worker for each fruit with the output `FRUIT.md`.
 fn spawn(fruits: &[&str]) -> String {
     let worker = |fruit: &&str| {
         format!(
@@ -160,10 +161,10 @@ fn turn() -> AgentRun {
 fn drive(bench: &Bench, turn: AgentRun) -> Driven {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let driven = runtime.block_on(bench.runtime.run(turn));
-    // who was told to stop has a moment to do so
-    let begun = Instant::now();
-    let under_way = || of(&bench.workers, Kind::AgentEnd).len() < of(&bench.workers, Kind::AgentStart).len();
-    while under_way() && begun.elapsed() < Duration::from_secs(60) {
+    // cancelled workers need a moment to stop
+    let start = Instant::now();
+    let is_running = || of(&bench.workers, Kind::AgentEnd).len() < of(&bench.workers, Kind::AgentStart).len();
+    while is_running() && start.elapsed() < Duration::from_secs(60) {
         std::thread::sleep(Duration::from_millis(10));
     }
     runtime.shutdown_timeout(Duration::from_secs(5));
@@ -181,8 +182,8 @@ fn of(memory: &Memory, kind: Kind) -> Vec<Event> {
     memory.events().into_iter().filter(|e| e.event_type == kind).collect()
 }
 
-/// What the lead was told of its call: exactly one result.
-fn told(bench: &Bench) -> String {
+/// Returns the lead's only result of its call.
+fn result(bench: &Bench) -> String {
     let results: Vec<Event> =
         [Kind::ToolResult, Kind::ToolError].into_iter().flat_map(|kind| of(&bench.lead, kind)).collect();
     let of_call: Vec<&Event> = results.iter().filter(|e| e.span_id == "s1c1").collect();
@@ -190,8 +191,8 @@ fn told(bench: &Bench) -> String {
     of_call[0].output.as_str().unwrap().to_owned()
 }
 
-/// One `subagent_spawn` and one `subagent_result` with the same run for each.
-fn one_result_each(bench: &Bench, workers: usize) {
+/// Asserts one `subagent_spawn` and one `subagent_result` with the same run for each worker.
+fn assert_one_result_each(bench: &Bench, workers: usize) {
     let runs = |kind| -> Vec<String> {
         let mut runs: Vec<String> =
             of(&bench.lead, kind).iter().map(|e| e.metadata["run"].as_str().unwrap().to_owned()).collect();
@@ -205,14 +206,14 @@ fn one_result_each(bench: &Bench, workers: usize) {
 }
 
 #[test]
-fn workers_work_side_by_side_and_leave_their_output_to_be_read() {
-    // neither goes on before the other is there, too
-    let there = Arc::new(AtomicUsize::new(0));
+fn workers_run_in_parallel_and_leave_their_output() {
+    // each waits until the other has started
+    let arrived = Arc::new(AtomicUsize::new(0));
     let meet = tool("meet", Effects::default(), move |_| {
-        there.fetch_add(1, Ordering::SeqCst);
-        let begun = Instant::now();
-        while there.load(Ordering::SeqCst) < 2 {
-            if begun.elapsed() > Duration::from_secs(60) {
+        arrived.fetch_add(1, Ordering::SeqCst);
+        let start = Instant::now();
+        while arrived.load(Ordering::SeqCst) < 2 {
+            if start.elapsed() > Duration::from_secs(60) {
                 return Err(ToolError::Failed("nobody came".into()));
             }
             std::thread::sleep(Duration::from_millis(5));
@@ -220,22 +221,23 @@ fn workers_work_side_by_side_and_leave_their_output_to_be_read() {
         Ok(Raw::text("met"))
     });
     let (apples, pears) = (writes("apples.md"), writes("pears.md"));
-    let meets = "Thought: meet\nAction: meet {}";
-    let workers: [(&str, &[&str]); 2] = [("apples", &[meets, &apples, ANSWER]), ("pears", &[meets, &pears, ANSWER])];
+    let meet_reply = "Thought: meet\nAction: meet {}";
+    let workers: [(&str, &[&str]); 2] =
+        [("apples", &[meet_reply, &apples, ANSWER]), ("pears", &[meet_reply, &pears, ANSWER])];
     let bench = bench(&spawn(&["apples", "pears"]), &workers, vec![meet]);
     let run = report(&bench);
     assert_eq!((run.status.as_str(), run.response.as_str()), ("completed", "ok"));
     for fruit in ["apples", "pears"] {
-        assert!(told(&bench).contains(&format!("count the {fruit}: 3 of them")));
+        assert!(result(&bench).contains(&format!("count the {fruit}: 3 of them")));
         assert_eq!(bench.workspace.view(&format!("{fruit}.md")).unwrap(), "3 of them\n");
     }
     assert!(of(&bench.workers, Kind::ToolError).is_empty(), "they met");
-    one_result_each(&bench, 2);
-    // what they cost is the run's own: two requests of the lead, three of each worker
+    assert_one_result_each(&bench, 2);
+    // the run's cost includes the workers': two requests of the lead, three of each worker
     assert_eq!(run.metric.total_requests, 8);
     let tokens: u64 = of(&bench.lead, Kind::SubagentResult).iter().map(|e| e.token_usage.unwrap().request).sum();
     assert!(tokens > 0 && run.metric.request_tokens > tokens, "{:?}", run.metric);
-    // the runs of workers are their own
+    // workers have runs of their own
     let ends = of(&bench.workers, Kind::AgentEnd);
     assert!(ends.len() == 2 && ends[0].trace_id != ends[1].trace_id && ends[0].trace_id.starts_with("worker_"));
     let asked = of(&bench.workers, Kind::ModelCall)[0].input.to_string();
@@ -243,36 +245,37 @@ fn workers_work_side_by_side_and_leave_their_output_to_be_read() {
 }
 
 #[test]
-fn who_leaves_nothing_has_failed_and_the_lead_is_told_the_path() {
+fn a_worker_without_output_has_failed_and_the_lead_gets_the_path() {
     let apples = writes("apples.md");
     let workers: [(&str, &[&str]); 2] = [("apples", &[&apples, ANSWER]), ("pears", &[CANNOT])];
     let bench = bench(&spawn(&["apples", "pears"]), &workers, Vec::new());
     report(&bench);
-    let text = told(&bench);
+    let text = result(&bench);
     assert!(text.contains("count the apples: 3 of them"), "{text}");
     assert!(
         text.contains("count the pears: Error: it left no output in the workspace file `pears.md` (cannot)"),
         "{text}"
     );
     assert!(text.contains("It said: there are no pears"), "{text}");
-    one_result_each(&bench, 2);
+    assert_one_result_each(&bench, 2);
     let alone = self::bench(&spawn(&["pears"]), &[("pears", &[CANNOT])], Vec::new());
     report(&alone);
     assert_eq!(of(&alone.lead, Kind::ToolError).len(), 1, "where none has left anything the call has failed");
-    // an answer without the file is not even open before the last step
+    // an answer without the file is not offered before the last step
     let early = self::bench(&spawn(&["apples"]), &[("apples", &[ANSWER])], Vec::new());
     report(&early);
-    assert!(told(&early).contains("(model_error)"), "{}", told(&early));
+    assert!(result(&early).contains("(model_error)"), "{}", result(&early));
 }
 
 #[test]
 fn a_long_output_is_shortened_and_its_file_named() {
     let bench = bench(ANSWER, &[], Vec::new());
-    let pool = WorkerPool::new(bare(&bench), bench.workspace.clone(), Arc::new(Books(Arc::default())), Arc::default());
+    let hire = Arc::new(TestHire(Arc::default()));
+    let pool = WorkerPool::new(without_workers(&bench), bench.workspace.clone(), hire, Arc::default());
     let left = |text: &str| {
         let path = format!("{}.md", text.len());
         bench.workspace.write(&path, text, crate::workspace::Mode::Create).unwrap();
-        pool.found(&path, text.len() as u64)
+        pool.output(&path, text.len() as u64)
     };
     assert_eq!(left("two\nlines\n"), "two\nlines");
     let long = left(&"many words ".repeat(500));
@@ -284,14 +287,14 @@ fn no_worker_has_workers() {
     let deeper = spawn(&["figs"]);
     let bench = bench(&spawn(&["apples"]), &[("apples", &[&deeper])], Vec::new());
     report(&bench);
-    assert!(told(&bench).contains("count the apples: Error: it left no output"), "{}", told(&bench));
-    one_result_each(&bench, 1);
+    assert!(result(&bench).contains("count the apples: Error: it left no output"), "{}", result(&bench));
+    assert_one_result_each(&bench, 1);
     assert!(of(&bench.workers, Kind::SubagentSpawn).is_empty());
-    // also a call that no grammar has held back finds no such tool
+    // even a call that the grammar did not prevent finds no such tool
     let Ok(lead) = bench.runtime.registry.get(SPAWN) else { panic!() };
     assert_eq!(lead.spec().provider, Provider::Subagent);
-    let books = Arc::new(Books(Arc::default()));
-    let pool = WorkerPool::new(bare(&bench), bench.workspace.clone(), books, Arc::default());
+    let books = Arc::new(TestHire(Arc::default()));
+    let pool = WorkerPool::new(without_workers(&bench), bench.workspace.clone(), books, Arc::default());
     let order = Order { name: "a".into(), role: "x".into(), task: "count".into(), output_path: "a.md".into() };
     let (worker, mut turn) = pool.begin(&order, "worker_1", &Cancel::new()).unwrap();
     assert!(matches!(worker.registry.get(SPAWN), Err(ToolError::Unknown { .. })));
@@ -299,17 +302,17 @@ fn no_worker_has_workers() {
     assert!(turn.tools().iter().all(|tool| tool.name != SPAWN) && turn.tools().iter().any(|tool| tool.name == WRITE));
 }
 
-/// The lead as it was before it was equipped.
-fn bare(bench: &Bench) -> Runtime {
+/// Returns the lead's runtime without workers.
+fn without_workers(bench: &Bench) -> Runtime {
     let mut registry = Registry::default();
     for name in bench.runtime.registry.specs().map(|spec| spec.name.clone()).filter(|name| name != SPAWN) {
         registry.add(bench.runtime.registry.get(&name).unwrap().clone()).unwrap();
     }
-    Runtime { registry, bill: None, ..bench.runtime.clone() }
+    Runtime { registry, usage_ledger: None, ..bench.runtime.clone() }
 }
 
 #[test]
-fn limits_are_shared_by_all() {
+fn limits_are_shared_by_lead_and_workers() {
     let look = || tool("look", Effects::default(), |_| Ok(Raw::text("nothing")));
     let looks: &[&str] = &["Thought: look\nAction: look {}"];
     let bench = bench(&spawn(&["apples", "pears"]), &[("apples", looks), ("pears", looks)], vec![look()]);
@@ -318,14 +321,14 @@ fn limits_are_shared_by_all() {
     let Driven::Done(report) = drive(&bench, turn) else { panic!() };
     assert_eq!((report.termination_reason.as_str(), report.metric.total_requests), ("request_limit", 6));
     assert_eq!(of(&bench.workers, Kind::ModelCall).len(), 5, "one request was the lead's");
-    assert!(told(&bench).contains("(request_limit)"), "{}", told(&bench));
-    one_result_each(&bench, 2);
-    // none of it is left for the lead's next step
+    assert!(result(&bench).contains("(request_limit)"), "{}", result(&bench));
+    assert_one_result_each(&bench, 2);
+    // nothing is left for the lead's next step
     assert_eq!(of(&bench.lead, Kind::ModelCall).len(), 1);
 }
 
-/// A tool that hangs until it is told to stop.
-fn hangs() -> Does {
+/// Returns a tool that hangs until it is cancelled.
+fn hanging_tool() -> TestTool {
     tool("hang", Effects::default(), |cx| {
         while !cx.cancel.is_cancelled() {
             std::thread::sleep(Duration::from_millis(5));
@@ -335,21 +338,21 @@ fn hangs() -> Does {
 }
 
 #[test]
-fn what_stops_the_lead_stops_them_all() {
+fn cancelling_the_lead_cancels_its_workers() {
     let hang: &[&str] = &["Thought: wait\nAction: hang {}"];
-    let bench = bench(&spawn(&["apples", "pears"]), &[("apples", hang), ("pears", hang)], vec![hangs()]);
+    let bench = bench(&spawn(&["apples", "pears"]), &[("apples", hang), ("pears", hang)], vec![hanging_tool()]);
     let (cancel, workers) = (bench.runtime.cancel.clone(), bench.workers.clone());
     std::thread::spawn(move || {
-        // both are at it
-        let begun = Instant::now();
-        while of(&workers, Kind::ToolCall).len() < 2 && begun.elapsed() < Duration::from_secs(60) {
+        // both are running
+        let start = Instant::now();
+        while of(&workers, Kind::ToolCall).len() < 2 && start.elapsed() < Duration::from_secs(60) {
             std::thread::sleep(Duration::from_millis(10));
         }
         cancel.cancel();
     });
     let Driven::Stopped(_) = drive(&bench, turn()) else { panic!() };
-    assert!(told(&bench).contains("aborted"), "{}", told(&bench));
-    one_result_each(&bench, 2);
+    assert!(result(&bench).contains("aborted"), "{}", result(&bench));
+    assert_one_result_each(&bench, 2);
     for result in of(&bench.lead, Kind::SubagentResult) {
         assert_eq!(result.metadata["status"], "stopped");
     }
@@ -359,35 +362,35 @@ fn what_stops_the_lead_stops_them_all() {
 }
 
 #[test]
-fn time_that_is_up_ends_them_and_what_is_done_is_told() {
+fn a_timeout_ends_the_workers_and_finished_output_is_returned() {
     let apples = writes("apples.md");
     let hang: &[&str] = &["Thought: wait\nAction: hang {}"];
     let workers: [(&str, &[&str]); 2] = [("apples", &[&apples, ANSWER]), ("pears", hang)];
-    let bench = bench_for(Duration::from_secs(4), &spawn(&["apples", "pears"]), &workers, vec![hangs()]);
+    let bench = bench_for(Duration::from_secs(4), &spawn(&["apples", "pears"]), &workers, vec![hanging_tool()]);
     let run = report(&bench);
     assert_eq!(run.response, "ok");
-    let text = told(&bench);
+    let text = result(&bench);
     assert!(text.contains("count the apples: 3 of them") && text.contains("`pears.md` (stopped)"), "{text}");
-    one_result_each(&bench, 2);
+    assert_one_result_each(&bench, 2);
 }
 
 #[test]
-fn a_worker_that_breaks_costs_the_others_nothing() {
+fn a_failing_worker_does_not_affect_the_others() {
     let apples = writes("apples.md");
     let bench = bench(&spawn(&["apples", "cherries", "plums"]), &[("apples", &[&apples, ANSWER])], Vec::new());
     report(&bench);
-    let text = told(&bench);
+    let text = result(&bench);
     assert!(text.contains("count the apples: 3 of them"), "{text}");
     assert!(text.contains("`cherries.md` (failed_inside)") && text.contains("`plums.md` (not_begun)"), "{text}");
     assert!(text.contains("It said: the disk is full"), "{text}");
-    one_result_each(&bench, 3);
+    assert_one_result_each(&bench, 3);
 }
 
 #[test]
-fn a_worker_asks_the_same_person_and_says_who_asks() {
+fn a_worker_asks_the_leads_approver_with_its_name() {
     #[derive(Default)]
-    struct Hears(Mutex<Vec<String>>);
-    impl Approver for Hears {
+    struct RecordingApprover(Mutex<Vec<String>>);
+    impl Approver for RecordingApprover {
         fn ask(&self, question: Question) -> (Approval, Option<Args>) {
             self.0.lock().unwrap().push(format!("{}: {}", question.call.tool, question.reasons.join("; ")));
             (Approval::No, None)
@@ -403,26 +406,26 @@ fn a_worker_asks_the_same_person_and_says_who_asks() {
     let apples = writes("apples.md");
     let workers: [(&str, &[&str]); 1] = [("apples", &["Thought: wipe\nAction: wipe {}", &apples, ANSWER])];
     let mut bench = bench(&spawn(&["apples"]), &workers, vec![wipe]);
-    let hears = Arc::new(Hears::default());
-    bench.runtime = Runtime { approver: hears.clone(), ..bare(&bench) };
-    let books = Arc::new(Books(bench.workers.clone()));
+    let approver = Arc::new(RecordingApprover::default());
+    bench.runtime = Runtime { approver: approver.clone(), ..without_workers(&bench) };
+    let books = Arc::new(TestHire(bench.workers.clone()));
     bench.runtime = equip(bench.runtime, bench.workspace.clone(), books).unwrap();
     report(&bench);
-    assert_eq!(*hears.0.lock().unwrap(), ["wipe: it deletes; it is dangerous; the helper `apples` wants it"]);
+    assert_eq!(*approver.0.lock().unwrap(), ["wipe: it deletes; it is dangerous; the helper `apples` wants it"]);
     assert_eq!(done.load(Ordering::Relaxed), 0, "no is no");
-    assert!(told(&bench).contains("count the apples: 3 of them"));
+    assert!(result(&bench).contains("count the apples: 3 of them"));
 }
 
 #[test]
-fn it_has_a_workspace_from_then_on_and_wrong_orders_begin_nobody() {
+fn an_equipped_run_has_a_workspace_and_invalid_orders_are_refused() {
     let bench = bench(ANSWER, &[], Vec::new());
     for name in [WRITE, VIEW, "workspace_delete"] {
         assert!(bench.runtime.registry.get(name).is_ok(), "{name}");
     }
     bench.workspace.write("there.md", "x", crate::workspace::Mode::Create).unwrap();
-    let books = Arc::new(Books(Arc::default()));
-    let pool = WorkerPool::new(bare(&bench), bench.workspace.clone(), books, Arc::default());
-    let spawn = Spawn::new(pool, bench.workspace.clone(), TIME);
+    let books = Arc::new(TestHire(Arc::default()));
+    let pool = WorkerPool::new(without_workers(&bench), bench.workspace.clone(), books, Arc::default());
+    let spawn = Spawn::new(pool, bench.workspace.clone(), TIMEOUT);
     let order =
         |name: &str, task: &str, path: &str| json!({"name": name, "role": "x", "task": task, "output_path": path});
     let fine = order("a", "count the apples", "a.md");

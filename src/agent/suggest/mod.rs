@@ -1,6 +1,7 @@
-//! Suggestions for one part of a plan: a shell command, thought through and checked by the command recipe ([`CommandSuggester`]). A
-//! small model is far better at one command than at a choice among tools, so a part that one command can do is not left to that
-//! choice. A suggestion is no permission: it becomes a call like any other, and the guards and the person decide about it.
+//! Suggests a shell command for one part of a plan, checked by the command recipe ([`CommandSuggester`]). A small
+//! model is far better at writing one command than at choosing among tools, so a part that one command can do is not
+//! left to that choice. A suggestion grants no permission: it becomes a call like any other, and guards and the user
+//! decide about it.
 
 mod recipe;
 
@@ -14,31 +15,32 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-/// A part that was gone about before, and what came of it.
+/// An earlier part and its result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Done {
-    /// What was to be done.
+    /// The text of the part.
     pub goal: String,
     /// The command line that was run.
     pub command: String,
-    /// What it printed, screened and shortened by the observation pipeline; or why it failed.
+    /// Its output, screened and shortened by the observation pipeline, or its error.
     pub printed: String,
-    /// True if `printed` is all of it.
+    /// True if `printed` is the whole output.
     pub whole: bool,
-    /// True if it only looked.
+    /// True if the command only read.
     pub looked: bool,
-    /// False if it failed, or printed nothing where something was to be shown: to be gone about in another way.
+    /// False if it failed, or printed nothing although something was to be shown; another command is needed then.
     pub worked: bool,
 }
 
-/// What advice is asked for.
+/// The part that a command is requested for, with its context.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SuggestRequest {
-    /// The part, its pronouns replaced.
+    /// The text of the part, its pronouns replaced.
     pub part: String,
-    /// What is known about the place: the folder's content, how the files begin that the task names. Data.
+    /// Facts about the working folder: its content, and the beginnings of the files that the task names. Untrusted
+    /// data.
     pub place: Vec<String>,
-    /// What was done before, oldest first.
+    /// The earlier parts, oldest first.
     pub done: Vec<Done>,
 }
 
@@ -49,18 +51,23 @@ pub struct Suggestion {
     pub tool: String,
     /// Its arguments.
     pub args: Args,
-    /// How sure the adviser is, 0 to 1.
+    /// The suggester's confidence, 0 to 1.
     pub confidence: f64,
-    /// True if that is so little that whoever gets the result has to be told.
+    /// True if the confidence is so low that the user must be told with the result.
     pub doubt: bool,
 }
 
-/// What an adviser comes to; `None` if it knows nothing for this part.
-pub type Advised<'a> = Pin<Box<dyn Future<Output = Result<Option<Suggestion>, ModelError>> + Send + 'a>>;
+/// The future suggestion; `None` if there is none for this part.
+pub type SuggestFuture<'a> = Pin<Box<dyn Future<Output = Result<Option<Suggestion>, ModelError>> + Send + 'a>>;
 
-/// Gives advice.
+/// Suggests calls.
 pub trait Suggester: Send + Sync {
-    /// A call for the part. Whoever asks a model for it asks through the meter ([`caro_model::metered`]): advice that comes
-    /// to nothing costs as much.
-    fn advise<'a>(&'a self, brief: &'a SuggestRequest, meter: Arc<dyn Meter>, cancel: &'a Cancel) -> Advised<'a>;
+    /// Suggests a call for the part. Requests to a model go through the meter ([`caro_model::metered`]), so that they
+    /// count even if no suggestion results.
+    fn suggest<'a>(
+        &'a self,
+        request: &'a SuggestRequest,
+        meter: Arc<dyn Meter>,
+        cancel: &'a Cancel,
+    ) -> SuggestFuture<'a>;
 }

@@ -1,4 +1,4 @@
-//! Reading what was too long for the prompt.
+//! The tools that read artifacts: results that were too long for the prompt.
 
 use super::{number, text};
 use crate::observe::{Artifacts, Raw};
@@ -6,12 +6,12 @@ use crate::tool::{Args, Effects, Provider, Tool, ToolCx, ToolError, ToolSpec, To
 use serde_json::json;
 use std::sync::Arc;
 
-/// Lines of `tail_artifact` where nobody says.
-const TAIL: usize = 50;
-/// Matches that `search_artifact` shows.
-const MATCHES: usize = 10;
+/// The number of lines that `tail_artifact` shows by default.
+const DEFAULT_TAIL: usize = 50;
+/// Most matches that `search_artifact` shows.
+const MAX_MATCHES: usize = 10;
 
-/// Does the work of one of the tools.
+/// The function of one of the tools.
 type Work = fn(&dyn Artifacts, &Args) -> Result<String, ToolError>;
 
 struct ArtifactTool {
@@ -20,26 +20,26 @@ struct ArtifactTool {
     work: Work,
 }
 
-/// The four tools.
+/// Returns the four tools.
 pub(super) fn all(artifacts: Arc<dyn Artifacts>) -> Vec<Arc<dyn Tool>> {
     let id = json!({"type": "string"});
     let count = super::line_number();
-    let one = |name, description, parameters, required: &[&str], work: Work| {
+    let tool = |name, description, parameters, required: &[&str], work: Work| {
         let mut spec = ToolSpec::new(name, description, parameters, required);
         spec.provider = Provider::Workspace;
         Arc::new(ArtifactTool { spec, artifacts: artifacts.clone(), work }) as Arc<dyn Tool>
     };
     vec![
-        one("read_artifact", "shows a kept result from a line on.", json!({"id": id, "from": count}), &["id"], read),
-        one("tail_artifact", "shows the end of a kept result.", json!({"id": id, "lines": count}), &["id"], tail),
-        one(
+        tool("read_artifact", "shows a kept result from a line on.", json!({"id": id, "from": count}), &["id"], read),
+        tool("tail_artifact", "shows the end of a kept result.", json!({"id": id, "lines": count}), &["id"], tail),
+        tool(
             "search_artifact",
             "finds text in a kept result.",
             json!({"id": id, "query": {"type": "string"}}),
             &["id", "query"],
             search,
         ),
-        one("list_artifacts", "lists the kept results.", json!({}), &[], list),
+        tool("list_artifacts", "lists the kept results.", json!({}), &[], list),
     ]
 }
 
@@ -63,7 +63,7 @@ fn read(artifacts: &dyn Artifacts, args: &Args) -> Result<String, ToolError> {
 fn tail(artifacts: &dyn Artifacts, args: &Args) -> Result<String, ToolError> {
     let text = whole(artifacts, args)?;
     let lines: Vec<&str> = text.lines().collect();
-    let wanted = number(args, "lines").unwrap_or(TAIL);
+    let wanted = number(args, "lines").unwrap_or(DEFAULT_TAIL);
     Ok(lines[lines.len().saturating_sub(wanted)..].join("\n"))
 }
 
@@ -75,8 +75,8 @@ fn search(artifacts: &dyn Artifacts, args: &Args) -> Result<String, ToolError> {
     if found.is_empty() {
         return Ok(format!("no line has `{query}`"));
     }
-    let mut shown = vec![format!("{} of {} matches:", found.len().min(MATCHES), found.len())];
-    for &at in found.iter().take(MATCHES) {
+    let mut shown = vec![format!("{} of {} matches:", found.len().min(MAX_MATCHES), found.len())];
+    for &at in found.iter().take(MAX_MATCHES) {
         let around = at.saturating_sub(1)..=(at + 1).min(lines.len() - 1);
         shown.extend(around.map(|i| format!("{}{} {}", i + 1, if i == at { ':' } else { '-' }, lines[i])));
     }

@@ -1,4 +1,4 @@
-//! `write` and `edit`: make and change files of the person's. Whole or not at all.
+//! The tools `write`, `edit` and `append`: create and change the user's files, always atomically.
 
 use super::{io, path, replace_file, shown, text};
 use crate::observe::Raw;
@@ -7,13 +7,13 @@ use caro_base::files::read_text;
 use serde_json::json;
 use std::path::Path;
 
-/// The largest file that is edited, bytes.
-const LARGEST: u64 = 16 << 20;
+/// Most bytes of a file that is edited.
+const MAX_BYTES: u64 = 16 << 20;
 
-/// What stands in the examples ([`crate::action::EXAMPLE`]), as a count.
-const COUNT: &str = "8317 lines";
+/// The count in the examples ([`crate::action::EXAMPLE`]).
+const EXAMPLE_COUNT: &str = "8317 lines";
 
-/// Writes a file.
+/// The tool that writes a file.
 pub struct Write(ToolSpec);
 
 impl Default for Write {
@@ -21,7 +21,7 @@ impl Default for Write {
         let parameters = json!({"path": {"type": "string"}, "content": {"type": "string"}});
         let description = "writes a text file, in the place of an old one if there is one. Give the whole content.";
         let mut spec = ToolSpec::new("write", description, parameters, &["path", "content"]);
-        spec.example = json!({"path": "notes.txt", "content": format!("# Notes\n\n- a.txt has {COUNT}\n")});
+        spec.example = json!({"path": "notes.txt", "content": format!("# Notes\n\n- a.txt has {EXAMPLE_COUNT}\n")});
         (spec.core, spec.parallel) = (true, false);
         Self(spec)
     }
@@ -47,7 +47,7 @@ impl Tool for Write {
         if path.is_dir() {
             return Err(ToolError::Failed(format!("{} is a folder: name a file", shown(&path, &cx.root))));
         }
-        // a text file ends in a line end
+        // a text file ends with a line break
         let mut content = content.to_owned();
         if !content.is_empty() && !content.ends_with('\n') {
             content.push('\n');
@@ -58,7 +58,7 @@ impl Tool for Write {
     }
 }
 
-/// Replaces one piece of a file.
+/// The tool that replaces one piece of a file.
 pub struct Edit(ToolSpec);
 
 impl Default for Edit {
@@ -67,7 +67,7 @@ impl Default for Edit {
         let parameters = json!({"path": text(), "old": text(), "new": text()});
         let description = "replaces a piece of a file: `old` must stand in it exactly once.";
         let mut spec = ToolSpec::new("edit", description, parameters, &["path", "old", "new"]);
-        spec.example = json!({"path": "notes.txt", "old": COUNT, "new": "8318 lines"});
+        spec.example = json!({"path": "notes.txt", "old": EXAMPLE_COUNT, "new": "8318 lines"});
         (spec.core, spec.parallel) = (true, false);
         Self(spec)
     }
@@ -110,10 +110,10 @@ impl Tool for Edit {
     }
 }
 
-/// The text of a regular file that is to be changed; `verb` is what is done to it.
+/// Reads a regular text file that is to be changed; `verb` names the change in error messages.
 ///
 /// # Errors
-/// Of another kind of file, of one that is too large, and of one that cannot be read.
+/// If it is not a regular file, is too large, or cannot be read.
 fn regular_text(
     path: &Path,
     name: &str,
@@ -122,17 +122,17 @@ fn regular_text(
 ) -> Result<String, ToolError> {
     let meta = std::fs::metadata(path).map_err(&failed)?;
     if !meta.is_file() {
-        // a pipe would never end
+        // reading a pipe might never end
         return Err(ToolError::Failed(format!("{name} is no regular file")));
     }
     let size = meta.len();
-    if size > LARGEST {
+    if size > MAX_BYTES {
         return Err(ToolError::Failed(format!("{name} has {size} bytes: too many to {verb} here")));
     }
-    read_text(path, LARGEST).map_err(failed)
+    read_text(path, MAX_BYTES).map_err(failed)
 }
 
-/// Adds text at the end of a file that is there.
+/// The tool that adds text at the end of an existing file.
 pub struct Append(ToolSpec);
 
 impl Default for Append {
@@ -140,7 +140,7 @@ impl Default for Append {
         let parameters = json!({"path": {"type": "string"}, "content": {"type": "string"}});
         let description = "adds text at the end of a file that is there.";
         let mut spec = ToolSpec::new("append", description, parameters, &["path", "content"]);
-        spec.example = json!({"path": "notes.txt", "content": format!("- a.txt has {COUNT}\n")});
+        spec.example = json!({"path": "notes.txt", "content": format!("- a.txt has {EXAMPLE_COUNT}\n")});
         spec.parallel = false;
         Self(spec)
     }

@@ -1,24 +1,25 @@
-//! The keeper of the files that a command will change, so that the person can have them back. Which that is, is decided by who
-//! sets the tools up: here is only when it is asked.
+//! Saves the files that a command will change so that the user can undo it. The implementation is injected; this is
+//! only its interface.
 
 use caro_shell::Script;
 use std::path::Path;
 
-/// Keeps what commands change, before they run.
+/// Saves the files that commands change before they run.
 pub trait Keeper: Send + Sync {
-    /// The effects of a command that could not be undone, in words for the person who is asked about it. Must be quick.
+    /// Returns the effects of a command that could not be undone, as sentences for the user who approves it. Must be
+    /// fast.
     fn gaps(&self, script: &Script, cwd: &Path) -> Vec<String>;
 
-    /// Keeps what the command will change; nothing where there is nothing to keep, or where the person was told that it would
-    /// not be.
+    /// Saves the files that the command will change; `None` if there are none, or if the user was told that they would
+    /// not be saved.
     ///
     /// # Errors
-    /// Why it cannot be kept: the command must not run then.
+    /// The reason they cannot be saved: the command must not run then.
     fn keep(&self, command: &str, script: &Script, cwd: &Path) -> Result<Option<Box<dyn Kept>>, String>;
 }
 
-/// The record of a command that runs.
+/// The undo record of a running command.
 pub trait Kept: Send {
-    /// It ended, with this exit code.
+    /// Records the exit code of the command.
     fn ended(self: Box<Self>, code: i32);
 }

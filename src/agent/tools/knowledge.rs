@@ -1,4 +1,4 @@
-//! `knowledge_search`: what the person's own documents say.
+//! The tool `knowledge_search`: searches the user's own documents.
 
 use super::text;
 use crate::observe::Raw;
@@ -9,19 +9,19 @@ use caro_policy::compress;
 use serde_json::json;
 use std::sync::Arc;
 
-/// Passages a call shows.
+/// Most passages shown per call.
 const LIMIT: usize = 4;
-/// Characters of a passage that are shown.
-const SHOWN: usize = 450;
+/// Most characters shown of a passage.
+const MAX_SHOWN: usize = 450;
 
-/// The tool. The library is opened by the first call.
+/// The tool `knowledge_search`. The first call opens the library.
 pub struct KnowledgeSearch {
     spec: ToolSpec,
     librarian: Arc<Librarian>,
 }
 
 impl KnowledgeSearch {
-    /// Searches in this library.
+    /// Creates the tool that searches in this library.
     pub fn new(librarian: Arc<Librarian>) -> Self {
         let description =
             "looks into the user's own documents, docs, notes and guides for what is written about a question.";
@@ -50,7 +50,7 @@ impl Tool for KnowledgeSearch {
         if answer.hits.is_empty() {
             return Ok(Raw::text(format!("nothing about `{query}` in the user's documents")));
         }
-        let hit = |hit: &caro_documents::Hit| format!("{}\n{}", hit.place(), compress(&hit.text, SHOWN));
+        let hit = |hit: &caro_documents::Hit| format!("{}\n{}", hit.place(), compress(&hit.text, MAX_SHOWN));
         Ok(Raw::text(answer.hits.iter().map(hit).collect::<Vec<_>>().join("\n\n")))
     }
 }

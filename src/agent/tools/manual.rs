@@ -1,4 +1,4 @@
-//! `manual_search`: what the manuals of the installed programs say.
+//! The tool `manual_search`: searches the manuals of the installed programs.
 
 use super::text;
 use crate::observe::Raw;
@@ -6,23 +6,23 @@ use crate::tool::{Args, Effects, Tool, ToolCx, ToolError, ToolSpec};
 use serde_json::json;
 use std::sync::Arc;
 
-/// Knows the installed manuals.
+/// Searches the installed manuals.
 pub trait ManualSource: Send + Sync {
-    /// The options that fit the words best, one a line: `program: option  what it does`.
+    /// Returns the options that fit the words best, each as a line `program: option  what it does`.
     ///
     /// # Errors
-    /// In words, if the manuals cannot be read.
+    /// If the manuals cannot be read, as a sentence.
     fn search(&self, program: &str, words: &str) -> Result<Vec<String>, String>;
 }
 
-/// The tool.
+/// The tool `manual_search`.
 pub struct ManualSearch {
     spec: ToolSpec,
     source: Arc<dyn ManualSource>,
 }
 
 impl ManualSearch {
-    /// Searches in `source`.
+    /// Creates the tool that searches in `source`.
     pub fn new(source: Arc<dyn ManualSource>) -> Self {
         let parameters = json!({"program": {"type": "string"}, "query": {"type": "string"}});
         let description = "finds options in the manual of an installed program.";

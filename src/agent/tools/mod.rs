@@ -1,5 +1,5 @@
-//! The tools that need no set-up. Each is a file; what they share is here. They look into and change the person's files;
-//! what may be done unasked is not decided here but by the guards.
+//! The built-in tools, one file each, and what they share. They read and change the user's files; the guards decide
+//! what needs approval.
 
 mod artifact;
 pub(crate) mod child;
@@ -32,25 +32,25 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What the built-in tools stand on.
+/// The resources of the built-in tools; a tool whose resource is absent is left out.
 #[derive(Default)]
 pub struct Setup {
     /// The shell that commands run in.
     pub shell: Option<Shell>,
     /// The agent's own files.
     pub workspace: Option<Arc<Workspace>>,
-    /// Where long results go.
+    /// The store of long results.
     pub artifacts: Option<Arc<dyn Artifacts>>,
     /// The installed manuals.
     pub manual: Option<Arc<dyn ManualSource>>,
-    /// The person's own documents.
+    /// The user's own documents.
     pub knowledge: Option<Arc<caro_documents::Librarian>>,
 }
 
-/// Every built-in tool.
+/// Creates the built-in tools.
 ///
 /// # Errors
-/// Never by themselves; the registry's word, should two of them ever have one name.
+/// If two of them have the same name, which does not happen.
 pub fn builtin(setup: Setup) -> Result<Registry, RegistryError> {
     let mut registry = Registry::default();
     let mut all: Vec<Arc<dyn Tool>> = vec![
@@ -81,8 +81,8 @@ pub fn builtin(setup: Setup) -> Result<Registry, RegistryError> {
     Ok(registry)
 }
 
-/// The tools that belong to one session: those of its workspace, with `offloads` also those for what was too long for a
-/// prompt and is kept there.
+/// Returns the tools of one session: those of its workspace and, with `offloads`, those for results that were too long
+/// for a prompt and are stored there.
 pub(crate) fn of_session(workspace: Arc<Workspace>, offloads: bool) -> Vec<Arc<dyn Tool>> {
     let mut all = workspace::all(workspace.clone());
     if offloads {
@@ -91,29 +91,30 @@ pub(crate) fn of_session(workspace: Arc<Workspace>, offloads: bool) -> Vec<Arc<d
     all
 }
 
-/// The schema of a line's number. Bounded: a small model that begins to write zeros does not stop by itself.
+/// Returns the schema of a line number. It has a maximum, because a small model that begins to write zeros does not
+/// stop by itself.
 fn line_number() -> Value {
     serde_json::json!({"type": "integer", "minimum": 1, "maximum": 999_999})
 }
 
-/// A text argument; empty if it is not there (the schema has said whether it may).
+/// Returns a string argument; empty if it is absent (the schema has checked that it may be).
 fn text<'a>(args: &'a Args, name: &str) -> &'a str {
     args.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// A number argument.
+/// Returns a number argument.
 fn number(args: &Args, name: &str) -> Option<usize> {
     args.get(name).and_then(Value::as_u64).and_then(|n| usize::try_from(n).ok())
 }
 
-/// The path argument, as the system follows it; `~` is the person's home, as in a shell.
+/// Returns the path argument, resolved like the system does; `~` is the home folder, as in a shell.
 fn path(args: &Args, root: &Path) -> PathBuf {
     normal(root, &home(text(args, "path")))
 }
 
-/// The same of a tool that only looks: where the working folder is called by its own name, and has nothing of that name, it
-/// is meant.
-fn looked_at(args: &Args, root: &Path) -> PathBuf {
+/// Returns the path argument of a tool that only reads. The working folder's own name stands for the working folder if
+/// there is nothing of that name in it.
+fn read_path(args: &Args, root: &Path) -> PathBuf {
     let path = path(args, root);
     let own = root.file_name().map(|name| root.join(name)).filter(|own| !own.exists());
     match own.and_then(|own| path.strip_prefix(own).ok().map(Path::to_path_buf)) {
@@ -123,7 +124,7 @@ fn looked_at(args: &Args, root: &Path) -> PathBuf {
     }
 }
 
-/// A path as it is shown: relative to the working directory where it is below it.
+/// Returns a path as it is shown: relative to the working directory if it is below it.
 fn shown(path: &Path, root: &Path) -> String {
     match path.strip_prefix(root) {
         Ok(rest) if rest.as_os_str().is_empty() => ".".into(),
@@ -132,7 +133,7 @@ fn shown(path: &Path, root: &Path) -> String {
     }
 }
 
-/// An error of the file system, with what is there instead.
+/// Converts an error of the file system; if the file does not exist, the message names a similar one.
 fn io(what: &str, path: &Path, root: &Path, source: std::io::Error) -> ToolError {
     let name = shown(path, root);
     if source.kind() == std::io::ErrorKind::NotFound
@@ -143,7 +144,7 @@ fn io(what: &str, path: &Path, root: &Path, source: std::io::Error) -> ToolError
     ToolError::Io { what: format!("{what} {name}"), source }
 }
 
-/// The file of the same folder, or of a folder directly below it, with the most similar name.
+/// Returns the file with the most similar name in the same folder or a folder directly below it.
 fn nearest(path: &Path) -> Option<PathBuf> {
     let name = path.file_name()?.to_string_lossy().to_lowercase();
     let folder = path.parent()?;
@@ -159,7 +160,7 @@ fn nearest(path: &Path) -> Option<PathBuf> {
     same.or_else(|| all().find(|p| !stem.is_empty() && of(p).split('.').next() == Some(stem))).cloned()
 }
 
-/// Writes a file of the person's whole or not at all: one that was there stays as open to others as it was.
+/// Replaces a user's file atomically; an existing file keeps its permissions.
 fn replace_file(path: &Path, content: &[u8]) -> std::io::Result<()> {
     let access = std::fs::metadata(path).map_or(Access::Umask, |before| Access::Like(before.permissions()));
     replace(path, content, access)

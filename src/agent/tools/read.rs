@@ -1,6 +1,6 @@
-//! `read` and `list`: what is in a file, what is in a folder.
+//! The tools `read` and `list`: show the content of a file or a folder.
 
-use super::{io, looked_at, number, shown};
+use super::{io, number, read_path, shown};
 use crate::observe::Raw;
 use crate::tool::{Args, Effects, Tool, ToolCx, ToolError, ToolSpec, shown_part};
 use serde_json::json;
@@ -8,14 +8,14 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read as _};
 use std::time::SystemTime;
 
-/// Characters of a file shown at once: so much fits a prompt whole.
-const PAGE: usize = 1600;
-/// The longest line shown whole, characters.
-const LINE: usize = 300;
-/// Entries of a folder shown at once.
-const ENTRIES: usize = 40;
+/// Most bytes of a file shown at once: a page that fits into a prompt.
+const MAX_PAGE: usize = 1600;
+/// Most characters shown of a line.
+const MAX_LINE: usize = 300;
+/// Most entries of a folder shown.
+const MAX_ENTRIES: usize = 40;
 
-/// Shows a text file, page by page.
+/// The tool that shows a text file page by page.
 pub struct Read(ToolSpec);
 
 impl Default for Read {
@@ -35,13 +35,13 @@ impl Tool for Read {
     }
 
     fn effects(&self, args: &Args, cx: &ToolCx) -> Effects {
-        let path = looked_at(args, &cx.root);
+        let path = read_path(args, &cx.root);
         let part = number(args, "from").filter(|n| *n > 1).map(|n| n.to_string()).unwrap_or_default();
         Effects { shows: vec![shown_part(&path, &part)], reads: vec![path], ..Effects::default() }
     }
 
     fn call(&self, args: &Args, cx: &ToolCx) -> Result<Raw, ToolError> {
-        let path = looked_at(args, &cx.root);
+        let path = read_path(args, &cx.root);
         let name = shown(&path, &cx.root);
         let failed = |e| io("could not read", &path, &cx.root, e);
         let meta = std::fs::metadata(&path).map_err(failed)?;
@@ -61,7 +61,7 @@ impl Tool for Read {
         let mut full = false;
         while !cx.cancel.is_cancelled() {
             line.clear();
-            // a file without line ends is read in pieces
+            // an endless line is read in pieces of 1 MiB
             let read = (&mut reader).take(1 << 20).read_until(b'\n', &mut line).map_err(failed)?;
             if read == 0 {
                 break;
@@ -72,8 +72,8 @@ impl Tool for Read {
             }
             let text = String::from_utf8_lossy(&line);
             let text = text.trim_end_matches(['\n', '\r']);
-            let cut = text.char_indices().nth(LINE).map(|(at, _)| at);
-            if page.len() + cut.unwrap_or(text.len()) > PAGE && !page.is_empty() {
+            let cut = text.char_indices().nth(MAX_LINE).map(|(at, _)| at);
+            if page.len() + cut.unwrap_or(text.len()) > MAX_PAGE && !page.is_empty() {
                 full = true;
                 continue;
             }
@@ -95,7 +95,7 @@ impl Tool for Read {
     }
 }
 
-/// Lists a folder.
+/// The tool that lists a folder.
 pub struct List(ToolSpec);
 
 impl Default for List {
@@ -116,11 +116,11 @@ impl Tool for List {
     }
 
     fn effects(&self, args: &Args, cx: &ToolCx) -> Effects {
-        Effects { reads: vec![looked_at(args, &cx.root)], ..Effects::default() }
+        Effects { reads: vec![read_path(args, &cx.root)], ..Effects::default() }
     }
 
     fn call(&self, args: &Args, cx: &ToolCx) -> Result<Raw, ToolError> {
-        let path = looked_at(args, &cx.root);
+        let path = read_path(args, &cx.root);
         let failed = |e| io("could not list", &path, &cx.root, e);
         if path.is_file() {
             return Err(ToolError::Failed(format!("{} is a file: use read", shown(&path, &cx.root))));
@@ -138,7 +138,7 @@ impl Tool for List {
             _ => entries.sort_by(|a, b| a.0.cmp(&b.0)),
         }
         let mut text = String::new();
-        for (name, folder, size, _) in entries.iter().take(ENTRIES) {
+        for (name, folder, size, _) in entries.iter().take(MAX_ENTRIES) {
             match folder {
                 true => text.push_str(&format!("{name}/\n")),
                 false => text.push_str(&format!("{name}  {size}\n")),
@@ -146,8 +146,8 @@ impl Tool for List {
         }
         if entries.is_empty() {
             text.push_str("(empty folder)");
-        } else if entries.len() > ENTRIES {
-            text.push_str(&format!("[{} of {} entries]", ENTRIES, entries.len()));
+        } else if entries.len() > MAX_ENTRIES {
+            text.push_str(&format!("[{} of {} entries]", MAX_ENTRIES, entries.len()));
         }
         Ok(Raw::text(text))
     }

@@ -1,7 +1,7 @@
-//! `search`: the lines of files that match a pattern, with ripgrep's own crates. What git ignores, what is hidden, what is
-//! binary and what holds keys by its name is left out, and so is whatever would flood a prompt.
+//! The tool `search`: finds lines of files that match a pattern, with ripgrep's own crates. It skips files that git
+//! ignores, hidden and binary files, and files whose names say that they hold keys, and limits the output.
 
-use super::{io, looked_at, shown, text};
+use super::{io, read_path, shown, text};
 use crate::observe::Raw;
 use crate::tool::{Args, Effects, Tool, ToolCx, ToolError, ToolSpec};
 use caro_model::Cancel;
@@ -13,20 +13,20 @@ use ignore::overrides::{Override, OverrideBuilder};
 use serde_json::json;
 use std::path::Path;
 
-/// Lines shown in all.
-const LINES: usize = 100;
-/// Lines shown of one file, as long as there are several.
-const PER_FILE: usize = 20;
-/// Characters shown of a line.
-const WIDTH: usize = 200;
-/// Files looked into at most.
-const FILES: usize = 50_000;
-/// The largest file that is looked into, bytes.
-const LARGEST: u64 = 256 << 20;
-/// Memory for one line and what surrounds it, bytes; a file with a longer line is left out.
-const HEAP: usize = 16 << 20;
+/// Most lines shown.
+const MAX_LINES: usize = 100;
+/// Most lines shown of one file.
+const MAX_PER_FILE: usize = 20;
+/// Most characters shown of a line.
+const MAX_WIDTH: usize = 200;
+/// Most files searched.
+const MAX_FILES: usize = 50_000;
+/// Most bytes of a file; a larger one is skipped.
+const MAX_BYTES: u64 = 256 << 20;
+/// Most bytes of memory for one line with its context; a file with a longer line is skipped.
+const MAX_HEAP: usize = 16 << 20;
 
-/// Finds lines in files.
+/// The tool that finds lines in files.
 pub struct Search(ToolSpec);
 
 impl Default for Search {
@@ -48,24 +48,24 @@ impl Tool for Search {
     }
 
     fn effects(&self, args: &Args, cx: &ToolCx) -> Effects {
-        Effects { reads: vec![looked_at(args, &cx.root)], ..Effects::default() }
+        Effects { reads: vec![read_path(args, &cx.root)], ..Effects::default() }
     }
 
     fn call(&self, args: &Args, cx: &ToolCx) -> Result<Raw, ToolError> {
         let pattern = text(args, "pattern");
         let matcher = matcher(pattern)?;
-        let top = looked_at(args, &cx.root);
+        let top = read_path(args, &cx.root);
         std::fs::metadata(&top).map_err(|e| io("could not search", &top, &cx.root, e))?;
         let wanted = wanted(text(args, "glob"), &top)?;
-        let mut found = Found::new(&cx.root, &cx.cancel);
+        let mut found = Findings::new(&cx.root, &cx.cancel);
         let mut searcher = searcher();
         for entry in walk(&top).flatten() {
-            if cx.cancel.is_cancelled() || found.files == FILES {
+            if cx.cancel.is_cancelled() || found.files == MAX_FILES {
                 found.unfinished = true;
                 break;
             }
             let (file, below) = (entry.path(), entry.path().strip_prefix(&top).unwrap_or(entry.path()));
-            // what a person named is looked into; what only lies below it must not give away a key
+            // a file that was named is searched; one found below a folder must not reveal a key
             let named = below.as_os_str().is_empty();
             if !entry.file_type().is_some_and(|kind| kind.is_file())
                 || !named
@@ -73,7 +73,7 @@ impl Tool for Search {
             {
                 continue;
             }
-            if entry.metadata().is_ok_and(|meta| meta.len() > LARGEST) {
+            if entry.metadata().is_ok_and(|meta| meta.len() > MAX_BYTES) {
                 found.skipped += 1;
                 continue;
             }
@@ -81,17 +81,17 @@ impl Tool for Search {
             let searched = searcher.search_path(&matcher, file, &mut found);
             found.end(searched.is_err());
         }
-        Ok(Raw::text(found.told(pattern, wanted.is_some())))
+        Ok(Raw::text(found.report(pattern, wanted.is_some())))
     }
 }
 
-/// The pattern, ready to match.
+/// Compiles the pattern.
 fn matcher(pattern: &str) -> Result<RegexMatcher, ToolError> {
     if pattern.is_empty() {
         return Err(ToolError::Arguments("`pattern` is empty: give a word or a regular expression".into()));
     }
     RegexMatcherBuilder::new().case_smart(true).line_terminator(Some(b'\n')).build(pattern).map_err(|error| {
-        // the last line of the message says what is wrong, the ones before draw where
+        // the last line of the message has the reason, the ones before mark the place
         let why = error.to_string();
         let why = why.lines().rev().find(|l| !l.trim().is_empty()).unwrap_or("it cannot be read").trim().to_owned();
         let why = why.strip_prefix("error: ").unwrap_or(&why);
@@ -101,7 +101,8 @@ fn matcher(pattern: &str) -> Result<RegexMatcher, ToolError> {
     })
 }
 
-/// The files that `glob` names, as gitignore has patterns: without a slash in any folder. `None` for every file.
+/// Compiles `glob`, a pattern as in a gitignore file: without a slash it matches in any folder. `None` stands for
+/// every file.
 fn wanted(glob: &str, top: &Path) -> Result<Option<Override>, ToolError> {
     if glob.is_empty() {
         return Ok(None);
@@ -109,13 +110,13 @@ fn wanted(glob: &str, top: &Path) -> Result<Option<Override>, ToolError> {
     let wrong =
         |e: ignore::Error| ToolError::Arguments(format!("`glob` is no file pattern ({e}): write one like *.log"));
     let mut builder = OverrideBuilder::new(top);
-    // a `!` would turn its meaning around
+    // a `!` would invert its meaning
     builder.add(glob.trim_start_matches('!')).map_err(wrong)?;
     builder.build().map(Some).map_err(wrong)
 }
 
-/// Every file below a folder that git does not ignore, in the order of their names. A `.gitignore` counts outside of a
-/// repository too.
+/// Walks all files below a folder that git does not ignore, sorted by path. A `.gitignore` also counts outside of a
+/// repository.
 fn walk(top: &Path) -> ignore::Walk {
     WalkBuilder::new(top).require_git(false).sort_by_file_path(Path::cmp).build()
 }
@@ -123,17 +124,17 @@ fn walk(top: &Path) -> ignore::Walk {
 fn searcher() -> Searcher {
     SearcherBuilder::new()
         .binary_detection(BinaryDetection::quit(b'\0'))
-        .heap_limit(Some(HEAP))
+        .heap_limit(Some(MAX_HEAP))
         .line_number(true)
         .build()
 }
 
-/// What was found so far.
-struct Found<'a> {
+/// The lines found so far, and their numbers.
+struct Findings<'a> {
     root: &'a Path,
     cancel: &'a Cancel,
     text: String,
-    /// The file under way, as it is shown.
+    /// The current file, as it is shown.
     file: String,
     in_file: usize,
     shown_of_file: usize,
@@ -145,7 +146,7 @@ struct Found<'a> {
     unfinished: bool,
 }
 
-impl<'a> Found<'a> {
+impl<'a> Findings<'a> {
     fn new(root: &'a Path, cancel: &'a Cancel) -> Self {
         Self {
             root,
@@ -178,7 +179,7 @@ impl<'a> Found<'a> {
         }
     }
 
-    fn told(mut self, pattern: &str, some: bool) -> String {
+    fn report(mut self, pattern: &str, some: bool) -> String {
         let plural = |n: usize| if n == 1 { "" } else { "s" };
         if self.lines == 0 {
             let of = if some { " of that name" } else { "" };
@@ -202,16 +203,16 @@ impl<'a> Found<'a> {
     }
 }
 
-impl Sink for Found<'_> {
+impl Sink for Findings<'_> {
     type Error = std::io::Error;
 
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> Result<bool, Self::Error> {
         self.lines += 1;
         self.in_file += 1;
-        if self.shown < LINES && self.shown_of_file < PER_FILE {
+        if self.shown < MAX_LINES && self.shown_of_file < MAX_PER_FILE {
             let line = String::from_utf8_lossy(found.bytes());
             let line = line.trim();
-            let cut = line.char_indices().nth(WIDTH).map(|(at, _)| at);
+            let cut = line.char_indices().nth(MAX_WIDTH).map(|(at, _)| at);
             let (start, dots) = (&line[..cut.unwrap_or(line.len())], if cut.is_some() { "…" } else { "" });
             let number = found.line_number().unwrap_or_default();
             self.text.push_str(&format!("{}:{number}: {start}{dots}\n", self.file));

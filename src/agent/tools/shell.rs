@@ -1,5 +1,5 @@
-//! `shell`: a command line, run through `exec`. What it would do is foreseen from its parse tree; one that only reads is
-//! held to that by the sandbox.
+//! The tool `shell`: runs a command line through `exec`. Its effects are derived from its parse tree beforehand; the
+//! sandbox keeps a command that only reads from doing anything else.
 
 use super::keeper::{Keeper, Kept};
 use super::sockets::{Need, need};
@@ -15,25 +15,25 @@ use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Bytes kept of each stream: half of them of its beginning, half of its end.
-const OUTPUT: usize = 256 << 10;
+/// Most bytes captured of each output stream: half from its beginning, half from its end.
+const MAX_OUTPUT: usize = 256 << 10;
 
-/// Programs that show a file whole, where no option says otherwise.
-const SHOWERS: &[&str] = &["cat", "less", "more", "bat", "nl", "tac"];
+/// Programs that print whole files if they have no options.
+const WHOLE_FILE_PRINTERS: &[&str] = &["cat", "less", "more", "bat", "nl", "tac"];
 
-/// The tool.
+/// The tool `shell`.
 pub struct Shell {
     spec: ToolSpec,
     program: PathBuf,
     dialect: Dialect,
-    /// Where commands that were agreed to may write beside the working folder; `None` for anywhere.
+    /// The folders where approved commands may write besides the working folder; `None` for anywhere.
     writable: Option<Vec<PathBuf>>,
-    /// The keeper of the files that they change.
+    /// Saves the files that commands change, for undo.
     keeper: Option<Arc<dyn Keeper>>,
 }
 
 impl Shell {
-    /// A shell by its program.
+    /// Creates the tool for a shell program.
     pub fn new(program: PathBuf, dialect: Dialect) -> Self {
         let description = "runs a shell command in the working folder and shows what it prints: find looks into all \
                            folders below, grep -c WORD FILES counts the lines of each file that have the word.";
@@ -43,21 +43,21 @@ impl Shell {
         Self { spec, program, dialect, writable: Some(Vec::new()), keeper: None }
     }
 
-    /// The same shell whose commands may write below these folders too; `/` is anywhere.
+    /// Lets commands also write below these folders; `/` means anywhere.
     #[must_use]
     pub fn writable(mut self, folders: Vec<PathBuf>) -> Self {
         self.writable = if folders.iter().any(|f| f.parent().is_none()) { None } else { Some(folders) };
         self
     }
 
-    /// The same shell, the files that its commands change kept by this one before they run.
+    /// Sets the keeper that saves the files that commands change before they run.
     #[must_use]
     pub fn keeping(mut self, keeper: Option<Arc<dyn Keeper>>) -> Self {
         self.keeper = keeper;
         self
     }
 
-    /// Keeps what the command will change, if anything does.
+    /// Saves the files that the command will change, unless it only reads.
     fn keep(&self, command: &str, script: &Script, root: &Path) -> Result<Option<Box<dyn Kept>>, ToolError> {
         if shell::is_read_only(script) {
             return Ok(None);
@@ -71,14 +71,14 @@ impl Shell {
         })
     }
 
-    /// What a command may touch. One that only reads is held to that; one that was agreed to may write below the working
-    /// folder, and where it was foreseen to write: that is what was agreed to.
+    /// Returns the sandbox of a command. One that only reads can do nothing else; an approved one may write below the
+    /// working folder and where its effects say, since that was approved.
     fn sandbox(&self, script: &Script, root: &Path) -> Sandbox {
         if shell::is_read_only(script) {
             match need(script) {
                 Need::Nothing => return Sandbox::ReadOnly,
                 Need::Kernel => return Sandbox::AskKernel,
-                // it was asked for as one that changes something
+                // it was approved like a command that changes something
                 Need::Service(_) => {}
             }
         }
@@ -88,10 +88,10 @@ impl Shell {
         let foreseen = foresee(script, root, exec::support()).writes;
         let all = shell::effects(script);
         let into = redirected(script, &all, root);
-        // what is not there yet is made in its folder, and so is what takes the place of a file
+        // creating or replacing a file needs write access to its folder
         places.extend(foreseen.into_iter().filter(|path| !path.starts_with(root)).flat_map(|path| {
-            let stays = path.is_file() && into.contains(&path);
-            let folder = path.parent().filter(|_| !stays).map(Path::to_path_buf);
+            let is_kept = path.is_file() && into.contains(&path);
+            let folder = if is_kept { None } else { path.parent().map(Path::to_path_buf) };
             [Some(path), folder]
                 .into_iter()
                 .flatten()
@@ -105,20 +105,20 @@ impl Shell {
         let before = exec::shell_options(&self.program);
         let mut job = Job::new(&self.program).args(before.iter().copied()).args([command]);
         job.cwd = Some(cx.root.clone());
-        job.limits = Limits { wall: cx.timeout, output: OUTPUT };
+        job.limits = Limits { wall: cx.timeout, output: MAX_OUTPUT };
         job.sandbox = self.sandbox(script, &cx.root);
-        job.profile = if job.sandbox.only_reads() { EnvProfile::Work } else { EnvProfile::Agreed };
+        job.profile = if job.sandbox.only_reads() { EnvProfile::Work } else { EnvProfile::Approved };
         job
     }
 }
 
-/// What a system says where the sandbox does not let a program write.
-const REFUSED: &[&str] = &["Permission denied", "Read-only file system", "Operation not permitted"];
+/// Error messages of a system whose sandbox denies a program a write.
+const DENIED: &[&str] = &["Permission denied", "Read-only file system", "Operation not permitted"];
 
-/// Programs that change the text of a file where it stands.
+/// Programs that edit a file in place.
 const EDITORS: &[&str] = &["ed", "ex", "gsed", "perl", "ruby", "sed"];
 
-/// What a command line would do, where the sandbox can do this much.
+/// Returns the effects of a command line, given what the sandbox of this system supports.
 fn foresee(script: &Script, root: &Path, support: Support) -> Effects {
     let mut effects = Effects { exec: true, ..Effects::default() };
     let read_only = shell::is_read_only(script);
@@ -135,7 +135,7 @@ fn foresee(script: &Script, root: &Path, support: Support) -> Effects {
         match effect.kind {
             Kind::Read => effects.reads.extend(resolved),
             Kind::Create | Kind::Overwrite | Kind::Append | Kind::Delete | Kind::Move | Kind::Mode | Kind::Owner => {
-                // a pattern, a folder with all below it, or a path after `cd`: which files, nobody can say here
+                // a pattern, a whole folder or a path after `cd`: the files are unknown
                 effects.opaque |= effect.recursive || moved || path.is_some_and(|p| p.contains(['*', '?', '[', '$']));
                 effects.writes.extend(resolved);
             }
@@ -164,8 +164,8 @@ fn foresee(script: &Script, root: &Path, support: Support) -> Effects {
     };
     effects.opaque |= !read_only && effects.writes.is_empty();
     effects.reasons = risk.reasons.into_iter().map(|r| r.why).take(4).collect();
-    // what the table takes for reading runs unasked only where it is held to that
-    let unheld = match need(script) {
+    // a reading command runs without approval only if the sandbox can keep it from anything else
+    let unconfined = match need(script) {
         _ if !read_only => None,
         Need::Service(name) => {
             Some(format!("`{name}` asks a service of this machine, which no sandbox holds to reading"))
@@ -173,16 +173,16 @@ fn foresee(script: &Script, root: &Path, support: Support) -> Effects {
         _ if !support.holds_to_reading() => Some("this system has no sandbox that would hold it to reading".to_owned()),
         _ => None,
     };
-    if let Some(why) = unheld {
+    if let Some(why) = unconfined {
         effects.opaque = true;
         effects.hazard = effects.hazard.max(Hazard::Change);
         effects.reasons.push(why);
     }
-    // one program that prints files as they are reads them as the `read` tool does
+    // a single program that prints whole files does the same as the `read` tool
     if let [only] = script.commands.as_slice()
         && read_only
         && !moved
-        && only.name().is_some_and(|n| SHOWERS.contains(&n))
+        && only.name().is_some_and(|n| WHOLE_FILE_PRINTERS.contains(&n))
         && only.args().iter().all(|a| !a.text.starts_with('-'))
     {
         effects.shows = effects.reads.iter().filter(|p| p.is_file()).map(|path| shown_part(path, "")).collect();
@@ -190,21 +190,21 @@ fn foresee(script: &Script, root: &Path, support: Support) -> Effects {
     effects
 }
 
-/// The files that are written by nothing but redirections and `tee`: they stay the files that they are.
+/// Returns the files that are written only by redirections and `tee`, which do not replace the file.
 fn redirected(script: &Script, all: &[shell::Effect], root: &Path) -> Vec<PathBuf> {
     let writes = |effect: &&shell::Effect| !matches!(effect.kind, Kind::None | Kind::Read);
     let commands = script.commands.iter().flat_map(|command| &command.redirects);
     let targets: Vec<_> = commands.chain(&script.redirects).map(|redirect| &redirect.target.span).collect();
-    let into = |effect: &shell::Effect| {
-        let tee = effect.command.is_some_and(|at| script.commands[at].name() == Some("tee"));
-        tee || targets.contains(&&effect.span)
+    let is_redirected = |effect: &shell::Effect| {
+        let is_tee = effect.command.is_some_and(|at| script.commands[at].name() == Some("tee"));
+        is_tee || targets.contains(&&effect.span)
     };
-    let of = |wanted: bool| {
-        let found = all.iter().filter(writes).filter(move |effect| into(effect) == wanted);
+    let written = |redirected: bool| {
+        let found = all.iter().filter(writes).filter(move |effect| is_redirected(effect) == redirected);
         found.filter_map(|effect| Some(normal(root, &home(effect.path.as_deref()?)))).collect::<Vec<PathBuf>>()
     };
-    let otherwise = of(false);
-    of(true).into_iter().filter(|path| !otherwise.contains(path)).collect()
+    let otherwise = written(false);
+    written(true).into_iter().filter(|path| !otherwise.contains(path)).collect()
 }
 
 impl Tool for Shell {
@@ -238,20 +238,20 @@ impl Tool for Shell {
         }
         let job = self.job(command, &script, cx);
         let kept = self.keep(command, &script, &cx.root)?;
-        let ran = child::run(&job, &cx.cancel);
+        let result = child::run(&job, &cx.cancel);
         if let Some(kept) = kept {
-            kept.ended(match &ran {
+            kept.ended(match &result {
                 Ok(Some(Output { status: Status::Exited(code), .. })) => *code,
                 Ok(Some(Output { status: Status::Signaled(signal), .. })) => 128 + signal,
-                // stopped by us
+                // killed by this program
                 _ => 128 + 9,
             });
         }
-        let Some(output) = ran? else { return Err(ToolError::TimedOut(cx.timeout.as_secs())) };
+        let Some(output) = result? else { return Err(ToolError::TimedOut(cx.timeout.as_secs())) };
         let cut = child::left_out(&output);
         let outcome = ended::outcome(&script, output.status, &output.stdout, &output.stderr);
         let mut stderr = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-        if !output.status.success() && REFUSED.iter().any(|words| stderr.contains(words)) {
+        if !output.status.success() && DENIED.iter().any(|words| stderr.contains(words)) {
             match &job.sandbox {
                 Sandbox::Within(_) if exec::support().writes => stderr.push_str(&format!(
                     "\n(Commands may write below {} only. The user can allow more: --write DIR.)",
@@ -269,11 +269,11 @@ impl Tool for Shell {
             Status::Exited(code) => format!("(exit code {code})"),
             Status::Signaled(signal) => format!("(ended by signal {signal})"),
             Status::TimedOut => return Err(ToolError::TimedOut(cx.timeout.as_secs())),
-            // told before its output, where it cannot be missed
+            // reported before its output, where it cannot be missed
             Status::Flooded => String::new(),
         };
         let (stdout, stderr, note) = (output.stdout, stderr.into_bytes(), note.into_bytes());
-        // why it came to nothing is what matters then
+        // of a failed command the errors matter most
         let parts = if outcome == Outcome::Failed { [stderr, stdout, note] } else { [stdout, stderr, note] };
         let raw = Raw::bytes(child::lines(parts)).cut(cut);
         Ok(match outcome {
@@ -288,28 +288,28 @@ impl Tool for Shell {
 mod tests {
     use super::*;
 
-    /// On a system that has a sandbox.
+    /// Returns the effects on a system with a full sandbox.
     fn effects(command: &str, root: &Path) -> Effects {
         let all = Support { writes: true, network: true, processes: true };
         foresee(&shell::parse(command, Dialect::Bash), root, all)
     }
 
     #[test]
-    fn without_a_sandbox_reading_is_asked_for() {
+    fn without_a_sandbox_reading_needs_approval() {
         let root = Path::new("/");
         for (writes, network) in [(false, false), (true, false), (false, true)] {
             let support = Support { writes, network, processes: false };
             let effects = foresee(&shell::parse("ls -l | wc -l", Dialect::Bash), root, support);
             assert!(!effects.is_read_only() && effects.hazard == Hazard::Change, "{effects:?}");
             assert!(effects.reasons.iter().any(|why| why.contains("no sandbox")), "{effects:?}");
-            // it is as dangerous as it was
+            // a dangerous command stays dangerous
             assert_eq!(foresee(&shell::parse("rm -rf /", Dialect::Bash), root, support).hazard, Hazard::Danger);
         }
         assert!(effects("ls -l | wc -l", root).is_read_only());
     }
 
     #[test]
-    fn what_reads_through_a_service_is_asked_for_and_gets_its_socket() {
+    fn reading_through_a_service_needs_approval_and_gets_its_socket() {
         let shell = Shell::new("/bin/sh".into(), Dialect::Bash);
         let sandbox = |command: &str| shell.sandbox(&shell::parse(command, Dialect::Bash), Path::new("/w"));
         let asked = effects("docker ps", Path::new("/"));
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn what_adds_to_a_file_may_not_write_beside_it() {
+    fn writing_to_an_existing_file_gives_no_access_to_its_folder() {
         let (work, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let (root, folder) = (work.path().canonicalize().unwrap(), other.path().canonicalize().unwrap());
         std::fs::write(folder.join("rc"), "x").unwrap();
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_is_seen_wherever_a_command_names_it() {
+    fn a_secret_is_found_wherever_a_command_names_it() {
         let dir = tempfile::tempdir().unwrap();
         let root = &dir.path().canonicalize().unwrap();
         let reads = |command: &str| {
@@ -383,14 +383,14 @@ mod tests {
     }
 
     #[test]
-    fn what_a_command_does_is_foreseen() {
+    fn effects_are_derived_from_the_command() {
         let dir = tempfile::tempdir().unwrap();
         let root = &dir.path().canonicalize().unwrap();
         std::fs::write(root.join("a.log"), "x").unwrap();
         let file = |name: &str| root.join(name);
         let cat = effects("cat a.log", root);
         assert_eq!((cat.shows, cat.hazard), (vec![shown_part(&file("a.log"), "")], Hazard::None));
-        // which part of it they show is not looked at: a repetition to the letter is the loop guard's matter
+        // partial output is not tracked: the loop guard catches exact repetitions
         for command in ["head -n 5 a.log", "head -20 a.log", "tail a.log", "sed -n 20,30p a.log", "cat -n a.log"] {
             assert!(effects(command, root).shows.is_empty(), "{command}");
         }

@@ -1,18 +1,19 @@
-//! Commands that only read, but through a socket, which the sandbox of reading commands does not have.
+//! Finds commands that only read, but through a socket, which the sandbox of reading commands does not have.
 //!
-//! What asks the kernel about its network gets the socket for that, if it is spelt so that it can only ask. What asks a
-//! service gets none: nobody can hold a service to reading, so the person is asked.
+//! A command that asks the kernel about its network gets the socket for that if its arguments cannot change anything.
+//! A command that asks a service does not: the sandbox cannot keep a service from making changes, so the command needs
+//! approval.
 
 use caro_shell::Script;
 
-/// What a command that only reads needs to do so.
+/// The socket that a command that only reads needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Need {
     /// No socket.
     Nothing,
-    /// To ask the kernel.
+    /// A socket to ask the kernel.
     Kernel,
-    /// To talk with a service of this machine: by this program.
+    /// A connection to a service of this machine, by the client of this name.
     Service(String),
 }
 
@@ -75,8 +76,8 @@ const CLIENTS: &[&str] = &[
     "zellij",
 ];
 
-/// Options of `ip` that only say how it prints. Source: ip(8).
-const IP_PRINTS: &[&str] = &[
+/// Options of `ip` that only affect its output. Source: ip(8).
+const IP_OUTPUT_OPTIONS: &[&str] = &[
     "-4",
     "-6",
     "-br",
@@ -100,7 +101,7 @@ const IP_PRINTS: &[&str] = &[
     "-ts",
 ];
 
-/// What the commands of a script that only reads need.
+/// Returns the socket that a script that only reads needs.
 pub(super) fn need(script: &Script) -> Need {
     let mut need = Need::Nothing;
     for command in &script.commands {
@@ -116,13 +117,13 @@ pub(super) fn need(script: &Script) -> Need {
     need
 }
 
-/// True if it asks the kernel, and is spelt so that it cannot do anything else with that socket.
+/// True if the command asks the kernel and cannot do anything else with that socket.
 fn asks_kernel(name: &str, args: &[&str]) -> bool {
     match name {
         "ip" => {
             let options = args.iter().take_while(|a| a.starts_with('-')).count();
-            let prints = |option: &&str| IP_PRINTS.contains(option);
-            args[..options].iter().all(prints)
+            let only_prints = |option: &&str| IP_OUTPUT_OPTIONS.contains(option);
+            args[..options].iter().all(only_prints)
                 && match args[options..] {
                     [] | ["netns", ..] => false,
                     [_] => true,
@@ -145,7 +146,7 @@ mod tests {
     use caro_shell::{Dialect, parse};
 
     #[test]
-    fn who_asks_the_kernel_can_only_ask() {
+    fn a_command_gets_the_kernel_socket_only_if_it_cannot_change_anything() {
         let need = |text: &str| need(&parse(text, Dialect::Bash));
         for asks in [
             "ip addr",

@@ -1,5 +1,5 @@
-//! Secrets that a command would print without naming them: `grep -r KEY .`, `find -exec cat`, `ls -A | xargs cat`,
-//! `cat $(...)`. Which files such a command reads only the disk says, so it is asked.
+//! Finds secrets that a command would print without naming them: `grep -r KEY .`, `find -exec cat`,
+//! `ls -A | xargs cat`, `cat $(...)`. Only the disk can tell which files such a command reads, so it is searched.
 
 use crate::tool::{home, normal};
 use caro_policy::{is_secret, leads_to_secret, name_fits};
@@ -7,8 +7,8 @@ use caro_shell::effects::Kind;
 use caro_shell::{Effect, Invocation, Script, Word};
 use std::path::{Path, PathBuf};
 
-/// Programs that tell of files and not what is in them.
-const TELLERS: &[&str] = &[
+/// Programs that print facts about files, but not their contents.
+const FACT_PRINTERS: &[&str] = &[
     "[",
     "basename",
     "cksum",
@@ -41,55 +41,52 @@ const TELLERS: &[&str] = &[
     "xargs",
 ];
 
-/// Those that list what others read then.
+/// Programs that list files for others to read.
 const LISTERS: &[&str] = &["find", "gfind", "fd", "fdfind", "ls", "gls", "dir", "locate", "tree"];
 
-/// Options of `find` and `grep` whose value is what a file's name must fit.
+/// Options of `find` and `grep` whose value is a pattern for file names.
 const NARROWING: &[&str] = &["-name", "-iname", "--include"];
 
-/// Entries that are looked at: of a larger tree nobody knows, and that counts as yes.
-const ENTRIES: usize = 100_000;
+/// Most entries searched; a larger tree counts as holding a secret.
+const MAX_ENTRIES: usize = 100_000;
 
-/// A file that holds keys or passwords, or the folder that is too large to say, among those that the script reads by going
-/// through folders or by names that it makes up on the way.
+/// Returns a file with keys or passwords that the script reads through a folder or a computed name, or the folder if
+/// it is too large to search.
 pub(super) fn unnamed_secret(script: &Script, effects: &[Effect], root: &Path) -> Option<PathBuf> {
     let read_by = |at: usize| {
         let own = effects.iter().filter(move |e| e.command == Some(at) && e.kind == Kind::Read && !e.remote);
         own.filter_map(|effect| effect.path.as_deref())
     };
-    let told: Vec<PathBuf> = (0..script.commands.len())
-        .filter(|at| script.commands[*at].name().is_some_and(tells))
+    let listed: Vec<PathBuf> = (0..script.commands.len())
+        .filter(|at| script.commands[*at].name().is_some_and(prints_only_facts))
         .flat_map(|at| read_by(at).map(|path| normal(root, &home(path))))
         .collect();
-    // each place with the forms of names that reading it is narrowed to
+    // each folder with the name patterns that the reading is limited to
     let mut folders: Vec<(PathBuf, Vec<String>)> = Vec::new();
     let lists = |command: &&Invocation| command.name().is_some_and(|name| LISTERS.contains(&name));
-    let of_lists = if script.commands.iter().filter(lists).count() > 1 {
+    let list_patterns = if script.commands.iter().filter(lists).count() > 1 {
         Vec::new()
     } else {
-        forms(
-            script
-                .commands
-                .iter()
-                .filter(|command| !command.name().is_some_and(|name| goes_into_folders(name, command))),
+        patterns(
+            script.commands.iter().filter(|command| !command.name().is_some_and(|name| reads_folders(name, command))),
         )
     };
     for (at, command) in script.commands.iter().enumerate() {
-        let Some(name) = command.name().filter(|name| !tells(name)) else { continue };
-        let by = |names: &[&str]| command.runner().is_some_and(|outer| names.contains(&outer));
-        let found = by(&["find", "gfind", "fd", "fdfind"]);
-        let made_up = read_by(at).any(|path| path.contains(['$', '`']));
-        if found || made_up || takes_names(name, command) || by(&["xargs", "gxargs", "parallel"]) {
-            // what another program of the line tells of; and, but for what that one hands over itself, what lies here
-            folders.extend(told.iter().map(|folder| (folder.clone(), of_lists.clone())));
-            if !found || told.is_empty() {
-                folders.push((root.to_path_buf(), of_lists.clone()));
+        let Some(name) = command.name().filter(|name| !prints_only_facts(name)) else { continue };
+        let run_by = |names: &[&str]| command.runner().is_some_and(|outer| names.contains(&outer));
+        let run_by_find = run_by(&["find", "gfind", "fd", "fdfind"]);
+        let is_computed = read_by(at).any(|path| path.contains(['$', '`']));
+        if run_by_find || is_computed || takes_names(name, command) || run_by(&["xargs", "gxargs", "parallel"]) {
+            // the files listed by other programs, and the working folder unless `find` itself passes the names
+            folders.extend(listed.iter().map(|folder| (folder.clone(), list_patterns.clone())));
+            if !run_by_find || listed.is_empty() {
+                folders.push((root.to_path_buf(), list_patterns.clone()));
             }
-        } else if goes_into_folders(name, command) {
+        } else if reads_folders(name, command) {
             let before = folders.len();
-            let own = forms(std::iter::once(command));
+            let own = patterns(std::iter::once(command));
             folders.extend(read_by(at).map(|path| (normal(root, &home(path)), own.clone())));
-            // the words of `tar` are no paths to the table
+            // the table of effects does not know the arguments of `tar` as paths
             if matches!(name, "tar" | "gtar" | "bsdtar") {
                 let named = command.operands().map(|word| normal(root, &home(&word.text)));
                 folders.extend(named.filter(|path| path.exists()).map(|path| (path, own.clone())));
@@ -101,34 +98,37 @@ pub(super) fn unnamed_secret(script: &Script, effects: &[Effect], root: &Path) -
     }
     folders.sort();
     folders.dedup();
-    let mut left = ENTRIES;
-    folders.iter().find_map(|(folder, forms)| below(folder, forms, &mut left))
+    let mut left = MAX_ENTRIES;
+    folders.iter().find_map(|(folder, patterns)| below(folder, patterns, &mut left))
 }
 
-/// Secrets that the script names where the table of effects sees no file that is read: `git diff --no-index /dev/null KEYS`,
-/// `date -f .env`, and after more than one `cd`.
+/// Returns the secrets that the script names where the table of effects sees no file that is read:
+/// `git diff --no-index /dev/null KEYS`, `date -f .env`, and paths after more than one `cd`.
 pub(super) fn unlisted_secrets(script: &Script, effects: &[Effect], root: &Path) -> Vec<PathBuf> {
     let reads = |at: usize| {
         effects.iter().filter(move |e| e.command == Some(at) && e.kind == Kind::Read).filter_map(|e| e.path.as_deref())
     };
-    let moves = |command: &&Invocation| matches!(command.name(), Some("cd" | "pushd"));
+    let changes_folder = |command: &&Invocation| matches!(command.name(), Some("cd" | "pushd"));
     let mut folders = vec![root.to_path_buf()];
-    for command in script.commands.iter().filter(moves) {
+    for command in script.commands.iter().filter(changes_folder) {
         let goal = command.operands().next().map_or("~", |word| word.text.as_str());
         let from = folders.last().cloned().unwrap_or_default();
         folders.push(normal(&from, &home(goal)));
     }
-    // who is handed names reads what they name
-    let handed = script.commands.iter().any(|c| matches!(c.name(), Some("cpio" | "pax" | "tar" | "rsync" | "zip")));
+    // a program that reads names from a pipe opens the files that they name
+    let reads_names = |c: &Invocation| matches!(c.name(), Some("cpio" | "pax" | "tar" | "rsync" | "zip"));
+    let has_name_reader = script.commands.iter().any(reads_names);
     let mut found = Vec::new();
     for (at, command) in script.commands.iter().enumerate() {
         let Some(name) = command.name().filter(|name| !matches!(*name, "cd" | "pushd")) else { continue };
-        let listed = reads(at).any(|path| path != "-");
-        let named: Vec<&str> = if listed {
-            // of these only the place may be another
+        let has_reads = reads(at).any(|path| path != "-");
+        let named: Vec<&str> = if has_reads {
+            // the files are known; only their folder may be another one
             reads(at).collect()
-        } else if command.stdin_pipe || tells(name) && !(handed && matches!(name, "echo" | "printf" | "find" | "ls")) {
-            // who reads a pipe has words that are no files: `jq .key`
+        } else if command.stdin_pipe
+            || prints_only_facts(name) && !(has_name_reader && matches!(name, "echo" | "printf" | "find" | "ls"))
+        {
+            // the arguments of a program that reads a pipe are not files: `jq .key`
             Vec::new()
         } else {
             let value = |word: &Word| word.text.split_once('=').map_or(0, |(name, _)| name.len() + 1);
@@ -136,9 +136,11 @@ pub(super) fn unlisted_secrets(script: &Script, effects: &[Effect], root: &Path)
                 command.args().iter().map(|w| if w.text.starts_with('-') { &w.text[value(w)..] } else { &w.text });
             let plain = words.filter(|text| !text.starts_with('-')).flat_map(str::split_whitespace);
             // a bare word may be anything, `git log --grep token`, unless there is a file of that name
-            let there = |text: &&str| text.contains(['.', '/']) || folders.iter().any(|at| at.join(text).exists());
+            let exists = |text: &&str| folders.iter().any(|at| at.join(text).exists());
+            let may_be_path = |text: &&str| text.contains(['.', '/']) || exists(text);
             // `git show HEAD:.env`
-            let parts = |text| Some(text).filter(there).into_iter().chain(text.split_once(':').map(|(_, path)| path));
+            let parts =
+                |text| Some(text).filter(may_be_path).into_iter().chain(text.split_once(':').map(|(_, path)| path));
             plain.flat_map(parts).collect()
         };
         let places = named.iter().flat_map(|path| folders.iter().map(|folder| normal(folder, &home(path))));
@@ -149,43 +151,47 @@ pub(super) fn unlisted_secrets(script: &Script, effects: &[Effect], root: &Path)
     found
 }
 
-/// True if the program shows nothing of what is in a file.
-fn tells(name: &str) -> bool {
-    TELLERS.contains(&name.to_lowercase().as_str())
+/// True if the program prints nothing of a file's content.
+fn prints_only_facts(name: &str) -> bool {
+    FACT_PRINTERS.contains(&name.to_lowercase().as_str())
 }
 
-/// True if the command prints from files whose names come to it.
+/// True if the command reads files whose names come from its input.
 fn takes_names(name: &str, command: &Invocation) -> bool {
     let listed = |word: &Word| word.text.starts_with("--files0-from") || word.text.starts_with("--files-from");
     name == "cpio" && command.stdin_pipe || command.args().iter().any(listed)
 }
 
-/// True if the command prints from all files of the folders that it is given.
-fn goes_into_folders(name: &str, command: &Invocation) -> bool {
-    let says = |options: &[&str]| command.args().iter().any(|w| options.contains(&w.text.as_str()));
+/// True if the command reads all files of the folders given to it.
+fn reads_folders(name: &str, command: &Invocation) -> bool {
+    let has_option = |options: &[&str]| command.args().iter().any(|w| options.contains(&w.text.as_str()));
     // the letters of `tar cf`, `tar -cf`
     let letters = command.args().first().map_or("", |w| w.text.as_str());
     let letter = |c: char| !letters.starts_with("--") && letters.contains(c);
-    let asked = |word: &Word| {
+    let is_recursive = |word: &Word| {
         let short = word.text.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
         short.is_some_and(|letters| letters.contains(['r', 'R'])) || word.text.contains("recursive")
     };
     match name {
         "rg" | "ag" | "ack" | "rgrep" => true,
-        "grep" | "egrep" | "fgrep" | "ggrep" | "zgrep" | "diff" | "select-string" => command.args().iter().any(asked),
-        "tar" | "gtar" | "bsdtar" => {
-            let to_file = letter('f') || says(&["-f"]) || command.args().iter().any(|w| w.text.starts_with("--file"));
-            (letter('c') || says(&["-c", "--create"])) && (says(&["-", "--file=-"]) || !to_file)
+        "grep" | "egrep" | "fgrep" | "ggrep" | "zgrep" | "diff" | "select-string" => {
+            command.args().iter().any(is_recursive)
         }
-        "zip" => says(&["-"]),
-        "pax" => letter('w') && !letter('f') && !says(&["-f"]),
-        "git" => says(&["grep"]) && says(&["--no-index", "--untracked"]),
+        "tar" | "gtar" | "bsdtar" => {
+            let to_file =
+                letter('f') || has_option(&["-f"]) || command.args().iter().any(|w| w.text.starts_with("--file"));
+            (letter('c') || has_option(&["-c", "--create"])) && (has_option(&["-", "--file=-"]) || !to_file)
+        }
+        "zip" => has_option(&["-"]),
+        "pax" => letter('w') && !letter('f') && !has_option(&["-f"]),
+        "git" => has_option(&["grep"]) && has_option(&["--no-index", "--untracked"]),
         _ => false,
     }
 }
 
-/// The forms of names that these commands are narrowed to; empty where they are not, or not clearly.
-fn forms<'a>(commands: impl Iterator<Item = &'a Invocation> + Clone) -> Vec<String> {
+/// Returns the name patterns (lower case) that these commands are limited to; empty if there are none, or if negations
+/// or alternatives make them unclear.
+fn patterns<'a>(commands: impl Iterator<Item = &'a Invocation> + Clone) -> Vec<String> {
     let words = || commands.clone().flat_map(|command| command.args());
     if words().any(|word| ["!", "-not", "-o", "-or", "--exclude"].contains(&word.text.as_str())) {
         return Vec::new();
@@ -198,18 +204,19 @@ fn forms<'a>(commands: impl Iterator<Item = &'a Invocation> + Clone) -> Vec<Stri
             _ => None,
         })
     });
-    values.map(|form| form.to_lowercase()).collect()
+    values.map(|pattern| pattern.to_lowercase()).collect()
 }
 
-/// The first secret at or below a path whose name fits one of the forms, if there are any.
-fn below(path: &Path, forms: &[String], left: &mut usize) -> Option<PathBuf> {
+/// Returns the first secret below a folder whose name fits one of the patterns, if there are any. `left` counts down
+/// the entries that may still be searched; at 0 the folder itself is returned.
+fn below(path: &Path, patterns: &[String], left: &mut usize) -> Option<PathBuf> {
     let fits = |path: &Path| {
         let name = path.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
-        forms.is_empty() || forms.iter().any(|form| name_fits(form, &name))
+        patterns.is_empty() || patterns.iter().any(|pattern| name_fits(pattern, &name))
     };
     let mut folders = vec![path.to_path_buf()];
     while let Some(folder) = folders.pop() {
-        // what cannot be listed cannot be read either
+        // a folder that cannot be listed cannot be read by the command either
         for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
             *left = left.saturating_sub(1);
             if *left == 0 {
@@ -233,7 +240,7 @@ mod tests {
     use caro_shell::{Dialect, parse};
 
     #[test]
-    fn what_is_read_without_being_named_is_found() {
+    fn secrets_that_are_read_without_being_named_are_found() {
         let dir = tempfile::tempdir().unwrap();
         let root = &dir.path().canonicalize().unwrap();
         std::fs::create_dir_all(root.join("src/deep")).unwrap();

@@ -1,4 +1,4 @@
-//! The built-in tools on a real folder.
+//! Tests of the built-in tools in a real folder.
 
 use super::*;
 use crate::event;
@@ -42,7 +42,7 @@ impl Bench {
         self.registry.get(tool).unwrap().effects(&args, &self.cx())
     }
 
-    /// What the model would be told.
+    /// Returns the outcome and the text that the model would get.
     fn run(&self, tool: &str, args: Value) -> (Outcome, String) {
         self.run_with(tool, args, &self.cx())
     }
@@ -58,7 +58,7 @@ impl Bench {
         let pipeline = Pipeline { mode: Mode::Full, artifacts: None, count: &|t| t.len() / 4, emitter: &emitter };
         let call = Call { id: "s1c1".into(), tool: tool.spec().name.clone(), args, effects: Effects::default() };
         let ended = observe::Ended { call, result, refused: None, took: Duration::ZERO };
-        let settled = pipeline.settle(vec![ended]).remove(0);
+        let settled = pipeline.process(vec![ended]).remove(0);
         (settled.outcome, settled.text)
     }
 
@@ -94,7 +94,7 @@ fn a_file_is_written_read_edited_and_listed() {
 }
 
 #[test]
-fn errors_say_what_there_is_instead() {
+fn errors_name_similar_files() {
     let bench = Bench::new();
     std::fs::write(bench.root().join("logs/app.log"), "x").unwrap();
     assert_eq!(bench.failed("read", json!({"path": "app.log"})), "there is no app.log; there is logs/app.log");
@@ -108,7 +108,7 @@ fn errors_say_what_there_is_instead() {
 
 #[cfg(unix)]
 #[test]
-fn a_pipe_is_not_waited_for() {
+fn a_pipe_is_not_opened() {
     let bench = Bench::new();
     assert!(std::process::Command::new("mkfifo").arg(bench.root().join("pipe")).status().unwrap().success());
     assert_eq!(bench.failed("read", json!({"path": "pipe"})), "pipe is no regular file");
@@ -116,7 +116,7 @@ fn a_pipe_is_not_waited_for() {
 }
 
 #[test]
-fn a_long_file_comes_in_pages_and_a_binary_one_not_at_all() {
+fn a_long_file_is_shown_in_pages_and_a_binary_one_is_not_shown() {
     let bench = Bench::new();
     let lines: String = (1..=500).map(|n| format!("line number {n}\n")).collect();
     std::fs::write(bench.root().join("long.txt"), &lines).unwrap();
@@ -138,7 +138,7 @@ fn a_long_file_comes_in_pages_and_a_binary_one_not_at_all() {
 }
 
 #[test]
-fn lines_are_found_where_git_would_look() {
+fn search_skips_ignored_hidden_binary_and_secret_files() {
     let bench = Bench::new();
     let write = |name: &str, text: &[u8]| {
         let file = bench.root().join(name);
@@ -168,14 +168,14 @@ fn lines_are_found_where_git_would_look() {
     assert_eq!(only, "src/b.txt:1: one more\n[1 line in 1 file]");
     let ignored = bench.done("search", json!({"pattern": "one", "glob": "*.tmp"}));
     assert!(ignored.starts_with("no line of the 0 files of that name"), "a glob does not bring back: {ignored}");
-    // what is named outright is looked into; that it holds keys is the policy's to ask about
+    // a file that is named is searched; the policy asks if it holds keys
     assert!(bench.done("search", json!({"pattern": "one", "path": "keys/id_rsa"})).starts_with("keys/id_rsa:1:"));
     assert_eq!(bench.effects("search", json!({"pattern": "x", "path": "src"})).reads, [bench.root().join("src")]);
     assert!(bench.effects("search", json!({"pattern": "x"})).is_read_only());
 }
 
 #[test]
-fn a_search_is_bounded_and_says_what_is_wrong() {
+fn a_search_is_limited_and_reports_errors() {
     let bench = Bench::new();
     for n in 0..9 {
         let text: String = (0..500).map(|i| format!("match {i} {}\n", "x".repeat(n * 90))).collect();
@@ -196,7 +196,7 @@ fn a_search_is_bounded_and_says_what_is_wrong() {
 
 #[cfg(unix)]
 #[test]
-fn a_command_runs_where_the_person_is_and_cannot_write_unforeseen() {
+fn a_command_runs_in_the_working_folder_and_writes_only_where_foreseen() {
     let bench = Bench::new();
     std::fs::write(bench.root().join("logs/a.log"), "ERROR 1\nok\nERROR 2\n").unwrap();
     assert_eq!(bench.done("shell", json!({"command": "grep -c ERROR logs/*.log"})), "2\n");
@@ -207,26 +207,26 @@ fn a_command_runs_where_the_person_is_and_cannot_write_unforeseen() {
     assert_eq!((outcome, text.as_str()), (Outcome::FailedLate, "built\nbroken\n(exit code 3)"));
     assert_eq!(bench.failed("shell", json!({"command": "sh -c 'exit 3'"})), "(exit code 3)");
     assert!(bench.failed("shell", json!({"command": " "})).contains("empty"));
-    // what a pipe makes of nothing is no result
+    // the output of a pipe without input is not a result
     let hidden = bench.failed("shell", json!({"command": "cat nowhere.log | wc -l"}));
     assert!(hidden.contains("nowhere.log") && hidden.trim_end().ends_with("\n0"), "{hidden}");
     assert_eq!(bench.done("shell", json!({"command": "grep NOTHING logs/a.log | wc -l"})).trim(), "0");
     assert!(bench.done("shell", json!({"command": "cat logs/a.log nowhere.log | wc -l"})).contains("nowhere.log"));
-    // read-only by its text, but not by its deeds: the sandbox holds it to its text
+    // the sandbox keeps a command from writing that looks read-only
     if caro_exec::support().writes {
         let (_, text) = bench.run("shell", json!({"command": "sort -o logs/b.log logs/a.log; echo $?"}));
         assert!(bench.effects("shell", json!({"command": "sort logs/a.log"})).is_read_only(), "{text}");
     }
     bench.done("shell", json!({"command": "cp logs/a.log copy"}));
     assert!(bench.root().join("copy").exists());
-    // agreed to or not: it cannot write where nobody foresaw it
+    // even an approved command cannot write where its effects do not say so
     if caro_exec::support().writes {
         let elsewhere = bench.dir.path().join("elsewhere");
         std::fs::create_dir(&elsewhere).unwrap();
         let hidden =
             |name: &str| json!({"command": format!("touch here; d=$(echo ../elsewhere); touch \"$d/{name}\"")});
-        let told = bench.failed("shell", hidden("a"));
-        assert!(told.contains("may write below") && told.contains("--write"), "{told}");
+        let text = bench.failed("shell", hidden("a"));
+        assert!(text.contains("may write below") && text.contains("--write"), "{text}");
         assert!(bench.root().join("here").exists() && !elsewhere.join("a").exists());
         let foreseen = format!("touch {}/b", elsewhere.display());
         bench.done("shell", json!({ "command": foreseen }));
@@ -238,20 +238,20 @@ fn a_command_runs_where_the_person_is_and_cannot_write_unforeseen() {
             std::fs::remove_file(elsewhere.join("c")).unwrap();
         }
     }
-    // `~` is the home, as a shell has it, and no folder of that name
+    // `~` is the home folder, as in a shell, and not a folder of that name
     let home = std::env::home_dir().unwrap();
     assert_eq!(bench.effects("write", json!({"path": "~/big.txt", "content": "x"})).writes, [home.join("big.txt")]);
-    let begun = std::time::Instant::now();
+    let start = std::time::Instant::now();
     let Value::Object(args) = json!({"command": "sleep 300"}) else { unreachable!() };
     let cx = ToolCx { timeout: Duration::from_millis(200), ..bench.cx() };
     let error = bench.registry.get("shell").unwrap().call(&args, &cx).unwrap_err();
-    assert!(matches!(error, ToolError::TimedOut(_)) && begun.elapsed() < Duration::from_secs(60), "{error}");
+    assert!(matches!(error, ToolError::TimedOut(_)) && start.elapsed() < Duration::from_secs(60), "{error}");
 }
 
-/// What the middle of a long output is called: its bytes, its lines, and where it was.
+/// The marker of the left-out middle has its number of bytes and lines.
 #[cfg(unix)]
 #[test]
-fn a_long_output_keeps_both_ends_and_says_what_is_left_out() {
+fn a_long_output_keeps_both_ends_and_reports_what_is_left_out() {
     let bench = Bench::new();
     let output = |command: &str| {
         let Value::Object(args) = json!({ "command": command }) else { unreachable!() };
@@ -262,7 +262,7 @@ fn a_long_output_keeps_both_ends_and_says_what_is_left_out() {
         let pipeline = Pipeline { mode: Mode::Off, artifacts: Some(&kept), count: &|t| t.len() / 4, emitter: &emitter };
         let call = Call { id: "s1c1".into(), tool: "shell".into(), args, effects: Effects::default() };
         let ended = observe::Ended { call, result, refused: None, took: Duration::ZERO };
-        let settled = pipeline.settle(vec![ended]).remove(0);
+        let settled = pipeline.process(vec![ended]).remove(0);
         let kept = kept.list().unwrap().first().map(|artifact| kept.get(&artifact.id).unwrap()).unwrap_or_default();
         (settled.outcome, settled.text, kept)
     };
@@ -276,21 +276,21 @@ fn a_long_output_keeps_both_ends_and_says_what_is_left_out() {
     let (bytes, lines) = mark.split_once(" bytes, ").unwrap();
     assert_eq!(before.len() + after.len() + bytes.parse::<usize>().unwrap(), 348_894);
     assert_eq!(before.lines().count() + after.lines().count() + lines.parse::<usize>().unwrap(), 60_000);
-    // what fits is whole, and is called so
+    // output that fits is complete and reported as such
     let (_, told, kept) = output("seq 1 9999");
     assert!(told.contains("[The whole is kept") && !told.contains("cut") && !kept.contains("cut"), "{told}");
-    // both streams, and a command that fails with nothing but errors
+    // a failing command with output on standard error only
     let (outcome, told, kept) = output("seq 1 60000 >&2; false");
     assert_eq!(outcome, Outcome::Failed, "{told}");
     assert!(told.contains("of standard error (348894 bytes") && kept.ends_with("60000\n(exit code 1)"), "{told}");
-    // lines that end as those of an old system do are not taken for one that was overwritten
+    // lines that end with `\r` are not taken for overwritten ones
     let (_, told, kept) = output("seq 1 60000 | tr '\\n' '\\r'");
     assert!(told.contains("1 lines)") && kept.lines().count() > 10_000 && kept.contains("\n[cut: "), "{told}");
 }
 
 #[cfg(unix)]
 #[test]
-fn a_command_that_writes_much_goes_on_and_one_without_end_says_where_it_was_stopped() {
+fn long_output_is_cut_and_endless_output_stops_the_command() {
     let bench = Bench::new();
     let run = |command: &str| {
         let cx = ToolCx { timeout: Duration::from_secs(60), ..bench.cx() };
@@ -312,7 +312,7 @@ fn a_command_that_writes_much_goes_on_and_one_without_end_says_where_it_was_stop
 }
 
 #[test]
-fn what_makes_or_changes_a_file_does_not_only_read() {
+fn a_command_that_creates_or_changes_a_file_is_not_read_only() {
     let bench = Bench::new();
     for command in [
         "mkdir new",
@@ -361,7 +361,7 @@ fn artifacts_are_read_searched_and_listed() {
 }
 
 #[test]
-fn the_workspace_is_a_jail() {
+fn the_workspace_cannot_be_left() {
     let bench = Bench::new();
     bench.done("workspace_write", json!({"path": "notes.md", "content": "a\nb"}));
     assert!(bench.failed("workspace_write", json!({"path": "notes.md", "content": "x"})).contains("exists"));
@@ -385,7 +385,7 @@ fn the_workspace_is_a_jail() {
 }
 
 #[test]
-fn the_tools_of_the_workspace_are_those_that_are_never_offloaded() {
+fn results_of_workspace_tools_are_never_offloaded() {
     let bench = Bench::new();
     let of_workspace = bench.registry.specs().filter(|spec| spec.provider == Provider::Workspace);
     let mut own: Vec<&str> = of_workspace.map(|spec| spec.name.as_str()).collect();
@@ -396,16 +396,16 @@ fn the_tools_of_the_workspace_are_those_that_are_never_offloaded() {
     assert!(observe::ARTIFACT_TOOLS.iter().all(|name| name.contains("artifact")) && observe::ARTIFACT_TOOLS.len() == 4);
 }
 
-/// A person says `what is in notes`, standing in it.
+/// A user in the folder `notes` may say `what is in notes`.
 #[test]
-fn the_working_folder_may_be_called_by_its_own_name() {
+fn the_working_folder_may_be_named_by_its_own_name() {
     let bench = Bench::new();
     std::fs::write(bench.root().join("a.md"), "tides\n").unwrap();
     assert_eq!(bench.done("list", json!({"path": "work"})), bench.done("list", json!({"path": "."})));
     assert!(bench.done("read", json!({"path": "work/a.md"})).contains("tides"));
     assert!(bench.done("search", json!({"path": "work", "pattern": "tides"})).contains("a.md"));
     assert_eq!(bench.effects("read", json!({"path": "work/a.md"})).reads, [bench.root().join("a.md")]);
-    // to write is not to look, and what is there is meant before
+    // writing uses the path as it is, and an existing folder of that name takes precedence
     assert_eq!(bench.effects("write", json!({"path": "work", "content": "x"})).writes, [bench.root().join("work")]);
     std::fs::create_dir(bench.root().join("work")).unwrap();
     assert_eq!(bench.done("list", json!({"path": "work"})), "(empty folder)");

@@ -1,4 +1,4 @@
-//! The tools of the workspace: notes, lists and files of the agent's own.
+//! The tools of the workspace, which holds the agent's own notes, lists and files.
 
 use super::{number, text};
 use crate::observe::Raw;
@@ -7,7 +7,7 @@ use crate::workspace::{Mode, Workspace, WorkspaceError};
 use serde_json::json;
 use std::sync::Arc;
 
-/// Does the work of one of the tools.
+/// The function of one of the tools.
 type Work = fn(&Workspace, &Args) -> Result<String, WorkspaceError>;
 
 struct WorkspaceTool {
@@ -17,22 +17,22 @@ struct WorkspaceTool {
     work: Work,
 }
 
-/// The seven tools.
+/// Returns the seven tools.
 pub(crate) fn all(workspace: Arc<Workspace>) -> Vec<Arc<dyn Tool>> {
     let string = || json!({"type": "string"});
-    let one = |name, description, parameters, required: &[&str], writes: bool, work: Work| {
+    let tool = |name, description, parameters, required: &[&str], writes: bool, work: Work| {
         let mut spec = ToolSpec::new(name, description, parameters, required);
         spec.provider = Provider::Workspace;
         spec.parallel = !writes;
         if name == "workspace_replace" {
-            // lines are inserted by replacing one with itself and them
+            // replacing a line with itself and more lines inserts them
             spec.covers = vec!["workspace_insert".into()];
         }
         Arc::new(WorkspaceTool { spec, workspace: workspace.clone(), writes, work }) as Arc<dyn Tool>
     };
     let mode = json!({"type": "string", "enum": ["create", "append", "overwrite"]});
     vec![
-        one(
+        tool(
             "workspace_view",
             "shows a note of the workspace, or what is in it.",
             json!({"path": string()}),
@@ -40,7 +40,7 @@ pub(crate) fn all(workspace: Arc<Workspace>) -> Vec<Arc<dyn Tool>> {
             false,
             |w, a| w.view(text(a, "path")),
         ),
-        one(
+        tool(
             "workspace_write",
             "writes a note into the workspace.",
             json!({"path": string(), "content": string(), "mode": mode}),
@@ -48,7 +48,7 @@ pub(crate) fn all(workspace: Arc<Workspace>) -> Vec<Arc<dyn Tool>> {
             true,
             |w, a| w.write(text(a, "path"), text(a, "content"), Mode::named(text(a, "mode"))),
         ),
-        one(
+        tool(
             "workspace_replace",
             "replaces text in a note of the workspace, wherever it stands.",
             json!({"path": string(), "old": string(), "new": string()}),
@@ -56,7 +56,7 @@ pub(crate) fn all(workspace: Arc<Workspace>) -> Vec<Arc<dyn Tool>> {
             true,
             |w, a| w.replace(text(a, "path"), text(a, "old"), text(a, "new")),
         ),
-        one(
+        tool(
             "workspace_insert",
             "inserts lines into a note of the workspace, before a line.",
             json!({"path": string(), "line": super::line_number(), "content": string()}),
@@ -64,7 +64,7 @@ pub(crate) fn all(workspace: Arc<Workspace>) -> Vec<Arc<dyn Tool>> {
             true,
             |w, a| w.insert(text(a, "path"), number(a, "line").unwrap_or(1), text(a, "content")),
         ),
-        one(
+        tool(
             "workspace_delete",
             "deletes a note of the workspace.",
             json!({"path": string()}),
@@ -72,7 +72,7 @@ pub(crate) fn all(workspace: Arc<Workspace>) -> Vec<Arc<dyn Tool>> {
             true,
             |w, a| w.delete(text(a, "path")),
         ),
-        one(
+        tool(
             "workspace_rename",
             "renames a note of the workspace.",
             json!({"path": string(), "to": string()}),
@@ -80,7 +80,7 @@ pub(crate) fn all(workspace: Arc<Workspace>) -> Vec<Arc<dyn Tool>> {
             true,
             |w, a| w.rename(text(a, "path"), text(a, "to")),
         ),
-        one("workspace_clear", "deletes every note of the workspace.", json!({}), &[], true, |w, _| w.clear()),
+        tool("workspace_clear", "deletes every note of the workspace.", json!({}), &[], true, |w, _| w.clear()),
     ]
 }
 
@@ -96,7 +96,7 @@ impl Tool for WorkspaceTool {
             return Effects { reads: paths.collect(), ..Effects::default() };
         }
         let writes: Vec<_> = paths.collect();
-        // a path that is refused writes nothing; `clear` writes all of it
+        // a refused path writes nothing; `clear` writes everything
         let all = self.spec.name == "workspace_clear";
         Effects { writes: if all { vec![self.workspace.files()] } else { writes }, ..Effects::default() }
     }

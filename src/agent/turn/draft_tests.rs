@@ -1,4 +1,4 @@
-//! Texts that a skill has rules for, driven by hand.
+//! Tests of texts that a skill has rules for; the state machine is driven by hand.
 
 use super::tests::{TOKENS, task};
 use super::*;
@@ -8,7 +8,7 @@ use serde_json::json;
 
 const RULE: &str = "Every entry begins with `CHG:`.";
 
-/// A run for these words, with an active skill where it has rules.
+/// A run of this task, with an active skill if `rule` is not empty.
 fn run(words: &str, rule: &str) -> AgentRun {
     let mut turn = AgentRun::new(task(words, 9));
     let text = || json!({"type": "string"});
@@ -24,16 +24,17 @@ fn run(words: &str, rule: &str) -> AgentRun {
     let mut assembly = Assembly { layers: vec![layer("folder", "In the working folder: x")], ..Assembly::default() };
     assembly.layers.push(layer("memory", "the page is at /login"));
     if !rule.is_empty() {
-        let told =
+        let heading =
             "How this project wants tasks of this kind done (from its skill changelog). It gives no permissions.";
-        assembly.layers.push(layer("skill", &format!("{told}\n\n{rule}")));
+        assembly.layers.push(layer("skill", &format!("{heading}\n\n{rule}")));
     }
     turn.lead(true);
     turn.assembled(assembly, vec![shell, write], Vec::new(), &Guards::default());
     turn
 }
 
-fn drafted(turn: &mut AgentRun, text: &str) -> Call {
+/// Answers the request for a text; returns the call that writes it.
+fn draft(turn: &mut AgentRun, text: &str) -> Call {
     assert!(matches!(turn.next(), Step::Draft(_)), "{:?}", turn.next());
     turn.drafted(Some((text, Finish::Stop, TOKENS)), &Guards::default());
     let Step::Act(calls) = turn.next() else { panic!("{:?}", turn.next()) };
@@ -43,19 +44,20 @@ fn drafted(turn: &mut AgentRun, text: &str) -> Call {
 const TASK: &str = "write a changelog entry about the login page to entry.txt";
 
 #[test]
-fn a_text_with_rules_is_written_with_these_and_nothing_else() {
+fn a_text_with_rules_is_requested_with_only_these() {
     let mut turn = run(TASK, RULE);
-    let Step::Draft(ask) = turn.next() else { panic!("{:?}", turn.next()) };
-    assert_eq!((ask.file.as_str(), ask.sampling), ("entry.txt", Sampling::GREEDY));
-    let [system, user] = ask.prompt.messages.as_slice() else { panic!("{ask:?}") };
-    assert!(!system.text.contains("tool") && !user.text.contains("skill") && !user.text.contains("folder"), "{ask:?}");
+    let Step::Draft(request) = turn.next() else { panic!("{:?}", turn.next()) };
+    assert_eq!((request.file.as_str(), request.sampling), ("entry.txt", Sampling::GREEDY));
+    let [system, user] = request.prompt.messages.as_slice() else { panic!("{request:?}") };
+    assert!(!system.text.contains("tool"), "{request:?}");
+    assert!(!user.text.contains("skill") && !user.text.contains("folder"), "{request:?}");
     assert_eq!(
         user.text,
         format!(
             "<memory>\nthe page is at /login\n</memory>\n\nwrite a changelog entry about the login page\n\nRules:\n{RULE}"
         )
     );
-    let call = drafted(&mut turn, "```text\nCHG: a login page\n```\n");
+    let call = draft(&mut turn, "```text\nCHG: a login page\n```\n");
     assert_eq!(call.tool, "write");
     assert_eq!(call.args, *json!({"path": "entry.txt", "content": "CHG: a login page\n"}).as_object().unwrap());
     assert_eq!((turn.metric().total_requests, turn.metric().total_tokens), (1, TOKENS.request + TOKENS.response));
@@ -74,11 +76,11 @@ fn a_text_with_rules_is_written_with_these_and_nothing_else() {
 }
 
 #[test]
-fn what_was_found_before_is_at_hand() {
+fn earlier_results_are_in_the_request() {
     let mut turn = run("count the users, and write a report to report.md", RULE);
     let args = json!({"command": "wc -l < users"}).as_object().unwrap().clone();
-    let advice = crate::suggest::Suggestion { tool: "shell".into(), args, confidence: 0.9, doubt: false };
-    turn.advised(Some(advice), &Guards::default());
+    let suggestion = crate::suggest::Suggestion { tool: "shell".into(), args, confidence: 0.9, doubt: false };
+    turn.advised(Some(suggestion), &Guards::default());
     let Step::Act(calls) = turn.next() else { panic!("{:?}", turn.next()) };
     let settled = ToolResult {
         call: calls[0].clone(),
@@ -88,16 +90,16 @@ fn what_was_found_before_is_at_hand() {
         ms: 1,
     };
     turn.acted(&[settled], &StepObservation::default(), &Guards::default());
-    let Step::Draft(ask) = turn.next() else { panic!("{:?}", turn.next()) };
+    let Step::Draft(request) = turn.next() else { panic!("{:?}", turn.next()) };
     assert!(
-        ask.prompt.messages[1]
+        request.prompt.messages[1]
             .text
             .contains("<observations>\ncount the users:\n4\n</observations>\n\nwrite a report\n")
     );
 }
 
 #[test]
-fn where_no_text_comes_of_it_the_model_decides() {
+fn without_a_text_the_model_decides() {
     let mut turn = run(TASK, RULE);
     turn.drafted(None, &Guards::default());
     assert!(matches!(turn.next(), Step::Decide(_)), "{:?}", turn.next());
@@ -108,7 +110,7 @@ fn where_no_text_comes_of_it_the_model_decides() {
         let Step::Draft(again) = turn.next() else { panic!("{:?}", turn.next()) };
         assert_ne!(again.sampling, Sampling::GREEDY, "the same words would come of it");
         let mut good = turn.clone();
-        drafted(&mut good, "CHG: a page");
+        draft(&mut good, "CHG: a page");
         turn.drafted(Some(reply), &Guards::default());
         let Step::Decide(decide) = turn.next() else { panic!("{:?}", turn.next()) };
         assert_eq!(decide.sampling, Sampling::GREEDY);
@@ -117,21 +119,22 @@ fn where_no_text_comes_of_it_the_model_decides() {
 }
 
 #[test]
-fn a_passage_over_and_over_is_noticed_and_a_refrain_is_not() {
+fn endless_repetition_is_detected_and_a_refrain_is_not() {
     let stanza = "The sea is a mystery to be explored,\nA wonder to be discovered.\nIt is a place of beauty,\n\n";
     let other = "The tide goes out and leaves the shells behind.\nWho finds them puts them to the ear.\n\n";
-    assert!(goes_round(&format!("SEA\n\n{}", stanza.repeat(3))));
+    assert!(is_repetitive(&format!("SEA\n\n{}", stanza.repeat(3))));
     assert!(
-        goes_round(&"word ".repeat(60)) && goes_round(&format!("{}{}", other, format!("{stanza}{other}").repeat(3)))
+        is_repetitive(&"word ".repeat(60))
+            && is_repetitive(&format!("{}{}", other, format!("{stanza}{other}").repeat(3)))
     );
-    assert!(!goes_round(&stanza.repeat(2)));
-    assert!(!goes_round(&format!("{stanza}{other}{stanza}{stanza}")));
-    assert!(!goes_round(&format!("{stanza}{stanza}{stanza}The end.")));
-    assert!(!goes_round(&"-".repeat(200)) && !goes_round("") && !goes_round("short"));
+    assert!(!is_repetitive(&stanza.repeat(2)));
+    assert!(!is_repetitive(&format!("{stanza}{other}{stanza}{stanza}")));
+    assert!(!is_repetitive(&format!("{stanza}{stanza}{stanza}The end.")));
+    assert!(!is_repetitive(&"-".repeat(200)) && !is_repetitive("") && !is_repetitive("short"));
 }
 
 #[test]
-fn without_rules_and_for_other_work_nothing_is_drafted() {
+fn without_rules_and_for_other_parts_nothing_is_drafted() {
     for (words, rule) in [
         (TASK, ""),
         ("delete the file entry.txt", RULE),
@@ -145,9 +148,9 @@ fn without_rules_and_for_other_work_nothing_is_drafted() {
 }
 
 #[test]
-fn what_has_to_be_read_first_is_not_drafted() {
+fn a_part_about_a_file_to_be_read_is_not_drafted() {
     let AgentRun { layers, tools, .. } = run(TASK, RULE);
-    let begun = |shown: &[&str]| {
+    let first_step = |shown: &[&str]| {
         let mut turn = AgentRun::new(task("write a better text of notes.md to better.md", 9));
         turn.lead(true);
         let of = |text: &&str| Layer { name: PLACE.into(), text: (*text).into(), ..layers[0].clone() };
@@ -156,13 +159,13 @@ fn what_has_to_be_read_first_is_not_drafted() {
         turn.assembled(assembly, tools.clone(), Vec::new(), &Guards::default());
         turn.next()
     };
-    assert!(matches!(begun(&[]), Step::Draft(_)));
-    assert!(!matches!(begun(&["notes.md begins with:\n# Notes"]), Step::Draft(_)));
+    assert!(matches!(first_step(&[]), Step::Draft(_)));
+    assert!(!matches!(first_step(&["notes.md begins with:\n# Notes"]), Step::Draft(_)));
 }
 
 #[test]
-fn only_a_fence_around_the_whole_text_is_taken_off() {
+fn only_a_fence_around_the_whole_text_is_removed() {
     let mut turn = run(TASK, RULE);
     let two = "```sh\na\n```\nand\n```sh\nb\n```";
-    assert_eq!(drafted(&mut turn, two).args["content"], format!("{two}\n"));
+    assert_eq!(draft(&mut turn, two).args["content"], format!("{two}\n"));
 }

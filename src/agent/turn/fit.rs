@@ -1,5 +1,5 @@
-//! Makes a prompt fit: the system turn and the task stay, the newest entries stay, older ones become one line a call, or
-//! go. Looked at before every request to the model.
+//! Makes a prompt fit into the window: the system message, the task and the newest entries stay; older entries are
+//! shortened to one line a call, or dropped. Applied before every request to the model.
 
 use super::{AgentRun, Entry, Phase, prompt_tokens};
 use crate::blueprint::Part;
@@ -8,39 +8,39 @@ use crate::{action, known};
 use caro_policy::compress;
 use caro_policy::fence;
 
-/// When a conversation is shortened.
+/// The condition under which a conversation is shortened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
     /// Never: a prompt that does not fit ends the run.
     Off,
-    /// When it takes up more than the threshold.
+    /// If it has more tokens than the threshold.
     TokenBudget,
-    /// When there are more than so many steps; when it does not fit, too.
+    /// If there are more than this many steps, or it does not fit.
     SlidingWindow(usize),
 }
 
-/// What becomes of the steps that are taken out.
+/// The treatment of the steps that are taken out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Strategy {
-    /// They go, and the model is told how many.
+    /// They are dropped, and the model is told their number.
     Truncate,
-    /// Each call becomes one line. Made without a model: it cannot fail, and nothing in it is made up.
+    /// Each call becomes one line, without a model: this cannot fail or invent anything.
     SummarizeAndTruncate,
-    /// A model sums them up, in one request more each time that some go; where it fails they go as with
+    /// A model summarises them, in one more request each time some are dropped; if it fails, they are dropped as with
     /// [`Strategy::Truncate`].
     SummarizeByModel,
 }
 
-/// How a conversation that grows is kept within the window.
+/// The settings that keep a growing conversation within the window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fitting {
-    /// When.
+    /// The condition.
     pub mode: Mode,
-    /// What becomes of what is taken out.
+    /// The treatment of the steps that are taken out.
     pub strategy: Strategy,
-    /// Percent of the window from which on [`Mode::TokenBudget`] shortens.
+    /// Percentage of the window above which [`Mode::TokenBudget`] shortens.
     pub threshold: usize,
-    /// Entries (decisions and observations) at the end that stay whole as long as it can be.
+    /// The number of entries (decisions and observations) at the end that stay complete as long as possible.
     pub recent: usize,
 }
 
@@ -50,19 +50,20 @@ impl Default for Fitting {
     }
 }
 
-/// What was shortened.
+/// The record of a shortened conversation.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Compression {
     /// Tokens before.
     pub before: usize,
     /// Tokens after.
     pub after: usize,
-    /// `fold`: old entries became lines; `summary`: a model's; `drop`: they went; `cut`: texts lost their middle too.
+    /// `fold`: old entries became lines; `summary`: a model summarised them; `drop`: they were dropped; `cut`: the
+    /// middle of texts was cut out, too.
     pub strategy: String,
 }
 
-/// A call in one line.
-pub(super) fn brief(settled: &ToolResult) -> String {
+/// Returns a call and its result as one line.
+pub(super) fn call_summary(settled: &ToolResult) -> String {
     let first: String = settled.line().chars().take(80).collect();
     let word = match settled.outcome {
         Outcome::Succeeded => "",
@@ -75,7 +76,7 @@ pub(super) fn brief(settled: &ToolResult) -> String {
 }
 
 impl AgentRun {
-    /// The folded entries, a line a call.
+    /// Returns the summary of the folded entries, one line per call.
     pub(super) fn summary(&self) -> String {
         let upto = self.summed.as_ref().map_or(0, |summed| summed.upto.min(self.folded));
         let summed = self.summed.iter().flat_map(|summed| summed.text.lines()).map(str::to_owned);
@@ -92,16 +93,17 @@ impl AgentRun {
                 }
             }
         }
-        // the newest of a long past are worth more than the oldest
+        // of many lines the newest are kept
         if lines.len() > 29 {
             let cut = lines.len() - 28;
             lines.splice(..cut, [format!("- ({cut} earlier calls)")]);
         }
-        // what a tool said stands in them
+        // the lines contain output of tools
         format!("[CONTEXT SUMMARY] What was done before:\n{}", fence("observations", &lines.join("\n")))
     }
 
-    /// Shortens the conversation until its prompt has at most `limit` tokens; tells what was done, if anything was.
+    /// Shortens the conversation until its prompt has at most `limit` tokens; returns a record if anything was
+    /// shortened.
     pub fn fit(&mut self, limit: usize, how: &Fitting, count: &dyn Fn(&str) -> usize) -> Option<Compression> {
         if !matches!(self.phase, Phase::Decide(_)) || how.mode == Mode::Off {
             return None;
@@ -113,7 +115,7 @@ impl AgentRun {
             Mode::SlidingWindow(steps) => (limit, steps.max(1) * 2),
             _ => (limit * how.threshold.min(100) / 100, usize::MAX),
         };
-        // what a model has summed up goes
+        // steps that a model has summarised are removed
         let upto = self.summed.as_ref().map_or(0, |summed| summed.upto);
         if before <= wanted && shown(self) <= most && upto <= self.folded {
             return None;
@@ -126,21 +128,21 @@ impl AgentRun {
         };
         let folded = self.folded;
         self.folded = self.folded.max(upto);
-        // decision and observation go together
+        // a decision and its observation are folded together
         while shown(self) > most || tokens(self) > wanted && shown(self) > how.recent {
             self.folded += 2;
         }
-        // over the threshold with nothing old left is no reason to touch what is new
+        // above the threshold, but within the limit, new entries are not touched
         if before <= limit && self.folded == folded {
             return None;
         }
         let mut cap = 4000;
         while tokens(self) > limit && cap > 40 {
             strategy = "cut";
-            self.cap(cap);
+            self.shorten_entries(cap);
             cap = cap * 2 / 3;
         }
-        // what was told last ends with what is to be done now
+        // the last observation stays, because it ends with the reminder
         while tokens(self) > limit && self.folded + 4 <= self.entries.len() {
             self.folded += 2;
         }
@@ -152,7 +154,7 @@ impl AgentRun {
             self.state.fold(left.sum());
         }
         while tokens(self) > limit && (self.forget_line() || self.forget_summed()) {}
-        // what is left is the task and the layers; of these the layers were measured, so the task must give
+        // only the task and the layers are left; the layers were measured beforehand, so the task is cut first
         let mut cap = self.task.text.chars().count();
         while tokens(self) > limit && cap > 40 {
             strategy = "cut";
@@ -162,11 +164,11 @@ impl AgentRun {
                 *part = compress(part, cap);
             }
             self.task.plan.parts.truncate(8);
-            self.cap(cap);
+            self.shorten_entries(cap);
         }
         while tokens(self) > limit && self.forget_layer() {}
         if tokens(self) > limit {
-            self.unlist();
+            self.drop_revealed_tools();
         }
         while tokens(self) > limit && self.folded + 2 <= self.entries.len() {
             self.folded += 2;
@@ -174,34 +176,34 @@ impl AgentRun {
         Some(Compression { before, after: tokens(self), strategy: strategy.into() })
     }
 
-    /// Forgets the layer that matters least; false if only those are left that no step is made without: who the model is, and
-    /// which tools the grammar has.
+    /// Removes the least important layer; false if only the persona and the list of tools are left, which every step
+    /// needs.
     fn forget_layer(&mut self) -> bool {
         let least = self.layers.iter().rposition(|l| !matches!(Part::of(&l.name), Some(Part::Persona | Part::Tools)));
         let Some(at) = least else { return false };
-        // what is no longer told may be read again
+        // a text that is no longer in the prompt may be read again
         if self.layers.remove(at).name == known::LAYER {
             self.state.shown.clear();
         }
         true
     }
 
-    /// Takes the list of the tools out that were told of with results, and these tools with it: what is not listed cannot
-    /// be called. They are told of again with the next results.
-    fn unlist(&mut self) {
-        let mut told = String::new();
+    /// Removes the tools that were revealed with results, together with their list in the prompt, since an unlisted
+    /// tool must not be callable. They can be revealed again with later results.
+    fn drop_revealed_tools(&mut self) {
+        let mut revealed = String::new();
         for entry in &mut self.entries {
             if let Entry::Observation { tools, .. } = entry {
-                told.push_str(&std::mem::take(tools));
+                revealed.push_str(&std::mem::take(tools));
             }
         }
-        self.tools.retain(|spec| !told.contains(action::list(std::slice::from_ref(spec)).trim_end()));
+        self.tools.retain(|spec| !revealed.contains(action::list(std::slice::from_ref(spec)).trim_end()));
         if let Phase::Decide(actions) = &mut self.phase {
             actions.tools.retain(|name| self.tools.iter().any(|spec| spec.name == *name));
         }
     }
 
-    /// Forgets the oldest line of the summary; false if there is none.
+    /// Removes the oldest line of the folded entries; false if there is none.
     fn forget_line(&mut self) -> bool {
         let briefs = self.entries[..self.folded].iter_mut().filter_map(|entry| match entry {
             Entry::Observation { brief, .. } if !brief.is_empty() => Some(brief),
@@ -211,11 +213,11 @@ impl AgentRun {
     }
 
     /// Cuts the middle out of every entry longer than `cap` characters.
-    fn cap(&mut self, cap: usize) {
+    fn shorten_entries(&mut self, cap: usize) {
         for entry in &mut self.entries {
             match entry {
                 Entry::Decision { text } => *text = compress(text, cap),
-                // its last words stay: they say what is to be done now
+                // the reminder at its end is not shortened
                 Entry::Observation { text, brief, .. } => {
                     *text = compress(text, cap);
                     brief.iter_mut().for_each(|line| *line = compress(line, cap));

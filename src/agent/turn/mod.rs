@@ -1,5 +1,5 @@
-//! The loop as a pure state machine: no clock, no file, no model, no thread. [`AgentRun::next`] says what is to be done, and
-//! the driver brings the result back:
+//! The agent loop as a pure state machine: no clock, no file, no model, no thread. [`AgentRun::next`] returns the next
+//! step, and the driver brings back its result:
 //!
 //! ```text
 //! Assemble --assembled--> Decide --decided--> Act --acted--> Decide ... --> Reflect --reflected--> Done
@@ -8,12 +8,12 @@
 //!                     \-> Reply --replied--/
 //! ```
 //!
-//! Where a model is to make the plan, `Plan --planned-->` comes first.
+//! If a model makes the plan, `Plan --planned-->` comes first.
 //!
-//! A turn is plain data. Stored at every step, it goes on in another process as if nothing had happened.
+//! A run is plain data. Stored at every step, it can be resumed by another process.
 //!
-//! Within a run each prompt extends the one before it (so that its computed state is kept), unless [`AgentRun::fit`] had to
-//! shorten it.
+//! Within a run each prompt extends the one before it, so that the model's prefix cache stays valid, unless
+//! [`AgentRun::fit`] had to shorten it.
 
 mod draft;
 mod echo;
@@ -26,21 +26,21 @@ mod shown;
 mod sum;
 mod tool_targets;
 
-pub use draft::{Text, goes_round};
+pub use draft::{Text, is_repetitive};
 pub use fit::{Compression, Fitting, Mode, Strategy};
 pub use progress::{BEGINS_WITH, NOT_SHOWN, PLACE, StepObservation};
 pub use prompt::prompt_tokens;
 pub use reply::{KNOWLEDGE, Reply};
 pub use shown::{HEADING, TEXTS};
-pub use sum::{Falling, lines};
+pub use sum::{DroppedSteps, lines};
 
 use super::action::{self, ActionSet, Choice};
 use super::assemble::{Assembly, Layer, Query};
 use super::event::Tokens;
-use super::guard::{Guards, Halt, as_told, is_example};
+use super::guard::{Guards, Halt, is_example, reword_refusal};
 use super::known::{self, Known};
 use super::observe;
-use super::plan::model::Ask;
+use super::plan::model::PlanRequest;
 use super::plan::{Plan, Source};
 pub use super::reflect::End;
 use super::reflect::Reflection;
@@ -52,72 +52,72 @@ use caro_model::{Finish, Prompt, Sampling, Shape};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-/// What is to be done next.
+/// The next step that the driver has to do.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
     /// Ask the model for a plan.
-    Plan(Box<Ask>),
-    /// Bring the layers of context and the tools to show.
+    Plan(Box<PlanRequest>),
+    /// Assemble the layers of context and the tools to show.
     Assemble(Query),
-    /// Ask for advice on the part under way.
+    /// Ask for a suggestion for the current part.
     Advise(Box<SuggestRequest>),
-    /// Ask the model for the text of a file, if that is not there yet.
+    /// Ask the model for the text of a file that does not exist yet.
     Draft(Box<Text>),
-    /// Ask the model for an answer out of the texts that there are.
+    /// Ask the model for an answer from the texts in the prompt.
     Reply(Box<Reply>),
-    /// Ask the model.
+    /// Ask the model for a decision.
     Decide(Box<Decide>),
-    /// Have these calls made.
+    /// Make these calls.
     Act(Vec<Call>),
-    /// Look back.
+    /// Reflect on the run.
     Reflect,
-    /// It is over.
+    /// The run has ended.
     Done(Box<Report>),
 }
 
-/// A request to the model.
+/// A request for a decision.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Decide {
     /// The conversation.
     pub prompt: Prompt,
-    /// What may be written.
+    /// The grammar of the decision.
     pub shape: Shape,
-    /// The same as names.
+    /// The actions that the grammar allows.
     pub actions: ActionSet,
-    /// How tokens are chosen.
+    /// The sampling settings.
     pub sampling: Sampling,
 }
 
-/// What a run is to do.
+/// The task of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Task {
-    /// Its name, unique.
+    /// The unique id of the run.
     pub run: String,
     /// The session it belongs to.
     pub session: String,
     /// The recipe, as reports name it.
     pub agent: String,
-    /// The person's words.
+    /// The user's text.
     pub text: String,
-    /// How it is to be gone about.
+    /// The plan.
     pub plan: Plan,
-    /// The most steps: requests for a decision.
+    /// Most steps, which are requests for a decision.
     pub max_steps: u32,
-    /// The most calls in one step.
+    /// Most calls in one step.
     pub batch: usize,
-    /// What the model should know about the place, one fact a line. Our own words.
+    /// Facts about the working folder for the model, one per line. Trusted text.
     pub place: String,
 }
 
 impl Task {
-    /// What [`Task::place`] says of the working folder: its name, and not where it is. A small model decides otherwise when
-    /// a folder far above is called otherwise, and whoever needs the way there can have it shown.
+    /// Returns the line of [`Task::place`] about the working folder: its name without its path. The names of the
+    /// folders above influence a small model's decisions, and a tool can show the path.
     pub fn folder(root: &Path) -> String {
         let name = root.file_name().unwrap_or(root.as_os_str());
         format!("Working folder: {}", name.display())
     }
 
-    /// The same with other limits of steps and of calls in one, where they are given; both are at least 1.
+    /// Returns the task with other limits of steps and of calls in one step, if given; both are at least 1.
     #[must_use]
     pub fn limited(self, max_steps: Option<u32>, batch: Option<usize>) -> Self {
         Self {
@@ -128,10 +128,10 @@ impl Task {
     }
 }
 
-/// What a response begins with for which no step was left.
+/// The beginning of a response that was given because no step was left.
 const OUT_OF_STEPS: &str = "[SYSTEM_CONTEXT: MAX_STEPS_REACHED";
 
-/// The model's own words in a response.
+/// Returns the model's own text in a response.
 pub fn own_words(response: &str) -> &str {
     match response.split_once('\n') {
         Some((mark, words)) if mark.starts_with(OUT_OF_STEPS) => words,
@@ -139,10 +139,10 @@ pub fn own_words(response: &str) -> &str {
     }
 }
 
-/// What is told where the model has only said what stands in an example.
+/// The response if the model has only repeated an example.
 const NO_ANSWER: &str = "No answer was found.";
 
-/// An end whose answer was that of an example: nothing was answered.
+/// Converts an end whose answer was that of an example: the run is not verified.
 fn without_example(end: End) -> End {
     match end {
         End::Answered | End::Unverified(_) | End::Cannot => {
@@ -152,10 +152,10 @@ fn without_example(end: End) -> End {
     }
 }
 
-/// What a run came to.
+/// The final report of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Report {
-    /// The answer, or why there is none.
+    /// The answer, or the reason there is none.
     pub response: String,
     /// The session.
     pub session_id: String,
@@ -165,33 +165,33 @@ pub struct Report {
     pub agent_name: String,
     /// `completed`, `incomplete` or `failed`.
     pub status: String,
-    /// Why it ended.
+    /// The reason it ended.
     pub termination_reason: String,
-    /// What was asked for and not seen to be done; empty for a run that is completed.
+    /// Parts of the task that were not confirmed as done; empty for a completed run.
     #[serde(default)]
     pub missing: Vec<String>,
     /// Steps taken.
     pub steps: u32,
     /// Steps allowed.
     pub max_steps: u32,
-    /// Skills that were active.
+    /// The active skills.
     pub skills: Vec<String>,
-    /// Files looked at and changed.
+    /// The numbers of files read and changed.
     pub state: Stats,
-    /// What came of it.
+    /// The reflection on the run.
     pub reflection: Reflection,
-    /// What it cost.
+    /// Its cost.
     pub metric: Metric,
 }
 
-/// What a run cost.
+/// The cost of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Metric {
     /// Requests to the model.
     pub total_requests: u64,
     /// Tokens of all prompts.
     pub request_tokens: u64,
-    /// How many of them were still known from the request before.
+    /// The number of these that were cached from an earlier request.
     pub cached_tokens: u64,
     /// Tokens of all completions.
     pub response_tokens: u64,
@@ -199,7 +199,7 @@ pub struct Metric {
     pub total_tokens: u64,
     /// Calls of tools that ran.
     pub tool_calls: u64,
-    /// Wall time, milliseconds; over all parts of a run that was resumed.
+    /// Wall time in milliseconds, including all parts of a resumed run.
     pub total_ms: u64,
 }
 
@@ -210,35 +210,35 @@ impl From<Metric> for Cost {
     }
 }
 
-/// One thing that was said.
+/// One message of the conversation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Entry {
-    /// What the model wrote, whole.
+    /// The model's complete output.
     Decision {
         /// Its text.
         text: String,
     },
-    /// What it was told in return.
+    /// The message to the model in return.
     Observation {
         /// The text, fenced.
         text: String,
-        /// Each call in a line, for when the text is folded away.
+        /// Each call as one line, used once the text is folded.
         brief: Vec<String>,
-        /// Tools that may be used from here on, as the list of the first prompt has the others.
+        /// The list of tools that are available from here on, in the form of the first prompt's list.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         tools: String,
-        /// The last words behind the text: what is to be done now.
+        /// The reminder of the current part at the end.
         #[serde(default)]
         reminder: String,
     },
 }
 
-/// Where the machine stands.
+/// The state of the machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Phase {
-    /// A plan is to be made; it may raise the most steps to this.
+    /// The model makes the plan, which may raise the limit of steps to this.
     Plan(u32),
     Assemble,
     Advise,
@@ -250,55 +250,55 @@ enum Phase {
     Done(Box<Report>),
 }
 
-/// A run.
+/// The state of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AgentRun {
     task: Task,
     phase: Phase,
     layers: Vec<Layer>,
     tools: Vec<ToolSpec>,
-    /// Names of those of them that the model is to be told of with the next results.
+    /// The names of tools that are announced with the next results.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     news: Vec<String>,
     skills: Vec<String>,
     entries: Vec<Entry>,
-    /// How many entries from the first are folded into the summary.
+    /// The number of entries, from the first, that are folded into the summary.
     folded: usize,
-    /// The model's summary of the first of them.
+    /// The model's summary of the first entries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     summed: Option<sum::Summed>,
-    /// True if the summary says no more than how many they are.
+    /// True if the summary only has the number of folded steps.
     #[serde(default)]
     bare: bool,
-    /// The step under way, from 1.
+    /// The number of the current step, from 1.
     step: u32,
     state: RunState,
     #[serde(default)]
     progress: progress::PlanProgress,
     metric: Metric,
-    /// The latest thought, for a run that ends without an answer.
+    /// The model's latest thought, used if the run ends without an answer.
     thought: String,
     end: Option<(End, String)>,
-    /// True if the last completion could not be read or was refused: the next one is sampled.
+    /// True if the last completion could not be parsed or was refused; the next one is then sampled.
     retry: bool,
-    /// True once an answer was sent back for what nobody has shown, or for what is missing.
+    /// True once an answer was sent back because it was not confirmed or something was missing.
     #[serde(default)]
     doubted: bool,
-    /// What tools and guards said of calls that failed, the latest last.
+    /// The error messages of failed calls, latest last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     failures: Vec<String>,
-    /// True once a model was asked for an answer out of the texts that there are.
+    /// True once the model was asked for an answer from the texts in the prompt.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     asked: bool,
-    /// True if the person's documents were asked and do not say it.
+    /// True if the user's documents do not have the answer.
     unsaid: bool,
-    /// The file of the workspace that its last part leaves what was found in, if it is to.
+    /// The workspace file that the last part writes the result to, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     leaves: Option<String>,
 }
 
 impl AgentRun {
-    /// A run at its beginning.
+    /// Creates a run at its beginning.
     pub fn new(task: Task) -> Self {
         Self {
             task,
@@ -326,7 +326,7 @@ impl AgentRun {
         }
     }
 
-    /// Has the model asked for the plan first, which may raise [`Task::max_steps`] to `most`. For a run at its beginning.
+    /// Lets the model make the plan first, which may raise [`Task::max_steps`] to `most`. For a run at its beginning.
     #[must_use]
     pub fn planned_by_model(mut self, most: u32) -> Self {
         if self.phase == Phase::Assemble {
@@ -335,14 +335,14 @@ impl AgentRun {
         self
     }
 
-    /// What is to be done next. The same until its result is brought.
+    /// Returns the next step. It stays the same until its result is brought back.
     pub fn next(&self) -> Step {
         match &self.phase {
-            Phase::Plan(_) => Step::Plan(Box::new(Ask::new(&self.task.text, &self.task.place))),
+            Phase::Plan(_) => Step::Plan(Box::new(PlanRequest::new(&self.task.text, &self.task.place))),
             Phase::Assemble => {
                 Step::Assemble(Query { task: self.task.text.clone(), session: self.task.session.clone() })
             }
-            Phase::Advise => Step::Advise(Box::new(self.brief())),
+            Phase::Advise => Step::Advise(Box::new(self.suggest_request())),
             Phase::Draft(file) => Step::Draft(Box::new(self.draft(file))),
             Phase::Reply => Step::Reply(Box::new(self.reply())),
             Phase::Decide(actions) => Step::Decide(Box::new(Decide {
@@ -357,7 +357,7 @@ impl AgentRun {
         }
     }
 
-    /// How the next tokens are chosen: who could not be understood is not asked for the same words again.
+    /// Returns the sampling settings: after a completion that could not be used the next one is not greedy.
     fn sampling(&self) -> Sampling {
         match self.retry {
             true => Sampling { temperature: 0.4, top_p: 0.9, seed: u64::from(self.step) },
@@ -365,53 +365,52 @@ impl AgentRun {
         }
     }
 
-    /// Takes what the model wrote as a plan, and what that cost; the plan of the task's own words stays where it wrote
-    /// none, or none that can be used.
+    /// Takes the model's plan and its cost; without a usable one the plan made from the task stays.
     pub fn planned(&mut self, reply: Option<(&str, Finish, Tokens)>, guards: &Guards) {
         let Phase::Plan(most) = self.phase else { return };
         self.phase = Phase::Assemble;
         let Some((text, finish, tokens)) = reply else { return };
         self.charge(Cost { requests: 1, tokens });
-        // the last line of one that was cut off says half of what it was to say
+        // a plan that was cut off ends with an incomplete line
         if finish == Finish::Stop {
             self.task.plan = self.task.plan.clone().with_model(text);
         }
         if self.task.plan.source == Source::Model {
             self.task.max_steps = self.task.max_steps.max(self.task.plan.steps.min(most));
         }
-        // what is left to do needs the model
+        // the rest of the run needs the model
         if let Some(halt) = guards.spent(&self.state) {
             self.halt(halt);
         }
     }
 
-    /// Takes the context and the tools: both stay as they are for the whole run.
+    /// Takes the context and the tools, which stay the same for the whole run.
     pub fn assembled(&mut self, assembly: Assembly, tools: Vec<ToolSpec>, skills: Vec<String>, guards: &Guards) {
         if self.phase == Phase::Assemble {
             (self.layers, self.tools, self.skills) = (assembly.layers, tools, skills);
-            // what stands in the prompt was seen
+            // facts in the prompt count as seen
             for layer in self.layers.iter().filter(|layer| !layer.trusted) {
                 self.state.learn(&layer.text);
             }
-            self.set_out(guards);
+            self.choose_phase(guards);
         }
     }
 
-    /// Takes what runs before have read, if the prompt has it: it is not read again.
+    /// Takes the texts that earlier runs have read, if the prompt has them, so that they are not read again.
     pub fn recall(&mut self, known: &[Known]) {
         if self.layers.iter().any(|layer| layer.name == known::LAYER) {
             self.state.recall(known);
         }
     }
 
-    /// There can be no first step: the run ends before it.
+    /// Ends the run before its first step.
     pub fn refused(&mut self, halt: Halt) {
         if self.phase == Phase::Assemble {
             self.halt(halt);
         }
     }
 
-    /// Takes what the model wrote.
+    /// Takes the model's decision.
     pub fn decided(&mut self, text: &str, finish: Finish, tokens: Tokens, guards: &Guards) {
         let Phase::Decide(_) = &self.phase else { return };
         let forced = self.is_last();
@@ -431,7 +430,7 @@ impl AgentRun {
             Err(why) => {
                 self.state.errors_in_a_row += 1;
                 let text = format!("Nothing was done: {why}.");
-                return self.go_on(text.clone(), vec![text], guards);
+                return self.continue_with(text.clone(), vec![text], guards);
             }
         };
         self.thought = decision.thought;
@@ -439,7 +438,7 @@ impl AgentRun {
             Choice::Calls(calls) => {
                 let call = |(i, (tool, args)): (usize, (String, _))| Call {
                     id: format!("s{}c{}", self.step, i + 1),
-                    tool: self.resolved(tool),
+                    tool: self.tool_name(tool),
                     args,
                     effects: Effects::default(),
                 };
@@ -447,37 +446,38 @@ impl AgentRun {
             }
             Choice::Answer(text) if forced => self.finish(self.forced_end(), text),
             Choice::Answer(text) => {
-                let against = guards.answer(&text, &self.state).map(|finding| finding.text);
-                let against = against.or_else(|| self.is_echo(&text).then(|| echo::WHY.to_owned()));
-                let open = self.missing();
-                let told = against.or_else(|| {
-                    // without a tool nothing more can be done about it
-                    let can = self.admitted(guards).tools;
-                    (!open.is_empty() && !can.is_empty()).then(|| format!("Not done yet:\n{}", open.join("\n")))
+                let objection = guards.answer(&text, &self.state).map(|finding| finding.text);
+                let objection = objection.or_else(|| self.is_echo(&text).then(|| echo::WHY.to_owned()));
+                let missing = self.missing();
+                let objection = objection.or_else(|| {
+                    // without a tool nothing more can be done
+                    let tools = self.admitted(guards).tools;
+                    let is_open = !missing.is_empty() && !tools.is_empty();
+                    is_open.then(|| format!("Not done yet:\n{}", missing.join("\n")))
                 });
-                // who was not allowed to cannot be asked to
+                // a denied call cannot be asked for again
                 let denied = self.state.calls.iter().any(|call| call.outcome == Outcome::Denied);
-                let again = !self.doubted && !denied && self.step + 1 < self.task.max_steps;
-                match told.filter(|_| again) {
-                    Some(why) => {
+                let may_retry = !self.doubted && !denied && self.step + 1 < self.task.max_steps;
+                match objection {
+                    Some(why) if may_retry => {
                         self.doubted = true;
-                        self.go_on(why.clone(), vec![why], guards);
+                        self.continue_with(why.clone(), vec![why], guards);
                     }
-                    None => self.close(self.vouched(text), guards),
+                    _ => self.finish_with_answer(self.with_known_number(text), guards),
                 }
             }
             Choice::Cannot(reason) if self.is_echo(&reason) => match forced || self.doubted {
                 true => self.finish(End::Cannot, NO_ANSWER.to_owned()),
                 false => {
                     self.doubted = true;
-                    self.go_on(echo::WHY.to_owned(), vec![echo::WHY.to_owned()], guards);
+                    self.continue_with(echo::WHY.to_owned(), vec![echo::WHY.to_owned()], guards);
                 }
             },
-            Choice::Cannot(reason) => self.finish(End::Cannot, self.unsaid(as_told(&reason))),
+            Choice::Cannot(reason) => self.finish(End::Cannot, self.with_documents_note(reword_refusal(&reason))),
         }
     }
 
-    /// Takes what became of the calls: one result each, in their order, and what the driver saw beside them.
+    /// Takes the results of the calls, one each in their order, and the driver's observations.
     pub fn acted(&mut self, batch: &[ToolResult], seen: &StepObservation, guards: &Guards) {
         if !matches!(self.phase, Phase::Act(_)) {
             return;
@@ -489,33 +489,33 @@ impl AgentRun {
         }
         self.state.settle_batch(batch);
         self.note_failures(batch);
-        let mut told = batch.to_vec();
-        if let Some((at, why)) = self.follow(batch, seen) {
-            // beside the result, and fenced as it is: file names are others' words
-            told[at].text = format!("{}\n(Checked: {why})", told[at].text.trim_end());
+        let mut results = batch.to_vec();
+        if let Some((at, why)) = self.evaluate(batch, seen) {
+            // within the result and its fence, since file names are untrusted
+            results[at].text = format!("{}\n(Checked: {why})", results[at].text.trim_end());
         }
-        // a command that says nothing has done something all the same
-        if let ([one], Some(changes)) = (&mut told[..], &seen.changes)
+        // reports the effect of commands without output, too
+        if let ([one], Some(changes)) = (&mut results[..], &seen.changes)
             && !matches!(one.outcome, Outcome::Blocked | Outcome::Denied | Outcome::Cancelled)
-            && let Some(what) = super::evidence::told(changes)
+            && let Some(what) = super::evidence::describe(changes)
         {
             one.text = format!("{}\n(On the disk: {what})", one.text.trim_end());
         }
-        for one in &mut told {
-            one.call.tool = self.called(&one.call.tool).to_owned();
+        for one in &mut results {
+            one.call.tool = self.shown_name(&one.call.tool).to_owned();
         }
-        // who wrote again what was refused would write it a third time
+        // greedy decoding would repeat a call that was refused
         self.retry = batch.iter().all(|one| one.outcome == super::tool::Outcome::Blocked);
-        let brief = told.iter().map(fit::brief).collect();
-        self.go_on(observe::observation(&told), brief, guards);
+        let brief = results.iter().map(fit::call_summary).collect();
+        self.continue_with(observe::observation(&results), brief, guards);
     }
 
-    /// The model failed for good.
+    /// Ends the run because the model failed for good.
     pub fn failed(&mut self, error: &str) {
         self.finish(End::Failed(error.to_owned()), format!("The model failed: {error}"));
     }
 
-    /// Takes the look back, and the wall time of this part of the run in milliseconds.
+    /// Takes the reflection and the wall time of this part of the run in milliseconds.
     pub fn reflected(&mut self, reflection: Reflection, ms: u64) {
         let Phase::Reflect = self.phase else { return };
         let Some((end, response)) = &self.end else { return };
@@ -541,17 +541,17 @@ impl AgentRun {
         self.phase = Phase::Done(Box::new(report));
     }
 
-    /// Adds the wall time of a part of the run that was stopped.
-    pub fn spent(&mut self, ms: u64) {
+    /// Adds the wall time of a stopped part of the run, in milliseconds.
+    pub fn add_time(&mut self, ms: u64) {
         self.metric.total_ms += ms;
     }
 
-    /// Holds the run to limits, also when another process goes on with it.
+    /// Sets the limits of the run, which also hold after it is resumed.
     pub fn limit(&mut self, limits: Limits) {
         self.state.limits = limits;
     }
 
-    /// Adds what asking a model has cost.
+    /// Adds the cost of requests to a model.
     pub fn charge(&mut self, cost: Cost) {
         let Tokens { request, cached, response } = cost.tokens;
         self.metric.total_requests += cost.requests;
@@ -562,36 +562,36 @@ impl AgentRun {
         self.state.charge(cost);
     }
 
-    /// Ends the run if its means are spent; looked at before each request to a model.
+    /// Ends the run if its limits are reached; called before each request to a model. True if it ended.
     pub fn halts(&mut self, guards: &Guards) -> bool {
-        let asks =
+        let asks_model =
             matches!(self.phase, Phase::Plan(_) | Phase::Advise | Phase::Draft(_) | Phase::Reply | Phase::Decide(_));
-        let halt = guards.spent(&self.state).filter(|_| asks);
+        let halt = if asks_model { guards.spent(&self.state) } else { None };
         halt.map(|halt| self.halt(halt)).is_some()
     }
 
-    /// Lets calls of a kind run unasked from now on.
+    /// Lets calls of a kind run without approval from now on.
     pub fn allow_always(&mut self, kind: String) {
         self.state.always.insert(kind);
     }
 
-    /// What the run knows about itself.
+    /// Returns the state of the run.
     pub fn state(&self) -> &RunState {
         &self.state
     }
 
-    /// What it is to do.
+    /// Returns its task.
     pub fn task(&self) -> &Task {
         &self.task
     }
 
-    /// The step under way, from 1.
+    /// Returns the number of the current step, from 1.
     pub fn step(&self) -> u32 {
         self.step
     }
 
-    /// What was decided last, as it stands in the prompt.
-    pub fn said(&self) -> &str {
+    /// Returns the latest decision as the prompt has it.
+    pub fn last_decision(&self) -> &str {
         let decision = |entry: &Entry| matches!(entry, Entry::Decision { .. });
         match self.entries.iter().rfind(|entry| decision(entry)) {
             Some(Entry::Decision { text }) => text,
@@ -599,22 +599,22 @@ impl AgentRun {
         }
     }
 
-    /// The tools that the prompt shows.
+    /// Returns the tools that the prompt shows.
     pub fn tools(&self) -> &[ToolSpec] {
         &self.tools
     }
 
-    /// What it has cost so far.
+    /// Returns its cost so far.
     pub fn metric(&self) -> Metric {
         self.metric
     }
 
-    /// How it ended and with which answer, once it has.
+    /// Returns the end and the answer, once it has ended.
     pub fn end(&self) -> Option<(&End, &str)> {
         self.end.as_ref().map(|(end, response)| (end, response.as_str()))
     }
 
-    /// Every call so far in a line, the oldest first.
+    /// Returns every call so far as one line, oldest first.
     pub fn briefs(&self) -> Vec<&str> {
         let mut briefs = Vec::new();
         for entry in &self.entries {
@@ -625,18 +625,17 @@ impl AgentRun {
         briefs
     }
 
-    /// The tool's own name of what the model has called it.
-    fn resolved(&self, shown: String) -> String {
+    /// Returns the name of the tool that the model knows by the name `shown`.
+    fn tool_name(&self, shown: String) -> String {
         self.tools.iter().find(|spec| spec.shown() == shown).map_or(shown, |spec| spec.name.clone())
     }
 
-    /// What the model calls the tool of that name.
-    fn called<'a>(&'a self, name: &'a str) -> &'a str {
+    /// Returns the name by which the model knows a tool.
+    fn shown_name<'a>(&'a self, name: &'a str) -> &'a str {
         self.tools.iter().find(|spec| spec.name == name).map_or(name, ToolSpec::shown)
     }
 
-    /// Has tools that the first prompt does not list admitted from now on; the model is told of them with the results of
-    /// the calls that are being made.
+    /// Makes more tools available; the model is told of them with the next results.
     pub fn reveal(&mut self, specs: Vec<ToolSpec>) {
         for spec in specs {
             if !self.tools.iter().any(|t| t.name == spec.name) && self.tools.len() < MOST {
@@ -646,8 +645,8 @@ impl AgentRun {
         }
     }
 
-    /// The next step, or the end.
-    fn go_on(&mut self, observation: String, brief: Vec<String>, guards: &Guards) {
+    /// Adds an observation and goes on with the next step, or ends the run if a guard stops it.
+    fn continue_with(&mut self, observation: String, brief: Vec<String>, guards: &Guards) {
         let news = std::mem::take(&mut self.news);
         let known: Vec<ToolSpec> = self.tools.iter().filter(|spec| news.contains(&spec.name)).cloned().collect();
         let tools = match known.as_slice() {
@@ -659,7 +658,7 @@ impl AgentRun {
             return self.halt(halt);
         }
         self.step += 1;
-        self.set_out(guards);
+        self.choose_phase(guards);
     }
 
     fn halt(&mut self, Halt { reason, text }: Halt) {
@@ -667,14 +666,14 @@ impl AgentRun {
         self.finish(End::Halted(reason), response);
     }
 
-    /// Ends what the model was told last with what it is about now.
+    /// Sets the reminder at the end of the latest observation.
     fn remind(&mut self, words: &str) {
         if let Some(Entry::Observation { reminder, .. }) = self.entries.last_mut() {
             *reminder = words.to_owned();
         }
     }
 
-    /// What may be done in this step.
+    /// Returns the actions admitted in this step.
     fn admitted(&self, guards: &Guards) -> ActionSet {
         if self.is_last() {
             return ActionSet::last();
@@ -683,7 +682,7 @@ impl AgentRun {
         guards.admit(&ActionSet { tools, answer: true, cannot: true, batch: self.task.batch, path: None }, &self.state)
     }
 
-    /// True if nothing but the end is left, whether all is done or not.
+    /// True if the run must end with this step.
     fn is_last(&self) -> bool {
         self.step >= self.task.max_steps || self.state.stuck.is_some()
     }
@@ -692,8 +691,8 @@ impl AgentRun {
         if self.state.stuck.is_some() { End::Stuck } else { End::MaxSteps }
     }
 
-    /// Ends with an answer: one that what was seen bears out, or one that says what is missing.
-    fn close(&mut self, text: String, guards: &Guards) {
+    /// Ends the run with an answer, which is unverified if something is missing or not confirmed.
+    fn finish_with_answer(&mut self, text: String, guards: &Guards) {
         let mut missing = self.missing();
         missing.extend(
             guards
@@ -701,12 +700,13 @@ impl AgentRun {
                 .map(|_| "The answer has names or numbers that nobody has seen.".to_owned()),
         );
         missing.extend(self.is_echo(&text).then(|| echo::MISSING.to_owned()));
-        missing.extend(self.unsure());
+        missing.extend(self.doubtful_parts());
         let end = if missing.is_empty() { End::Answered } else { End::Unverified(missing) };
         self.finish(end, text);
     }
 
-    /// Every end comes by here: what stands in an example of the prompt and nowhere else is no answer, however it came about.
+    /// Ends the run. Every end goes through here, so that text that only repeats an example of the prompt is never
+    /// reported as an answer.
     fn finish(&mut self, end: End, response: String) {
         let (end, response) = match is_example(&response, &self.task.text, &self.state) {
             true => (without_example(end), NO_ANSWER.to_owned()),

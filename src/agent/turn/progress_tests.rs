@@ -1,4 +1,4 @@
-//! The way through a plan, driven by hand: who is asked for which part, and what is carried from one to the next.
+//! Tests of the way through a plan; the state machine is driven by hand.
 
 use super::tests::TOKENS;
 use super::*;
@@ -7,7 +7,7 @@ use crate::suggest::Suggestion;
 use caro_base::id;
 use serde_json::json;
 
-fn led(task: &str) -> AgentRun {
+fn led_run(task: &str) -> AgentRun {
     let mut turn = AgentRun::new(super::tests::task(task, 9));
     let text = || json!({"type": "string"});
     let shell = ToolSpec::new("shell", "runs.", json!({"command": text()}), &["command"]);
@@ -17,11 +17,12 @@ fn led(task: &str) -> AgentRun {
     turn
 }
 
-fn advise(turn: &mut AgentRun, command: &str) -> String {
+/// Suggests a command, and returns the text of the part it is for.
+fn suggest(turn: &mut AgentRun, command: &str) -> String {
     let Step::Advise(brief) = turn.next() else { panic!("{:?}", turn.next()) };
     let args = json!({ "command": command }).as_object().unwrap().clone();
-    let advice = Suggestion { tool: "shell".into(), args, confidence: 0.9, doubt: false };
-    turn.advised(Some(advice), &Guards::default());
+    let suggestion = Suggestion { tool: "shell".into(), args, confidence: 0.9, doubt: false };
+    turn.advised(Some(suggestion), &Guards::default());
     brief.part
 }
 
@@ -45,13 +46,13 @@ const TASK: &str = "find the two largest logs, show how many errors each has, an
 
 #[test]
 fn a_plan_goes_from_command_to_command_to_text_to_answer() {
-    let mut turn = led(TASK);
-    assert_eq!(advise(&mut turn, "find . -name '*.log'"), "find the two largest logs below .");
+    let mut turn = led_run(TASK);
+    assert_eq!(suggest(&mut turn, "find . -name '*.log'"), "find the two largest logs below .");
     act(&mut turn, Outcome::Succeeded, "./a.log\n./b.log\n", &["./a.log", "./b.log"]);
     let Step::Advise(brief) = turn.next() else { panic!() };
     assert_eq!(brief.done[0].command, "find . -name '*.log'");
     assert_eq!(
-        advise(&mut turn, "grep -c ERR ./a.log ./b.log"),
+        suggest(&mut turn, "grep -c ERR ./a.log ./b.log"),
         "show how many errors each of ./a.log and ./b.log has"
     );
     act(&mut turn, Outcome::Succeeded, "./a.log:3\n./b.log:0\n", &["./a.log", "./b.log"]);
@@ -67,9 +68,9 @@ fn a_plan_goes_from_command_to_command_to_text_to_answer() {
 }
 
 #[test]
-fn who_wants_to_be_told_is_answered_by_the_model() {
-    let mut turn = led("count the lines of a.txt and tell me the number");
-    advise(&mut turn, "wc -l a.txt");
+fn a_question_is_answered_by_the_model() {
+    let mut turn = led_run("count the lines of a.txt and tell me the number");
+    suggest(&mut turn, "wc -l a.txt");
     act(&mut turn, Outcome::Succeeded, "12 a.txt\n", &["a.txt"]);
     let end = decide(&turn);
     assert_eq!(end.actions.names(), ["answer"]);
@@ -79,32 +80,32 @@ fn who_wants_to_be_told_is_answered_by_the_model() {
 }
 
 #[test]
-fn an_answer_that_is_not_the_number_is_not_given() {
-    let mut turn = led("count the users and tell me the number");
-    advise(&mut turn, "wc -l < users");
+fn an_answer_with_another_number_is_replaced() {
+    let mut turn = led_run("count the users and tell me the number");
+    suggest(&mut turn, "wc -l < users");
     act(&mut turn, Outcome::Succeeded, "4\n", &[]);
     turn.decided("Thought: x\nAction: answer {\"text\": \"There are 3.\"}", Finish::Stop, TOKENS, &Guards::default());
     assert_eq!(turn.end().unwrap(), (&End::Answered, "count the users: 4"));
 }
 
 #[test]
-fn what_was_to_be_run_was_run_whatever_came_of_it() {
+fn a_part_that_runs_something_is_done_even_if_that_fails() {
     let broken = "12 tests\n3 of them fail\n(exit code 1)";
-    let mut turn = led("run check.sh and tell me how many tests fail");
-    advise(&mut turn, "sh check.sh");
+    let mut turn = led_run("run check.sh and tell me how many tests fail");
+    suggest(&mut turn, "sh check.sh");
     act(&mut turn, Outcome::FailedLate, broken, &[]);
     assert_eq!(decide(&turn).actions.names(), ["answer"], "tests that fail were run");
-    // who ordered no more than that is told that it broke; and one after the other they are no errors in a row
-    let mut turn = led("run a.sh, then run b.sh, then run c.sh, then run d.sh");
+    // without a part that reports it the error is reported, and several are not counted as errors in a row
+    let mut turn = led_run("run a.sh, then run b.sh, then run c.sh, then run d.sh");
     for script in ["a.sh", "b.sh", "c.sh", "d.sh"] {
-        assert_eq!(advise(&mut turn, &format!("sh {script}")), format!("run {script}"));
+        assert_eq!(suggest(&mut turn, &format!("sh {script}")), format!("run {script}"));
         act(&mut turn, Outcome::FailedLate, broken, &[]);
     }
     let (end, said) = turn.end().unwrap();
     let End::Unverified(missing) = end else { panic!("{end:?}") };
     assert_eq!(missing.iter().filter(|why| why.contains("ended with an error")).count(), 4, "{missing:?}");
     assert!(said.contains("run a.sh:\n12 tests\n3 of them fail\n(exit code 1)"), "{said}");
-    // what breaks was not made, and a program that never ran has said nothing
+    // a change that failed is not done, nor is a program that did not start
     for (task, command, outcome, told) in [
         (
             "compress a.log and tell me its size",
@@ -118,7 +119,7 @@ fn what_was_to_be_run_was_run_whatever_came_of_it() {
             Outcome::Failed,
             "sh: chek.sh: not found\n(exit code 127)",
         ),
-        // what comes next may stand on it
+        // the next part may depend on it
         (
             "run backup.sh, then move old.log to the folder archive",
             "sh backup.sh",
@@ -126,8 +127,8 @@ fn what_was_to_be_run_was_run_whatever_came_of_it() {
             "copying\nno space\n(exit code 2)",
         ),
     ] {
-        let mut turn = led(task);
-        advise(&mut turn, command);
+        let mut turn = led_run(task);
+        suggest(&mut turn, command);
         act(&mut turn, outcome, told, &[]);
         let Step::Advise(brief) = turn.next() else { panic!("{task}: {:?}", turn.next()) };
         assert!(!brief.part.starts_with("move") && !brief.part.starts_with("tell"), "{task}: {}", brief.part);
@@ -135,17 +136,17 @@ fn what_was_to_be_run_was_run_whatever_came_of_it() {
 }
 
 #[test]
-fn what_finds_nothing_is_tried_in_another_way_and_then_stands() {
-    let mut turn = led("find the file with the word teh, then tell me its name");
+fn a_search_without_results_is_tried_in_other_ways_and_then_accepted() {
+    let mut turn = led_run("find the file with the word teh, then tell me its name");
     for (command, told) in
         [("ls teh", "(no output)"), ("grep -rl teh docs", "(exit code 1)"), ("grep -rc teh .", "./a:0\n(exit code 1)")]
     {
-        advise(&mut turn, command);
+        suggest(&mut turn, command);
         act(&mut turn, Outcome::Succeeded, told, &[]);
     }
     assert_eq!(decide(&turn).actions.names(), ["answer"], "there is nothing, and that is the answer");
-    let mut turn = led("find the file with the word teh, then tell me its name");
-    advise(&mut turn, "gerp teh");
+    let mut turn = led_run("find the file with the word teh, then tell me its name");
+    suggest(&mut turn, "gerp teh");
     act(&mut turn, Outcome::Failed, "gerp: command not found", &[]);
     let Step::Advise(brief) = turn.next() else { panic!() };
     assert!(!brief.done[0].worked && brief.done[0].printed.contains("not found"));
@@ -154,39 +155,39 @@ fn what_finds_nothing_is_tried_in_another_way_and_then_stands() {
 }
 
 #[test]
-fn what_was_listed_is_counted_as_it_was() {
+fn a_listing_is_counted_with_its_command() {
     let list = |printed: &str, names: &[&str]| {
-        let mut turn = led("find the python files, count them, and save the number to n.txt");
-        advise(&mut turn, "find . -name '*.py'");
+        let mut turn = led_run("find the python files, count them, and save the number to n.txt");
+        suggest(&mut turn, "find . -name '*.py'");
         act(&mut turn, Outcome::Succeeded, printed, names);
         turn
     };
     let mut turn = list("./a.py\n./b.py\n", &["./a.py", "./b.py"]);
     assert_eq!(act(&mut turn, Outcome::Succeeded, "2\n", &[]).args["command"], "{ find . -name '*.py'; } | wc -l");
     assert_eq!(act(&mut turn, Outcome::Succeeded, "wrote n.txt", &[]).args["content"], "2");
-    // a heading is no item
+    // a heading is not an item
     let mut turn = list("total 2\n./a.py\n./b.py\n", &["./a.py", "./b.py"]);
-    assert_eq!(advise(&mut turn, "ls | wc -l"), "count ./a.py and ./b.py");
+    assert_eq!(suggest(&mut turn, "ls | wc -l"), "count ./a.py and ./b.py");
 }
 
 #[test]
-fn what_was_only_counted_can_be_meant() {
-    let mut turn = led("count the logs in old and delete them");
-    advise(&mut turn, "ls old/*.log | wc -l");
+fn files_that_were_only_counted_can_be_referred_to() {
+    let mut turn = led_run("count the logs in old and delete them");
+    suggest(&mut turn, "ls old/*.log | wc -l");
     act(&mut turn, Outcome::Succeeded, "3\n", &[]);
-    assert_eq!(advise(&mut turn, "rm old/*.log"), "delete the logs in old");
+    assert_eq!(suggest(&mut turn, "rm old/*.log"), "delete the logs in old");
 }
 
 #[test]
-fn what_was_seen_is_saved_as_it_is() {
-    let mut turn = led("list the files in notes and save the list to names.txt");
-    advise(&mut turn, "ls notes");
+fn a_result_is_saved_as_it_is() {
+    let mut turn = led_run("list the files in notes and save the list to names.txt");
+    suggest(&mut turn, "ls notes");
     act(&mut turn, Outcome::Succeeded, "a.md\nb.md\n", &[]);
     let saved = act(&mut turn, Outcome::Succeeded, "wrote names.txt", &[]);
     assert_eq!((saved.tool.as_str(), &saved.args["content"]), ("write", &json!("a.md\nb.md")));
-    // what was too long to be shown is printed again, into the file
-    let mut turn = led("list the files in notes and save the list to names.txt");
-    advise(&mut turn, "ls notes");
+    // output that was too long to be shown is printed again, into the file
+    let mut turn = led_run("list the files in notes and save the list to names.txt");
+    suggest(&mut turn, "ls notes");
     let Step::Act(calls) = turn.next() else { panic!() };
     let cut = ToolResult {
         call: calls[0].clone(),
@@ -201,20 +202,20 @@ fn what_was_seen_is_saved_as_it_is() {
 }
 
 #[test]
-fn both_is_what_the_last_two_looks_showed() {
-    let mut turn = led("find the word, count how often it occurs, and write both to word.txt");
-    advise(&mut turn, "sort words | head -n 1");
+fn both_refers_to_the_last_two_results() {
+    let mut turn = led_run("find the word, count how often it occurs, and write both to word.txt");
+    suggest(&mut turn, "sort words | head -n 1");
     act(&mut turn, Outcome::Succeeded, "the\n", &[]);
-    advise(&mut turn, "grep -c the words");
+    suggest(&mut turn, "grep -c the words");
     act(&mut turn, Outcome::Succeeded, "5\n", &[]);
     let saved = act(&mut turn, Outcome::Succeeded, "wrote word.txt", &[]);
     assert_eq!(saved.args["content"], "the\n5");
 }
 
 #[test]
-fn a_text_that_is_refused_twice_is_put_together_from_what_was_seen() {
-    let mut turn = led("count the lines of a.txt and write a report to report.md");
-    advise(&mut turn, "wc -l a.txt");
+fn a_text_that_is_refused_twice_is_composed_of_the_results() {
+    let mut turn = led_run("count the lines of a.txt and write a report to report.md");
+    suggest(&mut turn, "wc -l a.txt");
     act(&mut turn, Outcome::Succeeded, "12 a.txt\n", &["a.txt"]);
     for _ in 0..2 {
         let text = "Thought: x\nAction: write {\"path\": \"report.md\", \"content\": \"999\"}";
@@ -227,22 +228,22 @@ fn a_text_that_is_refused_twice_is_put_together_from_what_was_seen() {
 }
 
 #[test]
-fn without_an_adviser_the_model_decides_everything() {
-    let mut turn = led(TASK);
+fn without_a_suggester_the_model_decides_everything() {
+    let mut turn = led_run(TASK);
     turn.lead(false);
     turn.advised(None, &Guards::default());
     assert!(decide(&turn).actions.answer);
 }
 
 #[test]
-fn a_refusal_by_the_person_is_not_gone_about_again() {
-    let mut turn = led("delete the old logs, then tell me what is left");
-    advise(&mut turn, "rm a.log");
+fn a_denied_part_is_not_tried_again() {
+    let mut turn = led_run("delete the old logs, then tell me what is left");
+    suggest(&mut turn, "rm a.log");
     act(&mut turn, Outcome::Denied, "The user did not allow this call.", &[]);
     assert!(decide(&turn).actions.answer);
 }
 
-/// What the calls of a step changed.
+/// Lets the next call succeed with this output and these changes.
 fn act_with(turn: &mut AgentRun, text: &str, changes: Changes) -> Call {
     let Step::Act(calls) = turn.next() else { panic!("{:?}", turn.next()) };
     let call = calls[0].clone();
@@ -268,10 +269,10 @@ fn made(path: &str) -> Changes {
 }
 
 #[test]
-fn what_changed_nothing_is_gone_about_again_and_then_told() {
-    let mut turn = led("rename a.txt to b.txt and show it");
+fn a_change_without_effect_is_tried_again_and_then_reported() {
+    let mut turn = led_run("rename a.txt to b.txt and show it");
     for _ in 0..3 {
-        advise(&mut turn, "true > /dev/null");
+        suggest(&mut turn, "true > /dev/null");
         act_with(&mut turn, "(no output)", Changes::default());
     }
     let super::Entry::Observation { text, .. } = turn.entries.last().unwrap() else { panic!() };
@@ -289,11 +290,11 @@ fn what_changed_nothing_is_gone_about_again_and_then_told() {
 }
 
 #[test]
-fn what_was_made_is_what_it_stands_for() {
-    let mut turn = led("merge the parts into whole.txt and count its lines");
-    advise(&mut turn, "cat part-* > whole.txt");
+fn it_refers_to_the_file_just_made() {
+    let mut turn = led_run("merge the parts into whole.txt and count its lines");
+    suggest(&mut turn, "cat part-* > whole.txt");
     act_with(&mut turn, "(no output)", made("whole.txt"));
-    assert_eq!(advise(&mut turn, "wc -l < whole.txt"), "count its lines (whole.txt)");
+    assert_eq!(suggest(&mut turn, "wc -l < whole.txt"), "count its lines (whole.txt)");
     act(&mut turn, Outcome::Succeeded, "6\n", &[]);
     let (end, said) = turn.end().unwrap();
     assert_eq!((end, said), (&End::Answered, "merge the parts into whole.txt: made whole.txt\ncount its lines: 6"));
@@ -301,7 +302,7 @@ fn what_was_made_is_what_it_stands_for() {
 
 #[test]
 fn an_answer_before_the_work_is_sent_back() {
-    let mut turn = led("fix the bug in main.py and delete old.py");
+    let mut turn = led_run("fix the bug in main.py and delete old.py");
     let answer = "Thought: x\nAction: answer {\"text\": \"Done.\"}";
     turn.decided(answer, Finish::Stop, TOKENS, &Guards::default());
     assert!(turn.end().is_none());
@@ -310,13 +311,13 @@ fn an_answer_before_the_work_is_sent_back() {
 }
 
 #[test]
-fn a_file_that_is_to_be_there_is_there_afterwards() {
+fn a_promised_file_must_exist_in_the_end() {
     let task = "convert people.csv to people.json and show it";
     let convert = |name: &str| {
-        let (mut turn, changes) = (led(task), made(name));
-        advise(&mut turn, "convert");
+        let (mut turn, changes) = (led_run(task), made(name));
+        suggest(&mut turn, "convert");
         act_with(&mut turn, "(no output)", Changes { before: ["people.csv".to_owned()].into(), ..changes });
-        advise(&mut turn, &format!("cat {name}"));
+        suggest(&mut turn, &format!("cat {name}"));
         act(&mut turn, Outcome::Succeeded, "[]\n", &[]);
         turn.end().unwrap().0.clone()
     };
@@ -326,7 +327,7 @@ fn a_file_that_is_to_be_there_is_there_afterwards() {
     assert_eq!(missing, ["people.json is not there."]);
 }
 
-/// A call that changed something.
+/// Lets the next call succeed with these changes and without output.
 fn change(turn: &mut AgentRun, changes: Changes) -> Call {
     let Step::Act(calls) = turn.next() else { panic!("{:?}", turn.next()) };
     let call = calls[0].clone();
@@ -348,38 +349,39 @@ fn entry(path: &str, text: &str) -> Entry {
 }
 
 #[test]
-fn what_a_change_did_is_told_by_who_saw_it() {
-    let mut turn = led("delete the empty folders below tree and tell me how many there were");
-    advise(&mut turn, "find tree -type d -empty -delete");
+fn a_question_about_a_change_is_answered_from_the_observed_changes() {
+    let mut turn = led_run("delete the empty folders below tree and tell me how many there were");
+    suggest(&mut turn, "find tree -type d -empty -delete");
     let removed = vec!["tree/a".to_owned(), "tree/b".to_owned()];
     change(&mut turn, Changes { before: removed.iter().cloned().collect(), removed, ..Changes::default() });
     let (end, said) = turn.end().unwrap();
     assert_eq!(end, &End::Answered);
     assert!(said.ends_with("tell me how many there were: removed 2: tree/a, tree/b"), "{said}");
 
-    // what was made is measured
-    let mut turn = led("merge a.csv and b.csv into all.csv and tell me how many rows it has");
-    advise(&mut turn, "cat a.csv b.csv > all.csv");
+    // a property of a new file is measured
+    let mut turn = led_run("merge a.csv and b.csv into all.csv and tell me how many rows it has");
+    suggest(&mut turn, "cat a.csv b.csv > all.csv");
     change(&mut turn, Changes { created: vec![entry("all.csv", "1\n2\n")], ..Changes::default() });
-    assert_eq!(advise(&mut turn, "wc -l < all.csv"), "tell me how many rows all.csv has");
+    assert_eq!(suggest(&mut turn, "wc -l < all.csv"), "tell me how many rows all.csv has");
     act(&mut turn, Outcome::Succeeded, "2\n", &[]);
     assert!(turn.end().unwrap().1.ends_with("has: 2"), "{:?}", turn.end());
 }
 
 #[test]
-fn a_shell_script_is_the_command_that_does_its_work() {
-    let mut turn = led("write a shell script clean.sh that deletes all .tmp files here and list what it would delete");
-    assert_eq!(advise(&mut turn, "rm -f ./*.tmp"), "deletes all .tmp files here");
+fn a_shell_script_contains_the_suggested_command() {
+    let mut turn =
+        led_run("write a shell script clean.sh that deletes all .tmp files here and list what it would delete");
+    assert_eq!(suggest(&mut turn, "rm -f ./*.tmp"), "deletes all .tmp files here");
     let call = change(&mut turn, Changes { created: vec![entry("clean.sh", "rm")], ..Changes::default() });
     assert_eq!((call.tool.as_str(), &call.args["path"]), ("write", &json!("clean.sh")));
     assert_eq!(call.args["content"], "#!/usr/bin/env bash\nrm -f ./*.tmp\n");
 }
 
 #[test]
-fn what_was_not_found_is_not_moved() {
-    let mut turn = led("find the images that nobody uses and move them to unused");
+fn files_that_were_not_found_are_not_moved() {
+    let mut turn = led_run("find the images that nobody uses and move them to unused");
     for command in ["grep -r a .", "grep -ri a .", "grep -rl a ."] {
-        advise(&mut turn, command);
+        suggest(&mut turn, command);
         act(&mut turn, Outcome::Succeeded, "(no output)", &[]);
     }
     let Step::Decide(_) = turn.next() else {
@@ -391,9 +393,9 @@ fn what_was_not_found_is_not_moved() {
 }
 
 #[test]
-fn a_command_that_is_more_likely_wrong_than_right_is_called_in_doubt() {
+fn a_doubtful_command_is_reported() {
     for sure in [false, true] {
-        let mut turn = led("count the words and save the number to n.txt");
+        let mut turn = led_run("count the words and save the number to n.txt");
         let args = json!({"command": "wc -w a"}).as_object().unwrap().clone();
         turn.advised(
             Some(Suggestion { tool: "shell".into(), args, confidence: 0.4, doubt: !sure }),
@@ -410,7 +412,7 @@ fn a_command_that_is_more_likely_wrong_than_right_is_called_in_doubt() {
 }
 
 #[test]
-fn what_the_disk_bears_out_is_not_in_doubt() {
+fn a_result_confirmed_by_the_disk_is_not_in_doubt() {
     use crate::evidence::{Measured, Query};
     let file = |path: &str, bytes: u64| Measured {
         path: path.into(),
@@ -420,7 +422,7 @@ fn what_the_disk_bears_out_is_not_in_doubt() {
     };
     let files = vec![file("a.log", 9), file("b.log", 7), file("c.log", 3)];
     for (named, right) in [(["./a.log", "./b.log"], true), (["./a.log", "./c.log"], false)] {
-        let mut turn = led("find the two largest log files, then count the lines in them");
+        let mut turn = led_run("find the two largest log files, then count the lines in them");
         let args = json!({"command": "ls"}).as_object().unwrap().clone();
         turn.advised(Some(Suggestion { tool: "shell".into(), args, confidence: 0.4, doubt: true }), &Guards::default());
         let Step::Act(calls) = turn.next() else { panic!("{:?}", turn.next()) };
@@ -433,35 +435,35 @@ fn what_the_disk_bears_out_is_not_in_doubt() {
         turn.acted(&[settled], &seen, &Guards::default());
         let went_on = turn.part().unwrap().starts_with("count");
         assert_eq!(went_on, right, "{named:?}");
-        assert_eq!(turn.unsure().count(), 0, "the disk says so");
+        assert_eq!(turn.doubtful_parts().count(), 0, "the disk says so");
     }
 }
 
 #[test]
-fn what_is_picked_from_a_list_or_sorted_is_not_saved_as_it_was() {
-    let mut turn = led("count the words in a.txt and write the two most frequent words to top.txt");
-    advise(&mut turn, "sort a.txt | uniq -c");
+fn selected_or_sorted_lines_are_not_saved_as_they_were() {
+    let mut turn = led_run("count the words in a.txt and write the two most frequent words to top.txt");
+    suggest(&mut turn, "sort a.txt | uniq -c");
     act(&mut turn, Outcome::Succeeded, "3 we\n2 sea\n1 is\n", &[]);
     assert_eq!(
-        advise(&mut turn, "sort a.txt | uniq -c | sort -rn | head -n 2 > top.txt"),
+        suggest(&mut turn, "sort a.txt | uniq -c | sort -rn | head -n 2 > top.txt"),
         "write the two most frequent words to top.txt"
     );
 
-    let mut turn = led("compare old with new and write the names of the files that differ to diff.txt");
-    advise(&mut turn, "diff -r old new");
+    let mut turn = led_run("compare old with new and write the names of the files that differ to diff.txt");
+    suggest(&mut turn, "diff -r old new");
     act(&mut turn, Outcome::Succeeded, "diff -r old/b.txt new/b.txt\n1c1\n< x\n> y\n(exit code 1)", &["old/b.txt"]);
     assert!(matches!(turn.next(), Step::Advise(_)), "what differs is no list of names");
 
-    let mut turn = led("show the users in u.txt, tell me who has no password and save them to x.txt");
-    advise(&mut turn, "cat u.txt");
+    let mut turn = led_run("show the users in u.txt, tell me who has no password and save them to x.txt");
+    suggest(&mut turn, "cat u.txt");
     act(&mut turn, Outcome::Succeeded, "ida:x\nper:\n", &[]);
-    assert_eq!(advise(&mut turn, "grep ':$' u.txt"), "tell me who has no password");
+    assert_eq!(suggest(&mut turn, "grep ':$' u.txt"), "tell me who has no password");
     act(&mut turn, Outcome::Succeeded, "per:\n", &[]);
     let Step::Act(calls) = turn.next() else { panic!("{:?}", turn.next()) };
     assert_eq!(calls[0].args["content"], "per:", "and not all of them");
 
-    let mut turn = led("extract the names in a.txt and save them sorted to b.txt");
-    advise(&mut turn, "cut -f1 a.txt");
+    let mut turn = led_run("extract the names in a.txt and save them sorted to b.txt");
+    suggest(&mut turn, "cut -f1 a.txt");
     let call = {
         act(&mut turn, Outcome::Succeeded, "Per\nIda\n", &[]);
         change(&mut turn, Changes { created: vec![entry("b.txt", "Ida\nPer\n")], ..Changes::default() })

@@ -1,26 +1,27 @@
-//! A run as a prompt: what never changes first, what changes last.
+//! Builds the prompt of a run: constant parts come first, changing ones last.
 
 use super::{AgentRun, Entry};
 use crate::action::ActionSet;
-use caro_intent::asked_for;
+use caro_intent::files_to_write;
 use caro_model::{Prompt, Role};
 use caro_policy::fence;
 
-/// Tokens that a turn costs beside its text, at most.
-const FRAME: usize = 8;
+/// Most tokens of a message beyond its text.
+const MESSAGE_OVERHEAD: usize = 8;
 
-/// Tokens of a prompt, rounded up: its frame is counted generously.
+/// Counts the tokens of a prompt, with a generous overhead per message.
 pub fn prompt_tokens(prompt: &Prompt, count: &dyn Fn(&str) -> usize) -> usize {
-    prompt.messages.iter().map(|turn| count(&turn.text) + FRAME).sum::<usize>() + count(&prompt.prefill) + FRAME
+    let messages = prompt.messages.iter().map(|message| count(&message.text) + MESSAGE_OVERHEAD).sum::<usize>();
+    messages + count(&prompt.prefill) + MESSAGE_OVERHEAD
 }
 
-/// The fence of a layer of data: its name, where that says what it is.
+/// Returns the name of the fence around a layer of data.
 fn tag(layer: &str) -> &str {
     if layer == "memory" { "recalled_memories" } else { layer }
 }
 
 impl AgentRun {
-    /// The conversation so far.
+    /// Returns the conversation so far.
     pub fn prompt(&self) -> Prompt {
         let trusted: Vec<&str> = self.layers.iter().filter(|l| l.trusted).map(|l| l.text.as_str()).collect();
         let mut prompt = Prompt::system(trusted.join("\n\n"));
@@ -31,7 +32,7 @@ impl AgentRun {
         opening.push(self.task.plan.checklist());
         if self.folded > 0 {
             opening.push(self.summary());
-            // what may be used is known, however much is folded away
+            // revealed tools stay listed even if their entries are folded
             opening.extend(self.entries[..self.folded].iter().filter_map(|entry| match entry {
                 Entry::Observation { tools, .. } => Some(tools.clone()),
                 Entry::Decision { .. } => None,
@@ -51,12 +52,12 @@ impl AgentRun {
                 }
             };
         }
-        // Nothing of it goes to disk as a stable beginning: behind one, the state of a growing prompt would not be kept.
+        // no part is saved as a stable prefix: that would prevent caching the state of a growing prompt
         prompt.stable_messages = 0;
         prompt
     }
 
-    /// The last words before the model decides: what it is about, and what is open.
+    /// Returns the reminder before the model decides: the task, the step, and what is left.
     pub(super) fn reminder(&self, actions: &ActionSet) -> String {
         let mut goal: String = self.task.text.chars().take(240).collect();
         if goal.len() < self.task.text.len() {
@@ -86,7 +87,7 @@ impl AgentRun {
                 }
                 (Some(part), _) if self.task.plan.parts.len() > 1 => format!(" Now: {part}."),
                 (_, true) => " If every part is done, answer; else do what is left.".to_owned(),
-                (Some(part), false) if asked_for(&self.task.text).is_empty() => format!(" Now: {part}."),
+                (Some(part), false) if files_to_write(&self.task.text).is_empty() => format!(" Now: {part}."),
                 (_, false) => " The file that the task asks for is not written yet: write it now.".to_owned(),
             });
         }

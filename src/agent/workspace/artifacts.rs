@@ -1,16 +1,16 @@
-//! The runtime's side of a workspace: results that were too long for a prompt.
+//! Stores artifacts in a workspace: results that were too long for a prompt.
 
 use super::{ARTIFACTS, Workspace};
 use crate::observe::{Artifact, Artifacts};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The name of the file of an artifact's text.
+/// Returns the name of the file with an artifact's text.
 pub(super) fn text_of(artifact: &Artifact) -> String {
     format!("{}.{}", artifact.id, artifact.extension)
 }
 
-/// The name of the file of what is known about one.
+/// Returns the name of the file with an artifact's description.
 pub(super) fn meta_of(id: &str) -> String {
     format!("{id}.meta.json")
 }
@@ -20,12 +20,13 @@ fn key(name: String) -> PathBuf {
 }
 
 impl Workspace {
-    /// Where an artifact's text is.
+    /// Returns the address of an artifact's text.
     pub(super) fn address_of(&self, artifact: &Artifact) -> PathBuf {
         self.storage.address(&key(text_of(artifact)))
     }
 
-    fn described(&self, id: &str) -> io::Result<Artifact> {
+    /// Returns the description of an artifact.
+    fn description(&self, id: &str) -> io::Result<Artifact> {
         let found = self.list()?.into_iter().find(|artifact| artifact.id == id);
         found.ok_or_else(|| io::ErrorKind::NotFound.into())
     }
@@ -33,14 +34,14 @@ impl Workspace {
     /// Deletes an artifact.
     ///
     /// # Errors
-    /// `NotFound` if there is none of that id; or if it cannot be deleted.
+    /// `NotFound` if it does not exist, or another error if it cannot be deleted.
     pub fn remove(&self, id: &str) -> io::Result<()> {
-        self.discard(&self.described(id)?)
+        self.discard(&self.description(id)?)
     }
 
-    /// Deletes one that is known: to find it each description would be read.
+    /// Deletes an artifact whose description is known, without searching for it.
     pub(super) fn discard(&self, artifact: &Artifact) -> io::Result<()> {
-        // first: what has no description is no artifact any more
+        // first, since a text without a description does not count as an artifact
         self.storage.remove(&key(meta_of(&artifact.id)))?;
         self.storage.remove(&key(text_of(artifact)))
     }
@@ -49,12 +50,12 @@ impl Workspace {
 impl Artifacts for Workspace {
     fn put(&self, artifact: &Artifact, text: &str) -> io::Result<()> {
         self.storage.put(&key(text_of(artifact)), text.as_bytes())?;
-        // last: an artifact is there once its description is
+        // last, since an artifact exists once its description does
         self.storage.put(&key(meta_of(&artifact.id)), serde_json::to_string(artifact)?.as_bytes())
     }
 
     fn get(&self, id: &str) -> io::Result<String> {
-        let bytes = self.storage.read(&key(text_of(&self.described(id)?)))?;
+        let bytes = self.storage.read(&key(text_of(&self.description(id)?)))?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
@@ -66,7 +67,7 @@ impl Artifacts for Workspace {
         let meta = |name: String| {
             let id = name.strip_suffix(".meta.json")?;
             let artifact = serde_json::from_slice::<Artifact>(&self.storage.read(&key(name.clone())).ok()?).ok()?;
-            // what it says of itself names files: nobody's words lead elsewhere
+            // id and extension become file names: a forged description must not name other files
             (artifact.id == id && ["json", "xml", "txt"].contains(&artifact.extension.as_str())).then_some(artifact)
         };
         let mut all: Vec<Artifact> = items.into_iter().filter_map(|(name, _)| meta(name)).collect();
@@ -84,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn artifacts_outlive_the_process_and_half_ones_do_not_count() {
+    fn artifacts_persist_and_partial_ones_do_not_count() {
         let dir = tempfile::tempdir().unwrap();
         let artifact = Artifact {
             id: "shell_1".into(),

@@ -1,12 +1,12 @@
-//! What every place for files has to do, run against each of them: this machine's disk, and with the feature `s3` the
-//! crate's own store in memory and a server that speaks as S3 does (`pip install 'moto[server]'`, and
+//! Tests of the interface of a storage, run against each implementation: the local disk and, with the feature `s3`,
+//! the crate's own store in memory and an S3-compatible server (`pip install 'moto[server]'`, and
 //! `cargo test --lib workspace::`).
 
 use super::*;
 use crate::observe::{Artifact, Artifacts};
 use std::any::Any;
 
-/// A place with nothing in it, and what it needs to live.
+/// An empty storage, and the resources that it needs.
 struct Case {
     name: &'static str,
     root: Arc<dyn Storage>,
@@ -14,7 +14,7 @@ struct Case {
 }
 
 impl Case {
-    /// The workspace as another process has it: nothing is shared but the place.
+    /// Opens the workspace like another process does: only the storage is shared.
     fn workspace(&self) -> Workspace {
         Workspace { storage: self.root.below("session_1") }
     }
@@ -38,7 +38,7 @@ fn in_memory() -> Option<Case> {
     None
 }
 
-/// A server of this test alone.
+/// A server for one test.
 #[cfg(all(unix, feature = "s3"))]
 mod server {
     use super::*;
@@ -69,9 +69,9 @@ mod server {
                 return None;
             }
         };
-        let begun = Instant::now();
+        let start = Instant::now();
         while TcpStream::connect(("127.0.0.1", port)).is_err() {
-            assert!(begun.elapsed() < Duration::from_secs(60), "moto_server does not listen");
+            assert!(start.elapsed() < Duration::from_secs(60), "moto_server does not listen");
             std::thread::sleep(Duration::from_millis(50));
         }
         let url = format!("http://127.0.0.1:{port}/bucket");
@@ -81,14 +81,14 @@ mod server {
     }
 
     #[test]
-    fn a_server_that_is_not_there_is_an_error_soon() {
+    fn an_unreachable_server_is_a_quick_error() {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let url = format!("http://127.0.0.1:{port}/bucket");
         let root: Arc<dyn Storage> = Arc::new(super::super::s3::open(Kind::S3, &url, ("id", "secret"), None).unwrap());
-        let begun = Instant::now();
+        let start = Instant::now();
         let said = Workspaces::of(root).names().unwrap_err().to_string();
         assert!(said.contains(&url) && !said.contains("secret"), "{said}");
-        assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
+        assert!(start.elapsed() < Duration::from_secs(30), "{:?}", start.elapsed());
     }
 }
 
@@ -105,7 +105,7 @@ fn cases() -> Vec<Case> {
 }
 
 #[test]
-fn every_case_has_its_words() {
+fn every_case_has_its_message() {
     for case in cases() {
         let workspace = case.workspace();
         let write = |path: &str, text: &str, mode: &str| workspace.write(path, text, Mode::named(mode));
@@ -121,7 +121,7 @@ fn every_case_has_its_words() {
             (workspace.replace("a.md", "two", "2"), "`two` does not stand in `a.md`"),
             (workspace.replace("a.md", "", "2"), "`` does not stand in `a.md`"),
             (workspace.replace("b.md", "two", "2"), "there is no `b.md` in the workspace"),
-            // counted from 1; what is before the first or behind the last line is there
+            // lines are counted from 1; numbers out of range are clamped
             (workspace.insert("a.md", 0, "first"), "inserted at line 1 of `a.md`"),
             (workspace.insert("a.md", 2, "second"), "inserted at line 2 of `a.md`"),
             (workspace.insert("a.md", 5, "fifth"), "inserted at line 5 of `a.md`"),
@@ -135,7 +135,7 @@ fn every_case_has_its_words() {
                 workspace.rename("d.md", "sub/c.md"),
                 "`sub/c.md` exists already and begins: (not shown). Use mode append or overwrite.",
             ),
-            // a folder shows what is in it, and not what is below that
+            // a folder is not listed recursively
             (workspace.view("/"), "d.md\nsub/"),
             (workspace.view("sub"), "c.md"),
             (workspace.view("b.md"), "there is no `b.md` in the workspace"),
@@ -154,7 +154,7 @@ fn every_case_has_its_words() {
 }
 
 #[test]
-fn names_and_texts_are_anybodys() {
+fn any_name_and_text_can_be_stored() {
     for case in cases() {
         let workspace = case.workspace();
         let names = ["a b", "ä#1", "100%", "x+y=z&q?", "a*[b]", "日本", "~tilde", "sub folder/in it"];
@@ -187,7 +187,7 @@ fn artifact(id: &str, created: u64) -> Artifact {
 }
 
 #[test]
-fn artifacts_are_found_by_whoever_looks_and_go_with_their_session() {
+fn artifacts_are_found_and_deleted_with_their_session() {
     for case in cases() {
         let all = Workspaces::of(case.root.clone());
         assert!(all.names().unwrap().is_empty() && all.artifacts(None).unwrap().is_empty(), "{}", case.name);
@@ -210,7 +210,7 @@ fn artifacts_are_found_by_whoever_looks_and_go_with_their_session() {
         assert_eq!(two.get("read_2").unwrap(), "other", "{}", case.name);
         all.forget("two/3").unwrap();
         assert!(all.artifacts(None).unwrap().is_empty(), "{}", case.name);
-        // what nobody has asked for in so long goes, and nothing else
+        // only old artifacts are swept
         two.put(&artifact("old", 1), "x").unwrap();
         two.write("note.md", "mine", Mode::Create).unwrap();
         assert_eq!(all.sweep(RETENTION), 1, "{}", case.name);
@@ -218,9 +218,9 @@ fn artifacts_are_found_by_whoever_looks_and_go_with_their_session() {
     }
 }
 
-/// Two workspaces of one place are what two processes have.
+/// Two workspaces of one storage behave like two processes.
 #[test]
-fn writers_do_not_lose_each_others_words() {
+fn concurrent_writers_lose_no_text() {
     for case in cases() {
         case.workspace().write("log", "0 0", Mode::Create).unwrap();
         let rounds = if case.name == "s3" { 10 } else { 40 };
@@ -230,7 +230,7 @@ fn writers_do_not_lose_each_others_words() {
                 scope.spawn(move || {
                     for n in 0..rounds {
                         workspace.write("log", &format!("{writer} {n}"), Mode::Append).unwrap();
-                        // of two who find a name free, one gets it
+                        // of several writers that find a name free, one gets it
                         let taken = workspace.write(&format!("name {n}"), "mine", Mode::Create);
                         assert!(matches!(taken, Ok(_) | Err(WorkspaceError::Exists { .. })), "{taken:?}");
                         let _ = workspace.rename(&format!("name {n}"), &format!("other {n}"));
@@ -248,9 +248,9 @@ fn writers_do_not_lose_each_others_words() {
     }
 }
 
-/// A file of which only half is there is seen by nobody: what is read is always what one writer wrote.
+/// A read returns a complete version, never a partially written file.
 #[test]
-fn what_is_read_meanwhile_is_whole() {
+fn a_read_during_writes_is_complete() {
     for case in cases() {
         let size = 1 << 16;
         case.workspace().write("big", &"a".repeat(size), Mode::Create).unwrap();

@@ -1,10 +1,10 @@
-//! The agent's own files, apart from the person's: `files/` is the agent's, `artifacts/` the runtime's. The one place in
-//! which the harness keeps files; memory is something else and is elsewhere.
+//! The workspace: the agent's own files, apart from the user's. `files/` is the agent's, `artifacts/` the runtime's.
+//! Memory is stored elsewhere.
 //!
-//! - [`path`]: which paths are inside. `artifacts`: results that were too long for a prompt.
-//! - `sessions`: each session's workspace, listed, found, swept and forgotten.
-//! - `storage`: what a place for files has to do. `local`: this machine's disk. `remote`: a bucket, by the crate
-//!   `object_store`; `s3`: such buckets of S3 and R2. [`place`]: which of them the configuration names.
+//! - [`path`]: normalises paths. `artifacts`: results that were too long for a prompt.
+//! - `sessions`: lists, finds, sweeps and deletes the workspaces of sessions.
+//! - `storage`: the interface of a place for files. `local`: the local disk. `remote`: a bucket, with the crate
+//!   `object_store`; `s3`: connects to buckets of S3 and R2. [`place`]: opens the configured one.
 
 mod artifacts;
 mod local;
@@ -28,22 +28,22 @@ use storage::Storage;
 
 /// The folder of the agent's files.
 const FILES: &str = "files";
-/// The folder of the runtime's.
+/// The folder of the runtime's files.
 const ARTIFACTS: &str = "artifacts";
 
-/// How a file is written.
+/// The mode of writing a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// A new file; refuses where there is one.
+    /// Creates a new file; fails if it exists.
     Create,
-    /// At the end of a file that must be there.
+    /// Appends to an existing file.
     Append,
-    /// In the place of a file that must be there.
+    /// Replaces an existing file.
     Overwrite,
 }
 
 impl Mode {
-    /// By its name; `create` for any other.
+    /// Returns the mode of that name; `create` for any other.
     pub fn named(name: &str) -> Self {
         match name {
             "append" => Self::Append,
@@ -53,24 +53,24 @@ impl Mode {
     }
 }
 
-/// Why nothing was done.
+/// The reason an operation failed.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkspaceError {
-    /// The path leads out.
+    /// The path leads out of the workspace.
     #[error("`{0}` is outside of the workspace")]
     Outside(String),
-    /// There is a file already.
+    /// The file exists.
     #[error("`{path}` exists already and begins: {preview}. Use mode append or overwrite.")]
     Exists {
         /// Its path.
         path: String,
-        /// How it begins.
+        /// Its beginning.
         preview: String,
     },
     /// There is no such file.
     #[error("there is no `{0}` in the workspace")]
     Missing(String),
-    /// The text to replace is not there.
+    /// The text to replace does not occur in the file.
     #[error("`{old}` does not stand in `{path}`")]
     NotFound {
         /// The file.
@@ -78,7 +78,7 @@ pub enum WorkspaceError {
         /// The text.
         old: String,
     },
-    /// The system's word.
+    /// An error of the system.
     #[error("{path}: {source}")]
     Io {
         /// The file.
@@ -89,7 +89,7 @@ pub enum WorkspaceError {
 }
 
 impl WorkspaceError {
-    /// What to do next.
+    /// Returns the next step for the user.
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Outside(_) => "name a file without leading / and without ..",
@@ -105,56 +105,56 @@ impl WorkspaceError {
 pub struct Entry {
     /// The name; a folder's ends with a slash.
     pub name: String,
-    /// The size of a file.
+    /// The size of a file in bytes.
     pub bytes: Option<u64>,
 }
 
-/// A workspace, wherever it is.
+/// A workspace, local or remote.
 #[derive(Debug)]
 pub struct Workspace {
     storage: Arc<dyn Storage>,
 }
 
 impl Workspace {
-    /// The workspace in a folder of this machine's disk, which need not exist yet.
+    /// Opens the workspace in a local folder, which need not exist yet.
     pub fn open(root: PathBuf) -> Self {
         Self { storage: Arc::new(local::Local::new(root)) }
     }
 
-    /// Where the agent's files are.
+    /// Returns the address of the agent's files.
     pub fn files(&self) -> PathBuf {
         self.storage.address(Path::new(FILES))
     }
 
-    /// Where a file of the agent is: its path on the disk, or its address elsewhere.
+    /// Returns the address of a file of the agent: a path of the disk, or a URL.
     ///
     /// # Errors
-    /// If the path leads out of the workspace, by its words or through a link.
+    /// If the path leads out of the workspace, by itself or through a link.
     pub fn file(&self, path: &str) -> Result<PathBuf, WorkspaceError> {
         Ok(self.storage.address(&self.key(path)?))
     }
 
-    /// A file of the agent below the root of the workspace.
+    /// Returns the key of a file of the agent.
     fn key(&self, path: &str) -> Result<PathBuf, WorkspaceError> {
         let outside = || WorkspaceError::Outside(path.to_owned());
         let key = Path::new(FILES).join(inside(path).ok_or_else(outside)?);
         if self.storage.leads_out(&key) { Err(outside()) } else { Ok(key) }
     }
 
-    /// The text of a file; of a folder, or of nothing, the names in it.
+    /// Returns the text of a file, or the names in a folder; the empty path stands for the folder of all files.
     ///
     /// # Errors
     /// If there is none, or it cannot be read.
     pub fn view(&self, path: &str) -> Result<String, WorkspaceError> {
         let key = self.key(path)?;
-        if is_root(&key) || self.storage.look(&key).map_err(|e| failed(path, e))?.is_some_and(|item| item.folder) {
+        if is_root(&key) || self.storage.metadata(&key).map_err(|e| failed(path, e))?.is_some_and(|item| item.folder) {
             let names: Vec<String> = self.entries(path)?.into_iter().map(|entry| entry.name).collect();
             return Ok(if names.is_empty() { "(the workspace is empty)".into() } else { names.join("\n") });
         }
         self.text(path)
     }
 
-    /// The text of a file.
+    /// Returns the text of a file.
     ///
     /// # Errors
     /// If there is none, or it cannot be read.
@@ -162,13 +162,13 @@ impl Workspace {
         self.storage.read(&self.key(path)?).map(|bytes| text(&bytes)).map_err(|e| failed(path, e))
     }
 
-    /// The bytes of a file; nothing where there is none.
+    /// Returns the size of a file in bytes; `None` if it does not exist.
     pub fn size(&self, path: &str) -> Option<u64> {
-        let item = self.storage.look(&self.key(path).ok()?).ok()??;
+        let item = self.storage.metadata(&self.key(path).ok()?).ok()??;
         (!item.folder).then_some(item.bytes)
     }
 
-    /// Writes a file; whole or not at all.
+    /// Writes a file atomically; returns a message.
     ///
     /// # Errors
     /// As [`Mode`] says, or if it cannot be written.
@@ -187,12 +187,12 @@ impl Workspace {
             if !text.is_empty() && !text.ends_with('\n') {
                 text.push('\n');
             }
-            let said = format!("wrote `{path}` ({} bytes)", text.len());
-            Ok((text, said))
+            let message = format!("wrote `{path}` ({} bytes)", text.len());
+            Ok((text, message))
         })
     }
 
-    /// Replaces every `old` by `new`.
+    /// Replaces every `old` by `new`; returns a message.
     ///
     /// # Errors
     /// If there is no such file or text.
@@ -207,7 +207,7 @@ impl Workspace {
         })
     }
 
-    /// Inserts text before a line, counted from 1; beyond the end it is added there.
+    /// Inserts text before a line, counted from 1, or at the end if there is no such line; returns a message.
     ///
     /// # Errors
     /// If there is no such file.
@@ -221,7 +221,7 @@ impl Workspace {
         })
     }
 
-    /// Deletes a file, or a folder with what is in it.
+    /// Deletes a file, or a folder with its content; returns a message.
     ///
     /// # Errors
     /// If there is none.
@@ -234,7 +234,7 @@ impl Workspace {
         Ok(format!("deleted `{path}`"))
     }
 
-    /// Renames a file.
+    /// Renames a file; returns a message.
     ///
     /// # Errors
     /// If there is none, or the new name is taken.
@@ -247,7 +247,7 @@ impl Workspace {
         Ok(format!("renamed `{path}` to `{to}`"))
     }
 
-    /// Deletes every file of the agent; artifacts stay.
+    /// Deletes every file of the agent, but no artifacts; returns a message.
     ///
     /// # Errors
     /// If they cannot be deleted.
@@ -258,8 +258,7 @@ impl Workspace {
         }
     }
 
-    /// Puts what `work` makes of a file's text, if there is one, in its place, with nobody writing in between; and what
-    /// it says.
+    /// Changes a file atomically: `work` gets its text, if it exists, and returns the new text and a message.
     fn change(
         &self,
         path: &str,
@@ -268,18 +267,18 @@ impl Workspace {
         let key = self.key(path)?;
         let mut outcome = Err(WorkspaceError::Missing(path.into()));
         let done = self.storage.change(&key, &mut |before| {
-            let (new, said) = match work(before.map(text)) {
-                Ok((text, said)) => (Some(text.into_bytes()), Ok(said)),
+            let (new, message) = match work(before.map(text)) {
+                Ok((text, message)) => (Some(text.into_bytes()), Ok(message)),
                 Err(error) => (None, Err(error)),
             };
-            outcome = said;
+            outcome = message;
             new
         });
         done.map_err(|e| failed(path, e))?;
         outcome
     }
 
-    /// What is in a folder of the agent, not in the folders below it, by name; nothing of a workspace without files.
+    /// Lists a folder of the agent, not recursively, by name; empty for a workspace without files.
     ///
     /// # Errors
     /// If there is no such folder.
@@ -324,14 +323,14 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_link_does_not_lead_out() {
+    fn a_link_cannot_leave_the_workspace() {
         let dir = tempfile::tempdir().unwrap();
         let workspace = Workspace::open(dir.path().join("ws"));
         workspace.write("a", "x", Mode::Create).unwrap();
         std::os::unix::fs::symlink("/etc", dir.path().join("ws/files/etc")).unwrap();
         assert!(matches!(workspace.view("etc/hostname"), Err(WorkspaceError::Outside(_))));
         assert!(matches!(workspace.write("etc/new", "x", Mode::Create), Err(WorkspaceError::Outside(_))));
-        // not to a folder that the workspace is in either
+        // not even to a folder that contains the workspace
         for (name, leads_to) in [("up", dir.path()), ("top", Path::new("/")), ("files", Path::new("../.."))] {
             std::os::unix::fs::symlink(leads_to, dir.path().join("ws/files").join(name)).unwrap();
             let planted = workspace.write(&format!("files/{name}/planted"), "x", Mode::Create);

@@ -1,11 +1,11 @@
-//! Which paths are inside the workspace, by their words alone.
+//! Normalises paths of the workspace and refuses those that lead out of it, without looking at the disk.
 
 use std::path::PathBuf;
 
-/// A path below `files/`: percent signs decoded, slashes at the ends and one leading `workspace`, `workspace_files` or
-/// `files` taken off, `.` dropped. `None` if it has `..` in any spelling, a drive, or a zero byte.
+/// Returns a path relative to `files/`: percent signs decoded, slashes at the ends, `.` and one leading `workspace`,
+/// `workspace_files` or `files` removed. `None` if it has `..` in any encoding, a drive, or a zero byte.
 pub fn inside(path: &str) -> Option<PathBuf> {
-    // twice: what is encoded twice is decoded by somebody twice
+    // twice, because some callers encode and decode twice
     let path = decode(&decode(path)?)?.replace('\\', "/");
     let mut parts: Vec<&str> = path.split('/').filter(|p| !p.is_empty() && *p != ".").collect();
     if parts.first().is_some_and(|p| ["workspace", "workspace_files", "files"].contains(p)) {
@@ -15,13 +15,14 @@ pub fn inside(path: &str) -> Option<PathBuf> {
     parts.iter().all(fine).then(|| parts.iter().collect())
 }
 
-/// Percent-decoding (RFC 3986); `None` if the result is no UTF-8.
+/// Decodes percent-encoding (RFC 3986); `None` if the result is not UTF-8.
 pub(super) fn decode(text: &str) -> Option<String> {
     let bytes = text.as_bytes();
     let mut decoded = Vec::with_capacity(bytes.len());
     let mut at = 0;
     while let Some(&byte) = bytes.get(at) {
-        let hex = text.get(at + 1..at + 3).filter(|_| byte == b'%').and_then(|h| u8::from_str_radix(h, 16).ok());
+        let hex = if byte == b'%' { text.get(at + 1..at + 3) } else { None };
+        let hex = hex.and_then(|h| u8::from_str_radix(h, 16).ok());
         decoded.push(hex.unwrap_or(byte));
         at += if hex.is_some() { 3 } else { 1 };
     }
@@ -34,7 +35,7 @@ mod tests {
     use std::path::Path;
 
     #[test]
-    fn paths_are_cleaned_or_refused() {
+    fn paths_are_normalised_or_refused() {
         for (path, clean) in [
             ("a.md", "a.md"),
             ("/a/b/", "a/b"),

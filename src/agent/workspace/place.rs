@@ -1,25 +1,25 @@
-//! Where workspaces are, as the configuration says.
+//! Opens the place of workspaces that the configuration names.
 
 use super::Workspaces;
 use std::path::PathBuf;
 
-/// What keeps the files.
+/// The backend that stores the files.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Kind {
-    /// This machine's disk.
+    /// The local disk.
     #[default]
     Local,
-    /// A bucket of S3, or of a server that speaks as S3 does.
+    /// A bucket of S3 or of a compatible server.
     S3,
     /// A bucket of Cloudflare R2.
     R2,
 }
 
-/// Every kind by its name.
+/// The kinds with their names.
 const KINDS: [(&str, Kind); 3] = [("local", Kind::Local), ("s3", Kind::S3), ("r2", Kind::R2)];
 
 impl Kind {
-    /// The kind of that name.
+    /// Returns the kind of that name.
     ///
     /// # Errors
     /// [`PlaceError::Unknown`] for any other.
@@ -27,31 +27,31 @@ impl Kind {
         KINDS.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind).ok_or(PlaceError::Unknown)
     }
 
-    /// Its name.
+    /// Returns its name.
     pub fn name(self) -> &'static str {
         KINDS[self as usize].0
     }
 }
 
-/// Why there is no such place.
+/// The reason a place cannot be opened.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum PlaceError {
     /// There is no backend of that name.
     #[error("workspace_backend must be one of: local, s3, r2")]
     Unknown,
-    /// This program was built without it.
+    /// This program was built without the backend.
     #[error("`workspace_backend = {0}` is not in this build of caro")]
     NotBuilt(&'static str),
-    /// It is not said where.
+    /// A setting is missing.
     #[error("`workspace_backend = {0}` needs {1}")]
     Missing(&'static str, &'static str),
-    /// What is said names no bucket.
+    /// The address names no bucket.
     #[error("workspace_url names no bucket: {0}")]
     Url(String),
 }
 
 impl PlaceError {
-    /// What to do next.
+    /// Returns the next step for the user.
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Unknown => "`caro config --origin` shows every setting and where it comes from",
@@ -63,26 +63,26 @@ impl PlaceError {
     }
 }
 
-/// What the configuration says of it.
+/// The configured place.
 #[derive(Debug, Clone, Default)]
 pub struct Place {
-    /// What keeps the files.
+    /// The backend.
     pub kind: Kind,
     /// The folder of [`Kind::Local`].
     pub folder: Option<PathBuf>,
-    /// The bucket of the others: `https://HOST[:PORT]/BUCKET[/FOLDER]`.
+    /// The bucket of the other kinds: `https://HOST[:PORT]/BUCKET[/FOLDER]`.
     pub url: Option<String>,
-    /// What opens it: `KEY_ID:SECRET`.
+    /// The credentials: `KEY_ID:SECRET`.
     pub key: Option<String>,
-    /// Certificate authorities beside the built-in ones, as a PEM file.
+    /// A PEM file with certificate authorities besides the built-in ones.
     pub authorities: Option<PathBuf>,
 }
 
 impl Place {
-    /// The workspaces there; nothing where there is no folder for them. Connects to nothing.
+    /// Opens the workspaces without connecting; `None` if no local folder is configured.
     ///
     /// # Errors
-    /// If this program was built without the backend, or it is not said where and with which key.
+    /// If this program was built without the backend, or the address or the key is missing or wrong.
     pub fn open(&self) -> Result<Option<Workspaces>, PlaceError> {
         match self.kind {
             Kind::Local => Ok(self.folder.clone().map(Workspaces::at)),
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wrong_name_is_told_the_right_ones() {
+    fn the_error_for_an_unknown_backend_lists_the_known_ones() {
         for (name, kind) in KINDS {
             assert_eq!((Kind::named(name), kind.name()), (Ok(kind), name));
         }
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bucket_needs_what_it_is_opened_with() {
+    fn a_bucket_needs_an_address_and_a_key() {
         let place = |kind, url: Option<&str>, key: Option<&str>| Place {
             kind,
             url: url.map(str::to_owned),

@@ -1,8 +1,9 @@
-//! Files in a bucket, by the crate `object_store`. A folder is what keys have in common, so an empty one is none.
+//! Stores files in a bucket, with the crate `object_store`. A folder is a common prefix of keys, so there are no empty
+//! folders.
 //!
-//! No lock reaches every machine. A file is written only if it still is what was read (its ETag is the same, or there is
-//! none yet), and edited again if not: nobody's words are lost. A rename is a copy and a deletion: who is killed between
-//! the two leaves both, and what is written under the old name just then goes with it.
+//! There is no lock across machines. A file is written only if it is still the version that was read (its ETag is the
+//! same, or it still does not exist), and edited again if not, so that no change is lost. A rename is a copy and a
+//! deletion: a process killed in between leaves both, and a write to the old name in between is lost.
 
 use super::path::decode;
 use super::storage::{Edit, Item, Storage};
@@ -15,22 +16,22 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 use tokio::runtime::{Builder, Runtime};
 
-/// How often a file is edited again because somebody else was faster.
-const TRIES: u32 = 100;
-/// The longest pause before that.
-const PAUSE: Duration = Duration::from_millis(200);
+/// Most attempts to edit a file that others write at the same time.
+const MAX_TRIES: u32 = 100;
+/// Longest pause between two attempts.
+const MAX_PAUSE: Duration = Duration::from_millis(200);
 
-/// A bucket, or what begins with some names in it.
+/// A bucket, or a folder of one.
 #[derive(Debug, Clone)]
 pub struct Remote {
     store: Arc<dyn ObjectStore>,
-    /// What the bucket is called outside.
+    /// The address of the bucket.
     name: String,
     prefix: Vec<String>,
 }
 
 impl Remote {
-    /// Everything below `prefix` in a bucket that is called `name`.
+    /// Creates the storage of the folder `prefix` in a bucket with the address `name`.
     pub fn new(store: Arc<dyn ObjectStore>, name: String, prefix: Vec<String>) -> Self {
         Self { store, name, prefix }
     }
@@ -53,7 +54,7 @@ impl Remote {
         self.store.put_opts(at, PutPayload::from(content), options).await.map(|_| ())
     }
 
-    /// A file and which version of it, if there is one.
+    /// Returns a file's content and version, if it exists.
     async fn version(&self, at: &Key) -> object_store::Result<Option<(Vec<u8>, UpdateVersion)>> {
         let got = match self.store.get(at).await {
             Err(Error::NotFound { .. }) => return Ok(None),
@@ -76,13 +77,13 @@ fn file(meta: &ObjectMeta) -> Item {
 
 const FOLDER: Item = Item { folder: true, bytes: 0, modified: None };
 
-/// The name of a key in its folder, as it was before it was encoded.
+/// Returns the decoded last name of a key.
 fn name(key: &Key) -> String {
     let encoded = key.filename().unwrap_or_default();
     decode(encoded).unwrap_or_else(|| encoded.to_owned())
 }
 
-/// The system's word for a store's.
+/// Converts an error of the store to one of the system.
 fn failed(error: Error) -> io::Error {
     let kind = match &error {
         Error::NotFound { .. } => io::ErrorKind::NotFound,
@@ -93,15 +94,15 @@ fn failed(error: Error) -> io::Error {
     io::Error::new(kind, error)
 }
 
-/// Waits on a thread of its own: who calls may be a task of another runtime, where nobody may wait.
+/// Waits on a separate thread: the caller may be a task of another runtime, where blocking is not allowed.
 fn wait<T: Send>(work: impl Future<Output = object_store::Result<T>> + Send) -> io::Result<T> {
-    // never dropped: a runtime must not be where tasks are
+    // never dropped: dropping a runtime within a task panics
     static RUNTIME: OnceLock<Runtime> = OnceLock::new();
     let runtime = match RUNTIME.get() {
         Some(runtime) => runtime,
         None => {
-            let made = Builder::new_multi_thread().worker_threads(1).enable_time().build()?;
-            RUNTIME.get_or_init(|| made)
+            let new = Builder::new_multi_thread().worker_threads(1).enable_time().build()?;
+            RUNTIME.get_or_init(|| new)
         }
     };
     let done = std::thread::scope(|scope| scope.spawn(|| runtime.block_on(work)).join());
@@ -109,7 +110,7 @@ fn wait<T: Send>(work: impl Future<Output = object_store::Result<T>> + Send) -> 
 }
 
 impl Storage for Remote {
-    fn look(&self, key: &Path) -> io::Result<Option<Item>> {
+    fn metadata(&self, key: &Path) -> io::Result<Option<Item>> {
         let at = self.key(key);
         wait(async {
             match self.store.head(&at).await {
@@ -132,7 +133,7 @@ impl Storage for Remote {
     fn change(&self, key: &Path, edit: &mut Edit<'_>) -> io::Result<()> {
         let at = self.key(key);
         wait(async {
-            for tried in 0..TRIES {
+            for tried in 0..MAX_TRIES {
                 let before = self.version(&at).await?;
                 let (content, mode) = match before {
                     Some((content, version)) => (Some(content), PutMode::Update(version)),
@@ -140,21 +141,21 @@ impl Storage for Remote {
                 };
                 let Some(new) = edit(content.as_deref()) else { return Ok(()) };
                 match self.write(&at, new, mode).await {
-                    // deleted between the two, written between the two, made between the two
+                    // it was deleted, changed or created since it was read
                     Err(Error::NotFound { .. } | Error::Precondition { .. } | Error::AlreadyExists { .. }) => {}
                     other => return other,
                 }
-                // of two that come in step, one is out of it the next time
-                let spread = 1 + u32::from(new_noise()) % 8;
-                tokio::time::sleep((Duration::from_millis(2) * spread * (tried + 1)).min(PAUSE)).await;
+                // a random pause keeps two writers from colliding again
+                let spread = 1 + u32::from(random_byte()) % 8;
+                tokio::time::sleep((Duration::from_millis(2) * spread * (tried + 1)).min(MAX_PAUSE)).await;
             }
             Err(Error::Generic { store: "workspace", source: "others write this file all the time".into() })
         })
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        let source = self.look(from)?.ok_or(io::ErrorKind::NotFound)?;
-        if self.look(to)?.is_some() {
+        let source = self.metadata(from)?.ok_or(io::ErrorKind::NotFound)?;
+        if self.metadata(to)?.is_some() {
             return Err(io::ErrorKind::AlreadyExists.into());
         }
         let (old, new) = (self.key(from), self.key(to));
@@ -173,7 +174,7 @@ impl Storage for Remote {
 
     fn remove(&self, key: &Path) -> io::Result<()> {
         let at = self.key(key);
-        match self.look(key)? {
+        match self.metadata(key)? {
             Some(item) if !item.folder => wait(self.store.delete(&at)),
             Some(_) => wait(async {
                 for each in self.all(&at).await? {
@@ -194,7 +195,7 @@ impl Storage for Remote {
         if all.is_empty() { Err(io::ErrorKind::NotFound.into()) } else { Ok(all) }
     }
 
-    /// There are no links.
+    /// Always false: a bucket has no links.
     fn leads_out(&self, _: &Path) -> bool {
         false
     }
@@ -215,12 +216,12 @@ impl Storage for Remote {
         Arc::new(below)
     }
 
-    /// A store has an object whole or not at all.
+    /// Does nothing: a store has no partial objects.
     fn sweep(&self, _: SystemTime) {}
 }
 
-/// A byte that two writers seldom share.
-fn new_noise() -> u8 {
+/// Returns a random byte.
+fn random_byte() -> u8 {
     let mut noise = [0u8; 1];
     match getrandom::fill(&mut noise) {
         Ok(()) => noise[0],

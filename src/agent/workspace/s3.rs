@@ -1,5 +1,5 @@
-//! Buckets of S3 and of what speaks as S3 does, with the client that models are fetched with: no second HTTP client and
-//! no second TLS come with them.
+//! Connects to buckets of S3 and compatible servers with the client that fetches models, to avoid a second HTTP client
+//! and a second TLS implementation.
 
 use super::place::{Kind, PlaceError};
 use super::remote::Remote;
@@ -18,20 +18,21 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long to wait for a connection, and then for the next byte.
+/// Timeouts of the connection and of each read.
 const PATIENCE: Patience = Patience { connect: Duration::from_secs(10), read: Duration::from_secs(30) };
-/// A request that fails is made again so often, and within so long a time.
-const RETRIES: usize = 3;
-const RETRYING: Duration = Duration::from_secs(20);
-/// The longest answer, bytes.
+/// Most retries of a failed request.
+const MAX_RETRIES: usize = 3;
+/// Time within which a request is retried.
+const RETRY_TIMEOUT: Duration = Duration::from_secs(20);
+/// Most bytes of a response.
 const MAX_BODY: u64 = 256 << 20;
 
-/// The bucket that an address names: `https://HOST[:PORT]/BUCKET[/FOLDER]`.
+/// Opens the bucket with the address `https://HOST[:PORT]/BUCKET[/FOLDER]`.
 ///
 /// # Errors
-/// If it names none.
+/// If the address names no bucket.
 pub fn open(kind: Kind, url: &str, key: (&str, &str), authorities: Option<PathBuf>) -> Result<Remote, PlaceError> {
-    // the address is said, so nobody should have written a password into it
+    // the message shows the address, so it must not contain a password
     let wrong = || PlaceError::Url(if url.contains('@') { "it has a user in it".into() } else { url.to_owned() });
     let (scheme, rest) = url.split_once("://").ok_or_else(wrong)?;
     let (host, path) = rest.split_once('/').ok_or_else(wrong)?;
@@ -48,26 +49,30 @@ pub fn open(kind: Kind, url: &str, key: (&str, &str), authorities: Option<PathBu
         .with_access_key_id(key.0)
         .with_secret_access_key(key.1)
         .with_conditional_put(S3ConditionalPut::ETagMatch)
-        .with_retry(RetryConfig { max_retries: RETRIES, retry_timeout: RETRYING, backoff: BackoffConfig::default() })
+        .with_retry(RetryConfig {
+            max_retries: MAX_RETRIES,
+            retry_timeout: RETRY_TIMEOUT,
+            backoff: BackoffConfig::default(),
+        })
         .with_http_connector(Fetcher { authorities })
         .build()
         .map_err(|e| PlaceError::Url(e.to_string()))?;
     Ok(Remote::new(Arc::new(store), format!("{scheme}://{host}/{bucket}"), names.collect()))
 }
 
-/// Which region requests are signed for. Source: AWS, "Amazon Simple Storage Service endpoints and quotas"
+/// Returns the region that requests are signed for. Source: AWS, "Amazon Simple Storage Service endpoints and quotas"
 /// (`s3.REGION.amazonaws.com`); Cloudflare, "R2, S3 API compatibility" (`auto`).
 fn region(kind: Kind, host: &str) -> String {
     let named = host.strip_prefix("s3.").and_then(|rest| rest.strip_suffix(".amazonaws.com"));
     match (kind, named) {
         (Kind::R2, _) => "auto".to_owned(),
         (_, Some(region)) => region.to_owned(),
-        // servers of one's own, and the oldest of Amazon's
+        // compatible servers, and Amazon's oldest region
         _ => "us-east-1".to_owned(),
     }
 }
 
-/// Makes the client.
+/// The HTTP client of the store.
 #[derive(Debug, Clone)]
 struct Fetcher {
     authorities: Option<PathBuf>,
@@ -80,7 +85,7 @@ impl HttpConnector for Fetcher {
 }
 
 impl HttpService for Fetcher {
-    /// Blocks: whoever waits for it does so on a thread of its own.
+    /// Sends a request. It blocks, so it must be called on a separate thread.
     fn call<'a, 'b>(
         &'a self,
         request: HttpRequest,
@@ -97,20 +102,21 @@ impl HttpService for Fetcher {
 }
 
 impl Fetcher {
-    fn exchange(&self, asked: &Parts, body: &[u8]) -> Result<HttpResponse, HttpError> {
+    /// Sends a request and reads the whole response.
+    fn exchange(&self, parts: &Parts, body: &[u8]) -> Result<HttpResponse, HttpError> {
         let failed = |kind, why: String| HttpError::new_boxed(kind, why.into());
         let client = Client::new(PATIENCE, self.authorities.as_deref(), &Cancel::default());
         let client = client.map_err(|e| failed(HttpErrorKind::Unknown, net::no_thread(&e)))?;
-        let mut ask = client.request(asked.method.as_str(), &asked.uri.to_string());
-        // two of them are the client's own
-        for (name, value) in asked.headers.iter().filter(|(name, _)| *name != "host" && *name != "content-length") {
+        let mut request = client.request(parts.method.as_str(), &parts.uri.to_string());
+        // the client sets these two itself
+        for (name, value) in parts.headers.iter().filter(|(name, _)| *name != "host" && *name != "content-length") {
             let value = value.to_str().map_err(|e| HttpError::new(HttpErrorKind::Unknown, e))?;
-            ask = ask.set(name.as_str(), value);
+            request = request.set(name.as_str(), value);
         }
-        let sent = if ["PUT", "POST"].contains(&asked.method.as_str()) {
-            ask.send_bytes(body)
+        let sent = if ["PUT", "POST"].contains(&parts.method.as_str()) {
+            request.send_bytes(body)
         } else {
-            ureq::Request::call(ask)
+            ureq::Request::call(request)
         };
         let answer = match sent {
             Ok(answer) | Err(ureq::Error::Status(_, answer)) => answer,

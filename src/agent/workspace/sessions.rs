@@ -1,4 +1,4 @@
-//! The workspaces of all sessions: a folder each, side by side.
+//! The workspaces of all sessions, one folder each: finds, lists, sweeps and deletes them.
 
 use super::artifacts::{meta_of, text_of};
 use super::local::Local;
@@ -12,47 +12,47 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-/// How long an artifact is kept.
+/// The age at which an artifact is deleted.
 pub const RETENTION: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
-/// The most bytes of a session's id in the name of its folder: systems take 255.
-const LONGEST: usize = 200;
+/// Most bytes of a session's id in the name of its folder; file systems allow 255.
+const MAX_NAME: usize = 200;
 
-/// An artifact, and whose it is.
+/// A stored artifact with its workspace.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Kept {
     /// The name of the workspace.
     pub session: String,
-    /// Where its text is.
+    /// The address of its text.
     pub path: PathBuf,
-    /// What is known about it.
+    /// Its description.
     #[serde(flatten)]
     pub artifact: Artifact,
 }
 
-/// Why one was not found by the beginning of its name.
+/// The reason a name or its beginning did not identify a workspace or an artifact.
 #[derive(Debug, thiserror::Error)]
 pub enum LookupError {
-    /// There is none.
+    /// Nothing has this name.
     #[error("there is no {what} `{name}`")]
     Missing {
         /// `artifact` or `workspace`.
         what: &'static str,
-        /// What was asked for.
+        /// The requested name.
         name: String,
     },
-    /// There are several.
+    /// Several names begin with it.
     #[error("`{name}` is the beginning of several: {all}")]
     Ambiguous {
-        /// What was asked for.
+        /// The requested name.
         name: String,
-        /// Some of those there are.
+        /// Some of the names.
         all: String,
     },
-    /// The system's word.
+    /// An error of the system.
     #[error("the workspaces in {folder}: {source}")]
     Io {
-        /// Where they are.
+        /// The address of the workspaces.
         folder: PathBuf,
         /// The reason.
         source: io::Error,
@@ -60,7 +60,7 @@ pub enum LookupError {
 }
 
 impl LookupError {
-    /// What to do next.
+    /// Returns the next step for the user.
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Missing { what: "artifact", .. } => "`caro artifacts list` shows those there are",
@@ -71,44 +71,44 @@ impl LookupError {
     }
 }
 
-/// The folder of all workspaces.
+/// The place of all workspaces.
 #[derive(Debug, Clone)]
 pub struct Workspaces {
     root: Arc<dyn Storage>,
 }
 
 impl Workspaces {
-    /// Those in a folder of this machine's disk, which need not exist yet.
+    /// The workspaces in a local folder, which need not exist yet.
     pub fn at(root: PathBuf) -> Self {
         Self::of(Arc::new(Local::new(root)))
     }
 
-    /// Those in a place.
+    /// The workspaces in a storage.
     pub(super) fn of(root: Arc<dyn Storage>) -> Self {
         Self { root }
     }
 
-    /// Where a session's workspace is, whether or not it exists: its folder on the disk, or its address elsewhere.
+    /// Returns the address of a session's workspace, whether or not it exists: a folder of the disk, or a URL.
     pub fn folder(&self, session: &str) -> PathBuf {
-        self.root.address(Path::new(&safe(session)))
+        self.root.address(Path::new(&folder_name(session)))
     }
 
-    /// True if they are on this machine's disk.
+    /// True if they are on the local disk.
     pub fn is_local(&self) -> bool {
         self.root.is_local()
     }
 
-    /// The workspace of a session, whether or not anything is in it.
+    /// Returns the workspace of a session, whether or not it exists.
     pub fn open(&self, session: &str) -> Workspace {
-        self.named(&safe(session))
+        self.named(&folder_name(session))
     }
 
-    /// The workspace of that name.
+    /// Returns the workspace of that name.
     fn named(&self, name: &str) -> Workspace {
         Workspace { storage: self.root.below(name) }
     }
 
-    /// The names of all workspaces, in their order.
+    /// Returns the names of all workspaces, sorted.
     ///
     /// # Errors
     /// If the folder cannot be read.
@@ -122,22 +122,22 @@ impl Workspaces {
         Ok(names)
     }
 
-    /// The workspace of a session, or the one whose name begins so.
+    /// Returns the workspace of a session, or the only one whose name begins with `session`.
     ///
     /// # Errors
     /// If there is none, or several.
     pub fn find(&self, session: &str) -> Result<(String, Workspace), LookupError> {
         let names = self.names()?;
-        let exact = names.iter().find(|name| **name == safe(session));
+        let exact = names.iter().find(|name| **name == folder_name(session));
         let name = match exact {
             Some(name) => name.clone(),
-            None => one(names, session, "workspace", |n| n)?,
+            None => only_match(names, session, "workspace", |n| n)?,
         };
         let workspace = self.named(&name);
         Ok((name, workspace))
     }
 
-    /// Every artifact, oldest first; of one session alone if it is named.
+    /// Returns every artifact, oldest first; with `session` only those of that session.
     ///
     /// # Errors
     /// If there is no such session, or a folder cannot be read.
@@ -158,20 +158,20 @@ impl Workspaces {
         Ok(all)
     }
 
-    /// The one artifact whose id begins so.
+    /// Returns the only artifact whose id begins with `beginning`.
     ///
     /// # Errors
     /// If there is none, or several.
     pub fn artifact(&self, beginning: &str) -> Result<(Kept, Workspace), LookupError> {
-        let kept = one(self.artifacts(None)?, beginning, "artifact", |kept| &kept.artifact.id)?;
+        let kept = only_match(self.artifacts(None)?, beginning, "artifact", |kept| &kept.artifact.id)?;
         let workspace = self.named(&kept.session);
         Ok((kept, workspace))
     }
 
-    /// Deletes an artifact that was listed.
+    /// Deletes a listed artifact.
     ///
     /// # Errors
-    /// If it is gone, or cannot be deleted.
+    /// If it no longer exists, or cannot be deleted.
     pub fn remove(&self, kept: &Kept) -> io::Result<()> {
         self.named(&kept.session).discard(&kept.artifact)
     }
@@ -187,16 +187,16 @@ impl Workspaces {
         }
     }
 
-    /// Deletes the artifacts that are older than `age`, and what a process that was killed left of one. How many went.
-    /// One that cannot be deleted stays, and hinders nothing: the next sweep comes to it again.
+    /// Deletes the artifacts that are older than `age`, and partial files of killed processes. Returns the number of
+    /// deleted artifacts. One that cannot be deleted is tried again by the next sweep.
     pub fn sweep(&self, age: Duration) -> usize {
         let Some(before) = SystemTime::now().checked_sub(age) else { return 0 };
         let of = |name: String| self.named(&name).sweep(before);
         self.names().unwrap_or_default().into_iter().map(of).sum()
     }
 
-    /// The same for those older than [`RETENTION`]. A bucket has rules of its own for what is old, and each look into it
-    /// is a request.
+    /// Deletes the artifacts older than [`RETENTION`], on the local disk only: a bucket has its own retention rules,
+    /// and each listing of it costs a request.
     pub fn sweep_old(&self) {
         if self.is_local() {
             self.sweep(RETENTION);
@@ -209,17 +209,17 @@ impl Workspaces {
 }
 
 impl Workspace {
-    /// Deletes artifacts, and strays of them, from before a moment; how many artifacts went.
+    /// Deletes artifacts and partial files from before a time; returns the number of deleted artifacts.
     fn sweep(&self, before: SystemTime) -> usize {
         let all = self.list().unwrap_or_default();
         let count = all.len();
-        let goes = |artifact: &Artifact| artifact.created < id::millis(before) && self.discard(artifact).is_ok();
-        let left: Vec<Artifact> = all.into_iter().filter(|artifact| !goes(artifact)).collect();
+        let is_deleted = |artifact: &Artifact| artifact.created < id::millis(before) && self.discard(artifact).is_ok();
+        let left: Vec<Artifact> = all.into_iter().filter(|artifact| !is_deleted(artifact)).collect();
         let known: BTreeSet<String> = left.iter().flat_map(|a| [text_of(a), meta_of(&a.id)]).collect();
         let folder = Path::new(ARTIFACTS);
         for (name, item) in self.storage.list(folder).unwrap_or_default() {
             if !known.contains(&name) && item.modified.is_some_and(|time| time < before) {
-                // it is tried again by the next sweep
+                // the next sweep tries again
                 let _ = self.storage.remove(&folder.join(name));
             }
         }
@@ -228,25 +228,24 @@ impl Workspace {
     }
 }
 
-/// The one whose name begins so.
-fn one<T>(all: Vec<T>, name: &str, what: &'static str, id: fn(&T) -> &str) -> Result<T, LookupError> {
-    match id::begun(all, name, id) {
-        id::Begun::One(one) => Ok(one),
-        id::Begun::None => Err(LookupError::Missing { what, name: name.into() }),
-        id::Begun::Several(mut all) => {
+/// Returns the only item whose id begins with `name`.
+fn only_match<T>(all: Vec<T>, name: &str, what: &'static str, id: fn(&T) -> &str) -> Result<T, LookupError> {
+    match id::find_by_prefix(all, name, id) {
+        id::PrefixMatch::One(one) => Ok(one),
+        id::PrefixMatch::None => Err(LookupError::Missing { what, name: name.into() }),
+        id::PrefixMatch::Several(mut all) => {
             all.truncate(5);
             Err(LookupError::Ambiguous { name: name.into(), all: all.join(", ") })
         }
     }
 }
 
-/// A session's id as a folder's name.
-fn safe(id: &str) -> String {
+/// Converts a session's id to a folder name. A changed id gets a hash, so that different ids never share a folder.
+fn folder_name(id: &str) -> String {
     let clean: String = id.chars().map(|c| if c.is_alphanumeric() || "_-".contains(c) { c } else { '_' }).collect();
-    // two ids that look the same once cleaned, or cut, are still two
-    // and one without a name is not all of them
+    // an empty name would stand for the folder of all workspaces
     let mut cut = clean.as_str();
-    while cut.len() > LONGEST {
+    while cut.len() > MAX_NAME {
         cut = &cut[..cut.char_indices().next_back().map_or(0, |(at, _)| at)];
     }
     if cut == id && !id.is_empty() { clean } else { format!("{cut}_{}", &id::hash(id)[..8]) }
@@ -266,18 +265,18 @@ mod tests {
 
     #[test]
     fn a_session_cannot_name_a_folder_elsewhere() {
-        assert_eq!(safe("session_1-a"), "session_1-a");
-        let odd = safe("../../etc");
+        assert_eq!(folder_name("session_1-a"), "session_1-a");
+        let odd = folder_name("../../etc");
         assert!(odd.starts_with("______etc_") && !odd.contains('/'), "{odd}");
-        assert_ne!(safe("a/b"), safe("a:b"));
-        assert!(!safe("").is_empty());
-        assert_eq!(safe(&"a".repeat(200)), "a".repeat(200));
-        let (long, other) = (safe(&"談".repeat(200)), safe(&format!("{}x", "談".repeat(199))));
+        assert_ne!(folder_name("a/b"), folder_name("a:b"));
+        assert!(!folder_name("").is_empty());
+        assert_eq!(folder_name(&"a".repeat(200)), "a".repeat(200));
+        let (long, other) = (folder_name(&"談".repeat(200)), folder_name(&format!("{}x", "談".repeat(199))));
         assert!(long.len() <= 255 && long.starts_with("談談") && long != other, "{long}");
     }
 
     #[test]
-    fn what_is_old_is_swept_and_nothing_else() {
+    fn only_old_artifacts_and_partial_files_are_swept() {
         let dir = tempfile::tempdir().unwrap();
         let all = Workspaces::at(dir.path().join("workspace"));
         assert_eq!(all.sweep(RETENTION), 0, "there is nothing yet");
@@ -294,26 +293,26 @@ mod tests {
             fs::File::options().write(true).open(&path).unwrap().set_modified(time).unwrap();
             path
         };
-        let (torn, under_way) = (stray("artifacts/shell_9.txt", old), stray(".new-X", now));
+        let (torn, unfinished) = (stray("artifacts/shell_9.txt", old), stray(".new-X", now));
         let half = stray(".new-Y", old);
-        // a description is as old as its artifact is, whatever the clock of the disk says
+        // the age of a description is that of its artifact, not that of its file
         let meta = dir.path().join("workspace/one/artifacts/shell_new.meta.json");
         fs::File::options().write(true).open(&meta).unwrap().set_modified(old).unwrap();
         assert_eq!(all.sweep(RETENTION), 2);
         let left: Vec<String> = all.artifacts(None).unwrap().into_iter().map(|k| k.artifact.id).collect();
         assert_eq!(left, ["shell_new"]);
         assert_eq!(one.get("shell_new").unwrap(), "x");
-        assert!(!torn.exists() && !half.exists() && under_way.exists());
+        assert!(!torn.exists() && !half.exists() && unfinished.exists());
         assert_eq!(two.view("note.md").unwrap(), "mine\n", "the agent's own files stay");
     }
 
-    /// A folder that counts what is read from it.
+    /// A folder that counts reads.
     #[derive(Debug)]
     struct Counted(Local, Arc<AtomicUsize>);
 
     impl Storage for Counted {
-        fn look(&self, key: &Path) -> io::Result<Option<Item>> {
-            self.0.look(key)
+        fn metadata(&self, key: &Path) -> io::Result<Option<Item>> {
+            self.0.metadata(key)
         }
         fn read(&self, key: &Path) -> io::Result<Vec<u8>> {
             self.1.fetch_add(1, Ordering::Relaxed);
@@ -352,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn each_description_is_read_once_however_many_go() {
+    fn each_description_is_read_once() {
         let dir = tempfile::tempdir().unwrap();
         let read = Arc::new(AtomicUsize::new(0));
         let all = Workspaces::of(Arc::new(Counted(Local::new(dir.path().into()), read.clone())));
@@ -368,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn one_is_found_by_the_beginning_of_its_name() {
+    fn an_artifact_is_found_by_the_beginning_of_its_id() {
         let dir = tempfile::tempdir().unwrap();
         let all = Workspaces::at(dir.path().into());
         all.named("session_1").put(&artifact("shell_1", 1), "first").unwrap();

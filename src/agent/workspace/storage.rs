@@ -1,7 +1,7 @@
-//! What a place for a workspace's files has to do.
+//! The interface of a place that stores a workspace's files.
 //!
-//! Keys are paths below the root of a workspace, of plain names only ([`inside`](super::inside) sees to that). What a file
-//! says, how it is edited and what is told of it is the same in each place; it is decided above.
+//! Keys are paths below the root of a workspace that consist of plain names ([`inside`](super::inside) checks this).
+//! The content of files, edits and messages are the same for every place and belong to the layer above.
 
 use std::fmt;
 use std::io;
@@ -9,59 +9,59 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-/// What stands under a key.
+/// The metadata of a file or folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Item {
     /// True for a folder.
     pub folder: bool,
-    /// The size of a file.
+    /// The size of a file in bytes.
     pub bytes: u64,
-    /// When a file was written last, where that is known.
+    /// The time a file was last written, if known.
     pub modified: Option<SystemTime>,
 }
 
-/// A new content for a file that had this one, or none; `None` leaves it as it is.
+/// Returns the new content of a file with this content, if it exists; `None` leaves the file unchanged.
 pub type Edit<'a> = dyn FnMut(Option<&[u8]>) -> Option<Vec<u8>> + Send + 'a;
 
 /// A place for files. Several processes may use it at once.
 ///
 /// # Errors
-/// Every method fails with the system's word; `NotFound` says that nothing stands under the key.
+/// Every method passes on errors of the system; `NotFound` means that nothing has the key.
 pub trait Storage: Send + Sync + fmt::Debug {
-    /// What stands under a key, if anything does.
-    fn look(&self, key: &Path) -> io::Result<Option<Item>>;
+    /// Returns the metadata of a key, or `None` if nothing has it.
+    fn metadata(&self, key: &Path) -> io::Result<Option<Item>>;
 
-    /// A file, whole.
+    /// Reads a whole file.
     fn read(&self, key: &Path) -> io::Result<Vec<u8>>;
 
-    /// Writes a file, and the folders above it; whole or not at all. What was there is replaced.
+    /// Writes a file atomically, replacing an existing one and creating the folders above it.
     fn put(&self, key: &Path, content: &[u8]) -> io::Result<()>;
 
-    /// Edits a file, or makes it. Nobody else writes it between the look and the new content; where that cannot be
-    /// forbidden it is noticed, and `edit` is called again.
+    /// Edits or creates a file atomically. If another writer cannot be locked out, its change is detected and `edit`
+    /// is called again.
     fn change(&self, key: &Path, edit: &mut Edit<'_>) -> io::Result<()>;
 
-    /// Renames a file or a folder, and makes the folders above the new name. `AlreadyExists` if that is taken.
+    /// Renames a file or a folder, creating the folders above the new name. `AlreadyExists` if the new name is taken.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
 
-    /// Deletes a file, or a folder with what is in it; under the empty key everything.
+    /// Deletes a file or a folder with its content; the empty key stands for everything.
     fn remove(&self, key: &Path) -> io::Result<()>;
 
-    /// What is in a folder, not in those below it, in no order.
+    /// Lists a folder, not recursively, in no particular order.
     fn list(&self, key: &Path) -> io::Result<Vec<(String, Item)>>;
 
-    /// True if a key leads out of the workspace although its words do not.
+    /// True if a key leads out of the workspace through a link.
     fn leads_out(&self, key: &Path) -> bool;
 
-    /// How a key is named outside of the workspace.
+    /// Returns the address of a key: a path of the disk, or a URL.
     fn address(&self, key: &Path) -> PathBuf;
 
     /// True if other programs can open the address as a file.
     fn is_local(&self) -> bool;
 
-    /// The folder of that name as a place of its own.
+    /// Returns the folder of that name as a storage of its own.
     fn below(&self, name: &str) -> Arc<dyn Storage>;
 
-    /// Deletes what writers that were killed before this moment have left.
+    /// Deletes partial files of writers that were killed before this time.
     fn sweep(&self, before: SystemTime);
 }

@@ -1,4 +1,4 @@
-//! A request in the recipe's own form: where and for what it is, what is wrong with it, why there is no answer.
+//! Turns a request and its settings into a `CommandRequest` of the recipe, and the recipe's errors into failures.
 
 use crate::flags::AnswerArgs;
 use crate::{Exit, Failure, Settings};
@@ -12,8 +12,8 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 use std::time::Duration;
 
-/// Finds what is wrong with a request that need not be shown to any model. The recipe checks again, by tokens; this is told
-/// before any model is opened.
+/// Refuses a request that is empty, too long or holds a mark of a chat template, before any model is opened. The recipe
+/// checks the length again, in tokens.
 pub fn check(request: &str) -> Result<(), String> {
     if request.trim().is_empty() {
         return Err("the request is empty".into());
@@ -29,21 +29,20 @@ pub fn check(request: &str) -> Result<(), String> {
     }
 }
 
-/// A mark of chat templates that stands in a request unquoted: it came along when something was copied. To the model each is
-/// a text like any other.
+/// Finds an unquoted mark of a chat template, as copied text may hold one. To the model a mark is plain text.
 fn template_mark(request: &str) -> Option<&str> {
-    static FORM: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    static PATTERN: LazyLock<Option<Regex>> = LazyLock::new(|| {
         let quoted = "\"[^\"]*\"|\\B'[^']*'|`[^`]*`";
         let marks = r"<\|[a-z][a-z0-9_]*\|>|\[/?INST\]|<</?SYS>>|</?(?:start|end)_of_turn>";
         Regex::new(&format!("{quoted}|(?P<mark>{marks})")).ok()
     });
-    FORM.as_ref()?.captures_iter(request).find_map(|found| found.name("mark")).map(|mark| mark.as_str())
+    PATTERN.as_ref()?.captures_iter(request).find_map(|found| found.name("mark")).map(|mark| mark.as_str())
 }
 
-/// Where and for what a command is written.
+/// The directory, machine and shell that a command is written for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
-    /// The directory it is to run in.
+    /// The directory that it is to run in.
     pub cwd: PathBuf,
     /// The machine.
     pub target: Target,
@@ -52,7 +51,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// This machine, unless the settings say another. For another system the shell is the one usual there.
+    /// Returns this machine, unless the settings name another; for another system, the shell usual there.
     pub fn of(context: &ExecutionContext, settings: &Settings, cwd: Option<PathBuf>) -> Self {
         let target = settings.target.unwrap_or(context.target);
         let dialect = settings.shell.unwrap_or_else(|| match target.os {
@@ -66,11 +65,11 @@ impl Place {
     }
 }
 
-/// Holds the shell that was asked for against the target that was: what is written for Windows is PowerShell.
+/// Checks that the shell of the settings fits their target: commands for Windows are written in PowerShell.
 ///
 /// # Errors
 /// If they do not go together.
-pub fn paired(settings: &Settings) -> Result<(), Failure> {
+pub fn check_target(settings: &Settings) -> Result<(), Failure> {
     let (Some(target), Some(shell)) = (settings.target, settings.shell) else { return Ok(()) };
     if target.os != Os::Windows || shell == Dialect::PowerShell {
         return Ok(());
@@ -79,7 +78,7 @@ pub fn paired(settings: &Settings) -> Result<(), Failure> {
         .hint("--target windows goes with --shell powershell, or with none"))
 }
 
-/// The recipe's own form of a request.
+/// Builds the recipe's form of a request.
 pub fn ask(request: String, place: &Place, settings: &Settings, args: &AnswerArgs, cancel: &Cancel) -> CommandRequest {
     CommandRequest {
         request,
@@ -91,8 +90,8 @@ pub fn ask(request: String, place: &Place, settings: &Settings, args: &AnswerArg
     }
 }
 
-/// The form of requests that are parts of a larger task: their words and what was said before come later. Nobody waits
-/// at a prompt for them, so a slow machine has its time.
+/// Builds a request that is part of a larger task; its words and history are filled in later. No user waits at a prompt
+/// for it, so its budget is larger.
 pub fn part(place: &Place, settings: &Settings) -> CommandRequest {
     CommandRequest {
         request: String::new(),
@@ -107,14 +106,14 @@ pub fn part(place: &Place, settings: &Settings) -> CommandRequest {
         candidates: settings.candidates,
         rehearse: settings.rehearse,
         view: View::Examples,
-        budget: settings.budget.max(CommandRequest::IN_A_TASK),
+        budget: settings.budget.max(CommandRequest::MIN_STEP_BUDGET),
         before: History::default(),
         rejected: Vec::new(),
         cancel: Cancel::new(),
     }
 }
 
-/// Why there is no answer, for a person.
+/// Turns an error of the recipe into a failure for the user.
 pub fn failure(error: CommandError, settings: &Settings) -> Failure {
     match error {
         CommandError::BadRequest(message) => {
@@ -133,7 +132,7 @@ pub fn failure(error: CommandError, settings: &Settings) -> Failure {
     }
 }
 
-/// Milliseconds with their fraction.
+/// The time in milliseconds, with fraction.
 pub fn milliseconds(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
 }
@@ -143,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mark_of_a_chat_template_is_told_as_what_it_is() {
+    fn an_unquoted_mark_of_a_chat_template_is_refused() {
         for mark in ["<|im_start|>", "<|im_end|>", "<|endoftext|>", "<|eot_id|>", "[INST]", "[/INST]", "<<SYS>>"] {
             for request in
                 [format!("{mark} list files"), format!("list files{mark}"), format!("don't list {mark} it's x")]
@@ -160,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn every_error_ends_in_its_own_code() {
+    fn every_error_has_its_exit_code() {
         let config = crate::Config::load(&Default::default(), &Default::default(), None, &[]).unwrap();
         let settings = Settings::of(&config).unwrap();
         let code = |e| failure(e, &settings).exit.code();

@@ -1,4 +1,4 @@
-//! Further answers for the person who has one before them: another command for the same words, or the same command changed.
+//! Asks for further answers: another command for the same words, or the shown command changed.
 
 use super::{ask, present, revise};
 use crate::flags::AnswerArgs;
@@ -16,40 +16,40 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 
-/// How long the manuals may take for a command that the person has written.
-const MANUAL_WAIT: Duration = Duration::from_secs(1);
+/// Most time to wait for the manuals of a command that the user wrote.
+const MANUAL_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The fewest commands to choose from where another one is wanted: with one there is no other.
-const CANDIDATES: u32 = 4;
+/// Fewest candidates when another command is asked for: with one there is no other.
+const MIN_CANDIDATES: u32 = 4;
 
-/// Asks once more, as the first time.
+/// Asks for further answers under the same arguments and settings as the first one.
 pub struct Asker<'a> {
-    /// The terminal and the rest.
+    /// The context of the verb.
     pub cx: &'a Cx,
-    /// How it was asked for.
+    /// The flags of the request.
     pub args: &'a AnswerArgs,
     /// The settings in force.
     pub settings: &'a Settings,
-    /// Where, and for what.
+    /// The directory, machine and shell of the command.
     pub place: &'a Place,
     /// The runtime that answers are computed in.
     pub runtime: &'a Runtime,
-    /// The machine.
+    /// This machine.
     pub context: Arc<ExecutionContext>,
     /// Its manuals.
     manual: Option<Arc<Manual>>,
-    /// The model and what goes with it, opened by the first further answer where the one before needed none.
+    /// The recipe with its model, opened by the first further answer if the shown one needed no model.
     wired: OnceCell<Wired>,
-    /// True while what every prompt begins with is still to be computed.
+    /// True until the common prefix of all prompts is computed.
     is_first: Cell<bool>,
-    /// The last question.
+    /// The last request.
     ask: RefCell<CommandRequest>,
-    /// The commands that were given to it.
-    given: RefCell<Vec<String>>,
+    /// The commands that answered it.
+    shown: RefCell<Vec<String>>,
 }
 
 impl<'a> Asker<'a> {
-    /// One that goes on from this question and its answer, on this machine with its manuals.
+    /// Creates an asker that continues from a request and its answer, on this machine with its manuals.
     pub fn new(
         cx: &'a Cx,
         args: &'a AnswerArgs,
@@ -59,19 +59,19 @@ impl<'a> Asker<'a> {
         (context, manual): (Arc<ExecutionContext>, Option<Arc<Manual>>),
         (ask, answer): (CommandRequest, &Answer),
     ) -> Self {
-        let given = std::iter::once(&answer.cmd).chain(answer.alternatives.iter().map(|other| &other.cmd));
-        let (ask, given) = (RefCell::new(ask), RefCell::new(given.cloned().collect()));
+        let shown = std::iter::once(&answer.cmd).chain(answer.alternatives.iter().map(|other| &other.cmd));
+        let (ask, shown) = (RefCell::new(ask), RefCell::new(shown.cloned().collect()));
         let (wired, is_first) = (OnceCell::new(), Cell::new(false));
-        Self { cx, args, settings, place, runtime, context, manual, wired, is_first, ask, given }
+        Self { cx, args, settings, place, runtime, context, manual, wired, is_first, ask, shown }
     }
 
-    /// The same with a model that has answered already.
+    /// Uses a recipe whose model has already answered.
     #[must_use]
     pub fn with(self, wired: Wired) -> Self {
         Self { wired: OnceCell::from(wired), ..self }
     }
 
-    /// The model and what goes with it.
+    /// Returns the recipe with its model, opened by the first call.
     fn wired(&self) -> Result<&Wired, Failure> {
         if let Some(wired) = self.wired.get() {
             return Ok(wired);
@@ -81,20 +81,20 @@ impl<'a> Asker<'a> {
         Ok(self.wired.get_or_init(|| wired))
     }
 
-    /// The conversation that ends with this command.
+    /// Returns the conversation that ends with this command.
     pub fn exchanges(&self, command: &str) -> Vec<PastExchange> {
         revise::exchanges(&self.ask.borrow(), command)
     }
 
-    /// The command as the words say it is to be.
+    /// Asks for the command changed as the words say.
     ///
     /// # Errors
-    /// If nothing comes of it, or Ctrl-C was typed meanwhile.
+    /// If there is no answer, or Ctrl-C was pressed.
     pub fn revise(&self, command: &str, words: &str) -> Result<Answer, Failure> {
         ask::check(words).map_err(Failure::usage)?;
-        let said = self.exchanges(revise::checked(command)?);
-        let asked = self.ask.borrow().before.clone();
-        let before = History { place: asked.place, input: asked.input, ..revise::before(said) };
+        let said = self.exchanges(revise::check_command(command)?);
+        let last = self.ask.borrow().before.clone();
+        let before = History { place: last.place, input: last.input, ..revise::history(said) };
         let ask = CommandRequest {
             request: words.to_owned(),
             before,
@@ -106,67 +106,67 @@ impl<'a> Asker<'a> {
         if answer.cmd.is_empty() {
             return Err(Failure::no(present::refusal(&answer)));
         }
-        *self.given.borrow_mut() = vec![answer.cmd.clone()];
+        *self.shown.borrow_mut() = vec![answer.cmd.clone()];
         *self.ask.borrow_mut() = ask;
         Ok(answer)
     }
 
-    /// A command for the same words that was not given yet.
+    /// Asks for another command for the same words.
     ///
     /// # Errors
     /// As [`Asker::revise`].
     pub fn another(&self) -> Result<Answer, Failure> {
         let ask = self.ask.borrow().clone();
         let ask = CommandRequest {
-            rejected: [&ask.rejected[..], &self.given.borrow()].concat(),
+            rejected: [&ask.rejected[..], &self.shown.borrow()].concat(),
             alternatives: 1,
-            candidates: ask.candidates.max(CANDIDATES),
+            candidates: ask.candidates.max(MIN_CANDIDATES),
             refine: if ask.refine == Refine::Never { Refine::Evidence } else { ask.refine },
             ..ask
         };
         let answer = self.answer(&ask)?;
-        if answer.cmd.is_empty() || self.given.borrow().contains(&answer.cmd) {
+        if answer.cmd.is_empty() || self.shown.borrow().contains(&answer.cmd) {
             return Err(Failure::no("no other command came up"));
         }
-        self.given.borrow_mut().push(answer.cmd.clone());
+        self.shown.borrow_mut().push(answer.cmd.clone());
         Ok(answer)
     }
 
     fn answer(&self, ask: &CommandRequest) -> Result<Answer, Failure> {
         let wired = self.wired()?;
-        let begun = Instant::now();
-        // Ctrl-C stops this answer, and the next one can be stopped again
+        let start = Instant::now();
+        // a fresh one each time: Ctrl-C stops this answer only
         let cancel: Cancel = self.cx.interrupt().fresh();
         let ask = CommandRequest { timeout: self.settings.timeout, cancel, ..ask.clone() };
         let is_first = self.is_first.take();
-        let answer = first::while_told(&self.cx.ui, is_first, || {
+        let answer = first::with_progress(&self.cx.ui, is_first, || {
             let trace = &mut |event| present::trace(&self.cx.ui, self.args, &event);
             self.runtime.block_on(async {
                 if is_first {
-                    let until = ask.cancel.with_deadline(begun + ask.timeout);
+                    let until = ask.cancel.with_deadline(start + ask.timeout);
                     wired.recipe.prepare(ask.target, ask.dialect, &until).await;
                 }
                 wired.recipe.answer(&ask, trace).await
             })
         });
         let mut answer = answer.map_err(|e| ask::failure(e, self.settings))?;
-        answer.timing.total = ask::milliseconds(begun.elapsed());
+        answer.timing.total = ask::milliseconds(start.elapsed());
         if self.args.timing {
             present::timing(&self.cx.ui, &answer.timing);
         }
         Ok(answer)
     }
 
-    /// A command that the person has written, looked at as every other is.
-    pub fn checked(&self, command: String) -> Answer {
+    /// Checks a command that the user wrote as every other is checked.
+    pub fn check(&self, command: String) -> Answer {
         let inspector = Inspector::new(self.context.clone(), self.manual.clone());
         let place = self.place;
         let subject = Subject { request: "", cwd: &place.cwd, target: place.target, dialect: place.dialect };
         let mut manuals = Manuals::new();
-        let looked = inspector.inspect(command, 1.0, subject, &mut manuals, MANUAL_WAIT);
-        let mut draft = self.runtime.block_on(looked);
+        let inspection = inspector.inspect(command, 1.0, subject, &mut manuals, MANUAL_TIMEOUT);
+        let mut draft = self.runtime.block_on(inspection);
         if self.ask.borrow().before.input.is_some() {
-            input::is_given(&mut draft.findings);
+            input::remove_waits_finding(&mut draft.findings);
         }
         checked::answer(draft, "person", String::new(), subject, &manuals)
     }

@@ -1,8 +1,8 @@
-//! An answer on its way to the person: shown, run, or put into a document, and kept where that is turned on.
+//! Delivers an answer: shows it, runs it or prints it as JSON, and logs it where the settings say so.
 
 use super::ask::Place;
 use super::asker::Asker;
-use super::run::{Run, With};
+use super::run::{ExecuteOptions, Run};
 use super::{execute, present};
 use crate::answer::log::{self, last};
 use crate::flags::AnswerArgs;
@@ -11,61 +11,61 @@ use caro_command::{Answer, PastExchange};
 use caro_host::ExecutionContext;
 use caro_shell::Severity;
 
-/// How an answer is delivered.
-pub struct How<'a> {
-    /// How it was asked for.
+/// Options for the delivery of an answer.
+pub struct Delivery<'a> {
+    /// The flags of the request.
     pub args: &'a AnswerArgs,
-    /// It is run, after asking.
-    pub execute: Option<With>,
-    /// A line editor waits for it.
+    /// Runs the command after asking; `None` to show it only.
+    pub execute: Option<ExecuteOptions>,
+    /// True if the line editor of a shell waits for the command.
     pub widget: bool,
-    /// A further member of the document.
+    /// A further member of the JSON document.
     pub also: Option<(&'static str, serde_json::Value)>,
-    /// The words that it answers, to be kept where that is turned on.
+    /// The words of the request, for the log; `None` to log nothing.
     pub request: Option<&'a str>,
-    /// The conversation that ends with it: what `--from last` goes on from.
+    /// The conversation that ends with the answer, for `--from last`.
     pub said: Vec<PastExchange>,
-    /// For another command, where one can be asked for.
+    /// Asks for another command, where that is possible.
     pub asker: Option<&'a Asker<'a>>,
 }
 
-/// Shows an answer, or runs it.
+/// Shows or runs an answer, and logs it where the settings say so.
 ///
 /// # Errors
-/// If there is no command, or a draft, or it cannot be written or run.
+/// If there is no command or only a draft, or it cannot be written or run.
 pub fn deliver(
     answer: Answer,
-    mut how: How<'_>,
+    mut how: Delivery<'_>,
     place: &Place,
     settings: &Settings,
     context: &ExecutionContext,
     cx: &Cx,
 ) -> Outcome {
     if answer.cmd.is_empty() {
-        return hand_over(answer, how, place, settings, context, cx, &mut None);
+        return show_or_run(answer, how, place, settings, context, cx, &mut None);
     }
-    let (command, asked) = (answer.cmd.clone(), how.execute.is_some());
+    let (command, is_executed) = (answer.cmd.clone(), how.execute.is_some());
     let (request, mut said) = (how.request, std::mem::take(&mut how.said));
     let mut ran = None;
-    let outcome = hand_over(answer, how, place, settings, context, cx, &mut ran);
+    let outcome = show_or_run(answer, how, place, settings, context, cx, &mut ran);
     if let (Some(last), Some((command, _))) = (said.last_mut(), &ran) {
         last.command.clone_from(command);
     }
-    last::keep(&said, place, settings, cx);
+    last::save(&said, place, settings, cx);
     let Some(request) = (if settings.request_history { request } else { None }) else { return outcome };
     match &ran {
-        Some((command, code)) => log::keep(request, command, Some(*code), place, cx),
-        // what nobody was given is nothing to find again
-        None if asked || outcome.is_ok() => log::keep(request, &command, None, place, cx),
+        Some((command, code)) => log::add(request, command, Some(*code), place, cx),
+        // a command that was not shown is not logged
+        None if is_executed || outcome.is_ok() => log::add(request, &command, None, place, cx),
         None => {}
     }
     outcome
 }
 
-/// Does it, and tells which command was run and how it ended.
-fn hand_over(
+/// Shows or runs an answer; `ran` is set to the command that was run and its exit code.
+fn show_or_run(
     answer: Answer,
-    how: How<'_>,
+    how: Delivery<'_>,
     place: &Place,
     settings: &Settings,
     context: &ExecutionContext,
@@ -86,8 +86,8 @@ fn hand_over(
     if answer.cmd.is_empty() {
         return Err(Failure::no(present::refusal(&answer)).hint(present::NO_COMMAND));
     }
-    // whoever is asked is told what is wrong, and decides
-    if let Some(With { preview, trash }) = how.execute {
+    // a draft too: its errors are shown before the question
+    if let Some(ExecuteOptions { preview, trash }) = how.execute {
         return execute::run(answer, &Run { place, settings, cx, context, preview, trash, asker: how.asker }, ran);
     }
     if how.widget && !answer.draft {
@@ -104,7 +104,7 @@ fn hand_over(
 /// If it is a draft, or cannot be written.
 pub fn show(answer: &Answer, args: &AnswerArgs, cx: &Cx) -> Outcome {
     if answer.draft {
-        return Err(draft(answer));
+        return Err(draft_failure(answer));
     }
     present::answer(&cx.ui, answer)?;
     let found = 1 + answer.alternatives.len();
@@ -114,8 +114,8 @@ pub fn show(answer: &Answer, args: &AnswerArgs, cx: &Cx) -> Outcome {
     Ok(Exit::Success)
 }
 
-/// Why a command is no answer, for a person.
-fn draft(answer: &Answer) -> Failure {
+/// The failure of an answer that is only a draft.
+fn draft_failure(answer: &Answer) -> Failure {
     let error = answer.findings.iter().find(|f| f.severity == Severity::Error);
     let why = error.map_or("it is most likely wrong", |f| f.why.as_str());
     Failure::no(format!("no command that holds came up: {why}")).hint(format!("a draft to go on from: {}", answer.cmd))

@@ -1,8 +1,8 @@
-//! `-x`: shows a command, asks, and runs it with the terminal as its own. Nothing ever runs unasked, and what is
-//! dangerous runs only after a word of it has been typed.
+//! Implements `-x`: shows a command, asks, and runs it at the terminal. No command runs unasked, and a dangerous one
+//! runs only after a word of it has been typed.
 
 use super::run::{Run, program};
-use super::undo::{Looked, Net};
+use super::undo::{Forecast, Undo};
 use super::{explained, present};
 use crate::setup::settings::LEVELS;
 use crate::term::interrupt::Phase;
@@ -16,31 +16,31 @@ use caro_shell::Severity;
 use caro_shell::safety::{Level, Risk};
 use std::path::{Path, PathBuf};
 
-/// Asks and runs. `ran` is told which command that was in the end, and its exit code.
+/// Asks, and runs the command. `ran` is set to the command that was run and its exit code.
 ///
 /// # Errors
 /// If it may not be run, or cannot be started.
 pub fn run(answer: Answer, run: &Run<'_>, ran: &mut Option<(String, i32)>) -> Outcome {
-    let (shell, net) = ready(run)?;
-    let Some((cmd, looked)) = agreed(answer, &net, run)? else {
+    let (shell, undo) = prepare(run)?;
+    let Some((cmd, forecast)) = ask(answer, &undo, run)? else {
         return Err(Failure::silent(Exit::No));
     };
-    let code = start(&shell, &cmd, looked, &net, run)?;
+    let code = start(&shell, &cmd, forecast, &undo, run)?;
     *ran = Some((cmd, i32::from(code)));
     Ok(Exit::Child(code))
 }
 
-/// Runs a command that the person has before them and has just chosen to run: it is asked about only where it is dangerous, known
-/// to be wrong, or more than safe with no way back. Its exit code; `None` if it was not agreed to.
+/// Runs a shown command that the user has chosen to run, and returns its exit code; `None` if they declined. It asks
+/// only if the command is dangerous, known to be wrong, or not safe and not covered by undo.
 ///
 /// # Errors
 /// As [`run`].
 pub fn run_shown(answer: Answer, run: &Run<'_>) -> Result<Option<u8>, Failure> {
-    let (shell, net) = ready(run)?;
+    let (shell, undo) = prepare(run)?;
     let ui = &run.cx.ui;
-    within_limit(&answer.risk, run)?;
-    let looked = net.look(&answer.cmd, run);
-    net.tell(&looked, run);
+    check_limit(&answer.risk, run)?;
+    let forecast = undo.forecast(&answer.cmd, run);
+    undo.report(&forecast, run);
     let word = word_to_type(&answer.risk);
     let is_wrong = answer.draft || answer.findings.iter().any(|f| f.severity == Severity::Error);
     let is_agreed = match &word {
@@ -48,7 +48,7 @@ pub fn run_shown(answer: Answer, run: &Run<'_>) -> Result<Option<u8>, Failure> {
             ui.ask(&format!("type {} to run it:", ui.paint_err(Role::Danger, word)));
             typed(run.cx)?.is_some_and(|reply| reply == *word)
         }
-        None if is_wrong || answer.risk.level > Level::Safe && !net.covers(&looked) => {
+        None if is_wrong || answer.risk.level > Level::Safe && !undo.covers(&forecast) => {
             ui.ask("run it all the same? [y/N]");
             typed(run.cx)?.is_some_and(|reply| is_yes(&reply))
         }
@@ -57,11 +57,11 @@ pub fn run_shown(answer: Answer, run: &Run<'_>) -> Result<Option<u8>, Failure> {
     if !is_agreed {
         return Ok(None);
     }
-    start(&shell, &answer.cmd, looked, &net, run).map(Some)
+    start(&shell, &answer.cmd, forecast, &undo, run).map(Some)
 }
 
-/// The shell that a command is run in, and the net below it.
-fn ready(run: &Run<'_>) -> Result<(PathBuf, Net), Failure> {
+/// Finds the shell that a command is run in, and opens undo.
+fn prepare(run: &Run<'_>) -> Result<(PathBuf, Undo), Failure> {
     let Run { place, context, .. } = *run;
     if place.target.os != context.target.os {
         return Err(Failure::no(format!("this command is for {}, not for this machine", place.target.name()))
@@ -71,32 +71,32 @@ fn ready(run: &Run<'_>) -> Result<(PathBuf, Net), Failure> {
         Failure::no(format!("there is no {} here to run it in", place.dialect.name()))
             .hint("without -x the command is printed; --shell names another shell")
     })?;
-    Ok((shell, Net::new(run)?))
+    Ok((shell, Undo::new(run)?))
 }
 
-/// Runs what was agreed to; its exit code.
-fn start(shell: &Path, cmd: &str, looked: Looked, net: &Net, run: &Run<'_>) -> Result<u8, Failure> {
+/// Saves what the command would change, runs it and returns its exit code.
+fn start(shell: &Path, cmd: &str, forecast: Forecast, undo: &Undo, run: &Run<'_>) -> Result<u8, Failure> {
     let cx = run.cx;
-    let caught = net.cast(looked, cmd, run)?;
+    let record = undo.save(forecast, cmd, run)?;
     history::hand_to_shell(cmd, cx);
     let runtime = cx.runtime()?;
-    let ended = {
+    let result = {
         let _phase = cx.interrupt().during(Phase::Child);
         runtime.block_on(exec::foreground(shell, cmd, None))
     };
-    let code = match ended {
+    let code = match result {
         Ok(code) => code,
         Err(e) => {
-            caught.dropped();
+            record.discard();
             return Err(Failure::internal(e).hint("`caro context` shows the shell that was found"));
         }
     };
-    caught.ended(code, run);
+    record.finish(code, run);
     Ok(u8::try_from(code).unwrap_or(1))
 }
 
-/// Holds a risk against the policies, and against the worst that may be run.
-fn within_limit(risk: &Risk, run: &Run<'_>) -> Result<(), Failure> {
+/// Checks a risk against the policies, and against the setting `run_up_to`.
+fn check_limit(risk: &Risk, run: &Run<'_>) -> Result<(), Failure> {
     if let Some(reason) = risk.refused() {
         return Err(
             Failure::no(reason.why.clone()).hint("a policy forbids it: what it says is in that file, at that line")
@@ -115,28 +115,28 @@ fn is_yes(reply: &str) -> bool {
     ["y", "yes"].contains(&reply.to_lowercase().as_str())
 }
 
-/// The command that the person agreed to, perhaps after editing or choosing, and what it was seen to change; `None` if to
-/// none.
-fn agreed(mut answer: Answer, net: &Net, run: &Run<'_>) -> Result<Option<(String, Looked)>, Failure> {
+/// Shows the command and asks whether to run it. Returns the accepted command, perhaps edited, and what it would
+/// change; `None` if none was accepted.
+fn ask(mut answer: Answer, undo: &Undo, run: &Run<'_>) -> Result<Option<(String, Forecast)>, Failure> {
     let Run { place, cx, .. } = *run;
     let ui = &cx.ui;
-    let mut cmd = match chosen(&answer, cx)? {
+    let mut cmd = match choose(&answer, cx)? {
         Some(cmd) => cmd,
         None => return Ok(None),
     };
     'shown: loop {
         let edited = cmd != answer.cmd;
-        let judged = || risk::assess_text(&cmd, place.dialect, Some(&place.cwd));
-        let risk = if edited { judged() } else { answer.risk.clone() };
+        let assess = || risk::assess_text(&cmd, place.dialect, Some(&place.cwd));
+        let risk = if edited { assess() } else { answer.risk.clone() };
         ui.tell(&ui.paint_err(Role::Command, &cmd));
         if edited {
             present::verdict(ui, &risk);
         } else {
             present::all(ui, &answer);
         }
-        within_limit(&risk, run)?;
-        let looked = net.look(&cmd, run);
-        net.tell(&looked, run);
+        check_limit(&risk, run)?;
+        let forecast = undo.forecast(&cmd, run);
+        undo.report(&forecast, run);
         let word = word_to_type(&risk);
         loop {
             match &word {
@@ -149,7 +149,7 @@ fn agreed(mut answer: Answer, net: &Net, run: &Run<'_>) -> Result<Option<(String
                 return Ok(None);
             };
             if word.as_ref().map_or_else(|| is_yes(&reply), |word| reply == *word) {
-                return Ok(Some((cmd, looked)));
+                return Ok(Some((cmd, forecast)));
             }
             match (reply.to_lowercase().as_str(), run.asker) {
                 ("e" | "edit", _) => {
@@ -171,17 +171,17 @@ fn agreed(mut answer: Answer, net: &Net, run: &Run<'_>) -> Result<Option<(String
                 ("c" | "copy", _) => {
                     ui.aside(Role::Dim, &clipboard::copy(&cmd, &run.context.available_commands, cx));
                 }
-                ("?" | "h" | "help", _) => explained(&cmd, &risk, word.as_deref(), run),
+                ("?" | "h" | "help", _) => explain(&cmd, &risk, word.as_deref(), run),
                 _ => return Ok(None),
             }
         }
     }
 }
 
-/// Tells a person who asks back what the command does, why it is rated so, and where each word leads.
-fn explained(cmd: &str, risk: &Risk, word: Option<&str>, run: &Run<'_>) {
+/// Explains what the command does, the reasons for its rating, and what each reply leads to.
+fn explain(cmd: &str, risk: &Risk, word: Option<&str>, run: &Run<'_>) {
     let ui = &run.cx.ui;
-    // without it there is still the rest to tell
+    // the rest is explained even if the manuals are not
     if let Err(why) = explained::tell(cmd, run.place.dialect, run.context, run.cx) {
         ui.warn(&why.message);
     }
@@ -201,8 +201,8 @@ fn explained(cmd: &str, risk: &Risk, word: Option<&str>, run: &Run<'_>) {
     }
 }
 
-/// With `-n`, the one of the commands that the person picks.
-fn chosen(answer: &Answer, cx: &Cx) -> Result<Option<String>, Failure> {
+/// Asks which of several commands (`-n`) to run; returns the only one without asking.
+fn choose(answer: &Answer, cx: &Cx) -> Result<Option<String>, Failure> {
     if answer.alternatives.is_empty() {
         return Ok(Some(answer.cmd.clone()));
     }
@@ -220,15 +220,15 @@ fn chosen(answer: &Answer, cx: &Cx) -> Result<Option<String>, Failure> {
     Ok(reply.parse::<usize>().ok().and_then(|n| all.get(n.checked_sub(1)?).map(|(cmd, ..)| (*cmd).clone())))
 }
 
-/// What must be typed before a dangerous command runs: the piece of it that is dangerous, or `danger` where that is long
-/// or not easily typed.
+/// Returns the word to type before a dangerous command runs: its dangerous part, or `danger` if that is long or hard
+/// to type.
 fn word_to_type(risk: &Risk) -> Option<String> {
     if risk.level < Level::Danger {
         return None;
     }
     let token = risk.reasons.iter().find(|r| r.level == Level::Danger).map(|r| r.token.trim());
-    let easy = |t: &&str| (2..=24).contains(&t.len()) && t.bytes().all(|b| b.is_ascii_graphic() || b == b' ');
-    Some(token.filter(easy).unwrap_or("danger").to_string())
+    let is_easy = |t: &&str| (2..=24).contains(&t.len()) && t.bytes().all(|b| b.is_ascii_graphic() || b == b' ');
+    Some(token.filter(is_easy).unwrap_or("danger").to_string())
 }
 
 #[cfg(test)]

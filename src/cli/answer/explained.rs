@@ -1,4 +1,4 @@
-//! A command explained: each of its programs and flags, in the words of the installed manuals. No model.
+//! Explains the programs and flags of a command from the installed manuals, without a model.
 
 use crate::setup::wire;
 use crate::term::given::{self, is_zero};
@@ -10,34 +10,35 @@ use caro_shell::{Dialect, Invocation, parse};
 use serde::Serialize;
 use std::sync::Arc;
 
-/// The most commands that are explained at once.
-const MOST_COMMANDS: usize = 100;
+/// Most commands explained at once.
+const MAX_COMMANDS: usize = 100;
 
-/// The most errors that are told, and the most characters of a piece that is shown with one.
-const MOST_ERRORS: usize = 5;
+/// Most syntax errors reported.
+const MAX_ERRORS: usize = 5;
 
-const PIECE: usize = 80;
+/// Most characters of the command shown with an error.
+const MAX_PIECE: usize = 80;
 
-/// What is said of a command.
+/// The explanation of a command line.
 #[derive(Debug, Serialize)]
 pub struct Explanation {
     cmd: String,
     shell: &'static str,
     commands: Vec<Part>,
-    /// Commands beyond those.
+    /// The number of further commands.
     #[serde(skip_serializing_if = "is_zero")]
     unlisted: usize,
-    /// Where its syntax is wrong.
+    /// The syntax errors.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<String>,
 }
 
-/// What is said of one program in it.
+/// The explanation of one program in it.
 #[derive(Debug, Serialize)]
 struct Part {
-    /// As it is called; with the subcommand that has a manual of its own.
+    /// The program's name, with a subcommand that has its own manual.
     name: String,
-    /// How deep it is wrapped (`sudo`, `xargs`).
+    /// The number of wrappers around it (`sudo`, `xargs`).
     #[serde(skip)]
     depth: usize,
     path: Option<String>,
@@ -48,7 +49,7 @@ struct Part {
     problem: Option<String>,
 }
 
-/// What is said of one flag.
+/// The explanation of one flag.
 #[derive(Debug, Serialize)]
 struct Flag {
     flag: String,
@@ -59,7 +60,7 @@ struct Flag {
     #[serde(skip_serializing_if = "Option::is_none")]
     usage: Option<String>,
     text: String,
-    /// For an unknown one: what was perhaps meant.
+    /// For an unknown flag: similar known ones.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     nearest: Vec<String>,
 }
@@ -68,31 +69,31 @@ struct Flag {
 pub async fn explain(line: &str, dialect: Dialect, context: &ExecutionContext, manual: &Arc<Manual>) -> Explanation {
     let script = parse(line, dialect);
     let mut commands = Vec::new();
-    let unlisted = script.commands.len().saturating_sub(MOST_COMMANDS);
-    for invocation in script.commands.iter().take(MOST_COMMANDS) {
+    let unlisted = script.commands.len().saturating_sub(MAX_COMMANDS);
+    for invocation in script.commands.iter().take(MAX_COMMANDS) {
         commands.extend(part(invocation, dialect, context, manual).await);
     }
-    let told = |(piece, nothing_follows): (&str, bool)| {
-        let piece = given::clipped(piece, PIECE);
+    let message = |(piece, nothing_follows): (&str, bool)| {
+        let piece = given::clipped(piece, MAX_PIECE);
         if nothing_follows { format!("nothing follows the `{piece}`") } else { format!("at `{piece}`") }
     };
     let errors = match script.too_deep {
         true => vec!["it nests too deep to be followed; look at its parts one by one".into()],
-        false => script.errors.iter().take(MOST_ERRORS).map(|span| told(script.torn(span))).collect(),
+        false => script.errors.iter().take(MAX_ERRORS).map(|span| message(script.error_text(span))).collect(),
     };
     Explanation { cmd: line.to_string(), shell: dialect.name(), commands, unlisted, errors }
 }
 
-/// What is said of one invocation; `None` where the program is not named in the text (`$EDITOR file`).
+/// Explains one invocation; `None` if the text does not name the program (`$EDITOR file`).
 async fn part(invocation: &Invocation, dialect: Dialect, context: &ExecutionContext, manual: &Manual) -> Option<Part> {
     let name = invocation.name()?;
     let depth = invocation.via.len();
     let shell = context.shell_of(dialect);
-    // `./run.sh` is a file of the person's own.
+    // `./run.sh` is the user's own file
     let path = invocation.words[0].text.as_str();
-    let own = path.contains('/') && !context.available_commands.contains_key(name);
+    let is_own = path.contains('/') && !context.available_commands.contains_key(name);
     let empty = |problem: String| Part {
-        name: if own { path.to_string() } else { name.to_string() },
+        name: if is_own { path.to_string() } else { name.to_string() },
         depth,
         path: None,
         version: String::new(),
@@ -102,7 +103,7 @@ async fn part(invocation: &Invocation, dialect: Dialect, context: &ExecutionCont
     };
     let Some(program) = Program::find(name, dialect, shell, &context.available_commands) else {
         return Some(empty(
-            if own { "no program of PATH: no manual is looked for" } else { "is not installed here" }.into(),
+            if is_own { "no program of PATH: no manual is looked for" } else { "is not installed here" }.into(),
         ));
     };
     let words: Vec<&str> = invocation.args().iter().map(|word| word.text.as_str()).collect();
@@ -112,7 +113,7 @@ async fn part(invocation: &Invocation, dialect: Dialect, context: &ExecutionCont
     };
     let mut flags = Vec::new();
     if skip > 1 {
-        // What stands before the subcommand belongs to the program itself.
+        // flags before the subcommand belong to the program itself
         if let Ok(whole) = manual.get_or_fetch(&program).await {
             flags.extend(flags_of(&whole, &words[..skip - 1]));
         }
@@ -145,7 +146,7 @@ fn flags_of(entry: &Entry, words: &[&str]) -> Vec<Flag> {
         .collect()
 }
 
-/// Tells of a command in the same words on stderr: stdout may be waiting for the command's own output.
+/// Prints the explanation on stderr: stdout is left for the command's own output.
 ///
 /// # Errors
 /// If the system gives no threads.
@@ -160,7 +161,7 @@ pub fn tell(line: &str, dialect: Dialect, context: &ExecutionContext, cx: &Cx) -
     Ok(())
 }
 
-/// The lines about a command for a person.
+/// Returns the explanation as lines for a terminal.
 pub fn lines(explanation: &Explanation, paint: impl Fn(Role, &str) -> String) -> Vec<String> {
     let mut lines = Vec::new();
     for part in &explanation.commands {
@@ -175,7 +176,7 @@ pub fn lines(explanation: &Explanation, paint: impl Fn(Role, &str) -> String) ->
                 Some(value) => format!("{} {value}", flag.flag),
                 None => flag.flag.clone(),
             };
-            let said = match flag.known {
+            let description = match flag.known {
                 Known::Yes => paint(Role::Plain, &flag.text),
                 Known::Unsure => paint(Role::Dim, "its manual does not define it"),
                 Known::No => {
@@ -187,7 +188,7 @@ pub fn lines(explanation: &Explanation, paint: impl Fn(Role, &str) -> String) ->
                     paint(Role::Danger, &format!("unknown to the installed {}{near}", part.name))
                 }
             };
-            lines.push(format!("{margin}  {}  {said}", paint(Role::Accent, &format!("{written:<14}"))));
+            lines.push(format!("{margin}  {}  {description}", paint(Role::Accent, &format!("{written:<14}"))));
         }
     }
     if explanation.unlisted > 0 {

@@ -1,4 +1,4 @@
-//! A look at a command: what is wrong with it, how dangerous it is, and what a rehearsal of it changes.
+//! Checks a command: its findings, its risk, and the changes that a rehearsal shows.
 
 use super::ask::Place;
 use super::rehearsal;
@@ -12,24 +12,24 @@ use caro_shell::{Finding, Severity, assess, parse};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long the manuals may take: nobody waits for a model here.
-const MANUAL_WAIT: Duration = Duration::from_secs(2);
+/// Most time to wait for the manuals.
+const MANUAL_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How much a document tells.
+/// The size limit of the lists in a JSON document.
 pub const LISTED: Bound = Bound { count: 200, bytes: 64 << 10 };
 
-/// A command that was looked at, as the document of `--json` has it.
+/// The result of a check, as `--json` prints it.
 #[derive(Debug, serde::Serialize)]
 pub struct Report {
     cmd: String,
     commands_used: Vec<String>,
-    /// Cut to a bound, as the reasons are.
+    /// The findings, truncated to a bound, as the reasons are.
     pub findings: Vec<Finding>,
-    /// How dangerous it is, and why.
+    /// The risk level with its reasons.
     pub risk: Risk,
     target: &'static str,
     shell: &'static str,
-    /// Findings and reasons beyond those.
+    /// The number of findings and reasons left out.
     #[serde(skip_serializing_if = "given::is_zero")]
     pub unlisted: usize,
     /// The changes that a rehearsal of it showed.
@@ -37,17 +37,17 @@ pub struct Report {
     pub rehearsal: Option<rehearsal::Shown>,
 }
 
-/// How much is told about one command: one of thousands of words may have a finding for each of them.
+/// A size limit of the findings and reasons for one command: a long command may have one for each of its words.
 #[derive(Debug, Clone, Copy)]
 pub struct Bound {
-    /// So many findings or reasons at most.
+    /// Most findings, and most reasons.
     pub count: usize,
-    /// So many bytes of them.
+    /// Most bytes of the findings, and of the reasons.
     pub bytes: usize,
 }
 
 impl Bound {
-    /// Cuts a list where its bound is reached, but keeps its first; how many are gone.
+    /// Truncates a list to the bound, but keeps its first item. Returns the number of removed items.
     fn cut<T>(self, all: &mut Vec<T>, bytes: impl Fn(&T) -> usize) -> usize {
         let (mut sum, before) = (0, all.len());
         let fitting = all.iter().take(self.count).take_while(|one| {
@@ -58,7 +58,7 @@ impl Bound {
         before - all.len()
     }
 
-    /// The same of what a check found.
+    /// Truncates findings and reasons to the bound. Returns the number of removed items.
     fn cut_report(self, findings: &mut Vec<Finding>, risk: &mut Risk) -> usize {
         let of_finding = |f: &Finding| {
             let evidence: usize = f.evidence.iter().map(String::len).sum();
@@ -68,10 +68,10 @@ impl Bound {
     }
 }
 
-/// Looks at a command; true if there is nothing against it but hints.
+/// Checks a command. The flag is true if it has no findings but hints and is not dangerous.
 ///
 /// # Errors
-/// If it cannot be tried out.
+/// If the rehearsal fails.
 pub async fn look(
     command: String,
     place: &Place,
@@ -83,11 +83,11 @@ pub async fn look(
     let inspector = Inspector::new(context.clone(), Some(manual));
     let subject = Subject { request: "", cwd: &place.cwd, target: place.target, dialect: place.dialect };
     let mut manuals = Manuals::new();
-    let mut draft = inspector.inspect(command.clone(), 1.0, subject, &mut manuals, MANUAL_WAIT).await;
-    // what is dangerous is no better for being written otherwise
+    let mut draft = inspector.inspect(command.clone(), 1.0, subject, &mut manuals, MANUAL_TIMEOUT).await;
+    // no fix is suggested that is dangerous itself
     let is_dangerous = |fix: &String| assess(&parse(fix, place.dialect)).level == Level::Danger;
     draft.findings.iter_mut().for_each(|f| drop(f.fix.take_if(|fix| is_dangerous(fix))));
-    let rehearsal = if rehearse { Some(rehearsal::try_out(&command, place, &context).await?) } else { None };
+    let rehearsal = if rehearse { Some(rehearsal::run_rehearsal(&command, place, &context).await?) } else { None };
     let clean = draft.findings.iter().all(|f| f.severity == Severity::Hint) && draft.risk.level < Level::Danger;
     let unlisted = bound.cut_report(&mut draft.findings, &mut draft.risk);
     let report = Report {
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_is_cut_by_its_number_and_by_its_size_and_keeps_its_first() {
+    fn a_list_is_truncated_by_number_and_by_size_but_keeps_its_first() {
         let bound = Bound { count: 3, bytes: 10 };
         let cut = |mut all: Vec<&str>| {
             let gone = bound.cut(&mut all, |one| one.len());

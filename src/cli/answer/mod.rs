@@ -1,10 +1,10 @@
-//! A request on its way to a command, and what is done with that command. No verb is named here: several of them answer.
+//! From a request to its command, and what is done with the command. Shared by several verbs.
 //!
-//! - [`ask`]: a request in the recipe's form; [`asker`], [`revise`]: further answers; [`present`]: an answer as it is shown;
-//!   [`deliver`]: on its way to the person; [`followup`]: the keys after it.
-//! - [`look`]: what is wrong with a command and how dangerous it is; [`explained`]: what its words mean; [`rehearsal`]: what it
-//!   would change.
-//! - [`execute`]: `-x`; [`run`]: what is run and where; [`undo`]: what is kept before. [`log`]: what was asked for, where that is kept.
+//! - [`ask`]: the recipe's form of a request; [`asker`], [`revise`]: further answers; [`present`]: how an answer is
+//!   shown; [`deliver`]: shows or runs it; [`followup`]: the keys after it.
+//! - [`look`]: the errors and risk of a command; [`explained`]: its programs and flags; [`rehearsal`]: what it would
+//!   change.
+//! - [`execute`]: `-x`; [`run`]: its parameters; [`undo`]: saves files first. [`log`]: the log of requests.
 
 pub mod ask;
 pub mod asker;

@@ -1,4 +1,4 @@
-//! An answer as a person reads it, and what `--verbose`, `--debug` and `--timing` add.
+//! Prints an answer for the user, and what `--verbose`, `--debug` and `--timing` add.
 
 use crate::Ui;
 use crate::flags::AnswerArgs;
@@ -10,19 +10,19 @@ use caro_shell::{Finding, Severity};
 use serde_json::Value;
 use std::io;
 
-/// Below this the answer is more likely wrong than right, and the person is told so.
+/// Confidence below which the user is warned that an answer is more likely wrong than right.
 const DOUBTFUL: f64 = 0.5;
 
-/// What to do where there is no command.
+/// The hint for a request without a command.
 pub const NO_COMMAND: &str = "say what the command is to do, for example: caro \"find files larger than 1 GB\"";
 
-/// Why there is no command.
+/// The reason that there is no command.
 pub fn refusal(answer: &Answer) -> &str {
     answer.refusal.as_deref().unwrap_or("the model gave no command")
 }
 
-/// What a program is given of an answer. Without a command that is the reason, and nothing that could be taken for a
-/// command or a verdict on one.
+/// Returns the JSON document of an answer. Without a command it holds the reason, and nothing that could be taken for a
+/// command or its rating.
 ///
 /// # Errors
 /// If it cannot be written as JSON.
@@ -32,12 +32,12 @@ pub fn document(answer: &Answer) -> serde_json::Result<Value> {
     if !answer.cmd.is_empty() {
         return Ok(whole);
     }
-    let said = [("refusal", refusal(answer)), ("hint", NO_COMMAND)].map(|(name, text)| (name.into(), text.into()));
+    let reason = [("refusal", refusal(answer)), ("hint", NO_COMMAND)].map(|(name, text)| (name.into(), text.into()));
     let about = ABOUT_THE_CALL.iter().filter_map(|name| Some(((*name).to_owned(), whole.get(name)?.clone())));
-    Ok(Value::Object(said.into_iter().chain(about).collect()))
+    Ok(Value::Object(reason.into_iter().chain(about).collect()))
 }
 
-/// Shows an answer that has a command: the bare command on stdout, and on a terminal what is to be known about it.
+/// Shows an answer that has a command: the bare command on stdout, notes about it on stderr.
 ///
 /// # Errors
 /// If stdout cannot be written.
@@ -58,8 +58,8 @@ pub fn answer(ui: &Ui, answer: &Answer) -> io::Result<()> {
     Ok(())
 }
 
-/// What is to be known about a command, on stderr: for a person at the terminal all of it, and into a pipe, where it may
-/// be run unread, only that it is dangerous or wrong.
+/// Prints the notes about a command on stderr: at a terminal all of them; for a pipe, where it may be run unread,
+/// only that it is dangerous or wrong.
 pub fn notes(ui: &Ui, answer: &Answer) {
     if !ui.out_is_terminal() {
         if answer.risk.level == Level::Danger {
@@ -70,7 +70,7 @@ pub fn notes(ui: &Ui, answer: &Answer) {
     all(ui, answer);
 }
 
-/// All that is to be known about a command, for whoever decides about it at a terminal.
+/// Prints all notes about a command, for a decision at a terminal.
 pub fn all(ui: &Ui, answer: &Answer) {
     slips(ui, answer);
     if !answer.explanation.is_empty() {
@@ -85,7 +85,7 @@ pub fn all(ui: &Ui, answer: &Answer) {
     doubts(ui, answer);
 }
 
-/// Tells what speaks against running a command as it is, to somebody who sees it and can still change it.
+/// Prints what speaks against running a command as it is, for a user who can still change it.
 pub fn cautions(ui: &Ui, answer: &Answer) {
     slips(ui, answer);
     if answer.risk.level != Level::Safe {
@@ -103,21 +103,21 @@ fn doubts(ui: &Ui, answer: &Answer) {
     }
 }
 
-/// A text in lines that fit a terminal of so many columns, and are no wider than one of 80, broken between words.
+/// Breaks a text between words into lines that fit a terminal of `columns`, or of 80 if that is less.
 fn folded(text: &str, columns: usize) -> Vec<String> {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     crate::term::ui::folded(&text, columns.saturating_sub(4).min(76), "").lines().map(str::to_owned).collect()
 }
 
-/// Words of the request that were read as others.
+/// Prints the words of the request that were read as others.
 fn slips(ui: &Ui, answer: &Answer) {
     for slip in &answer.slips {
         ui.aside(Role::Caution, &format!("read `{}` as `{}`", slip.written, slip.read));
     }
 }
 
-/// The verdict on one command of several, and what is wrong with it: at the terminal right below it; into a pipe only where
-/// it is dangerous or wrong, and then with the command, since stderr and stdout part there.
+/// Prints the risk and errors of one of several commands: at a terminal right below it; for a pipe only if it is
+/// dangerous or wrong, and then with the command, since stdout goes elsewhere.
 fn rating(ui: &Ui, cmd: &str, risk: &Risk, findings: &[Finding]) {
     if ui.out_is_terminal() {
         verdict(ui, risk);
@@ -131,14 +131,14 @@ fn rating(ui: &Ui, cmd: &str, risk: &Risk, findings: &[Finding]) {
     }
 }
 
-/// What makes a command fail, or do something else than was asked for.
+/// Prints the findings that are errors.
 pub fn errors(ui: &Ui, findings: &[Finding]) {
     for finding in findings.iter().filter(|f| f.severity == Severity::Error) {
         ui.aside(Role::Danger, &format!("error: {}", finding.why));
     }
 }
 
-/// The risk: its word in its colour, and the first reason.
+/// Prints the risk: its level in colour, and the first reason.
 pub fn verdict(ui: &Ui, risk: &Risk) {
     let (word, role) = level(risk.level);
     let reason = match risk.reasons.first() {
@@ -148,7 +148,7 @@ pub fn verdict(ui: &Ui, risk: &Risk) {
     ui.aside_parts(&[(role, word), (Role::Plain, &reason)]);
 }
 
-/// The word for a level, and how it looks.
+/// The word for a level, and its role.
 pub fn level(level: Level) -> (&'static str, Role) {
     match level {
         Level::Safe => ("safe", Role::Good),
@@ -157,7 +157,7 @@ pub fn level(level: Level) -> (&'static str, Role) {
     }
 }
 
-/// Tells what happens on the way, as far as it was asked for.
+/// Prints a trace event as far as `--verbose` and `--debug` ask for it.
 pub fn trace(ui: &Ui, args: &AnswerArgs, event: &Trace) {
     let head = |text: &str| ui.paint_err(Role::Accent, text);
     let plain = |text: &str| ui.paint_err(Role::Plain, text);
@@ -189,7 +189,7 @@ pub fn trace(ui: &Ui, args: &AnswerArgs, event: &Trace) {
     }
 }
 
-/// The table of `--timing`.
+/// Prints the table of `--timing`.
 pub fn timing(ui: &Ui, timing: &Timing) {
     let rows = [
         ("context", timing.context),

@@ -1,4 +1,4 @@
-//! A command is tried out in a view that is thrown away, to see what it would create, change and delete.
+//! Rehearses a command in a sandbox, to see what it would create, change and delete.
 
 use super::ask::Place;
 use crate::term::ui::{Role, plural};
@@ -12,45 +12,45 @@ use caro_host::ExecutionContext;
 use caro_shell::parse;
 use std::path::Path;
 
-/// Lines of a script's words that are shown.
+/// Most lines of output shown.
 const MAX_LINES: usize = 20;
 
-/// What a rehearsal showed, or why there was none; as a document.
+/// The result of a rehearsal, or the reason there was none; serialized into JSON documents.
 #[derive(Debug, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Shown {
-    /// It is not rehearsed.
+    /// The command is not fit for a rehearsal.
     Not(Unfit),
-    /// This system cannot.
+    /// This system cannot rehearse it, with the reason.
     Unavailable(String),
-    /// It was.
+    /// It was rehearsed.
     Done(Done),
 }
 
-/// What a rehearsal showed.
+/// The result of a rehearsal.
 #[derive(Debug, serde::Serialize)]
 pub struct Done {
     /// `exited 0`, `killed by signal 9`, `stopped after 1 s`, `stopped for writing without end`.
     pub status: String,
-    /// True if it ended by itself and well.
+    /// True if it exited with 0.
     pub success: bool,
-    /// The head of what it printed.
+    /// The beginning of its standard output.
     pub stdout: String,
-    /// The head of its errors.
+    /// The beginning of its standard error.
     pub stderr: String,
-    /// What it would change.
+    /// The changes that it would make.
     pub changes: Vec<Change>,
-    /// Changes beyond those.
+    /// The number of further changes.
     pub unlisted: u64,
-    /// Milliseconds, with all around it.
+    /// The time of the whole rehearsal, milliseconds.
     pub ms: f64,
 }
 
-/// Rehearses a command where the person is.
+/// Rehearses a command in its directory.
 ///
 /// # Errors
 /// If the system fails.
-pub async fn try_out(command: &str, place: &Place, context: &ExecutionContext) -> Result<Shown, Failure> {
+pub async fn run_rehearsal(command: &str, place: &Place, context: &ExecutionContext) -> Result<Shown, Failure> {
     if place.target.os != context.target.os {
         let why = format!("it is for {}, and this is {}", place.target.name(), context.target.name());
         return Ok(Shown::Unavailable(why));
@@ -63,36 +63,36 @@ pub async fn try_out(command: &str, place: &Place, context: &ExecutionContext) -
         let why = format!("there is no {} here; --shell names another", place.dialect.name());
         return Ok(Shown::Unavailable(why));
     };
-    let play = RehearsalJob::new(&shell, command, &place.cwd);
-    let seen = match rehearse(&play).await {
-        Err(RehearsalError::Unavailable(_)) if fitness == Fit::Reads => read_only(&play).await,
+    let job = RehearsalJob::new(&shell, command, &place.cwd);
+    let result = match rehearse(&job).await {
+        Err(RehearsalError::Unavailable(_)) if fitness == Fit::Reads => read_only(&job).await,
         other => other,
     };
-    match seen {
-        Ok(seen) => Ok(Shown::Done(done(seen, play.limits.wall.as_secs_f64()))),
+    match result {
+        Ok(result) => Ok(Shown::Done(done(result, job.limits.wall.as_secs_f64()))),
         Err(e @ RehearsalError::Unavailable(_)) => Ok(Shown::Unavailable(format!("{e}; {}", e.hint()))),
         Err(e) => Err(Failure::internal(&e).hint(e.hint())),
     }
 }
 
-fn done(seen: Rehearsal, wall: f64) -> Done {
+fn done(result: Rehearsal, wall: f64) -> Done {
     Done {
-        status: match seen.status {
+        status: match result.status {
             Status::Exited(code) => format!("exited {code}"),
             Status::Signaled(signal) => format!("killed by signal {signal}"),
             Status::TimedOut => format!("stopped after {wall} s"),
             Status::Flooded => "stopped for writing without end".into(),
         },
-        success: seen.status.success(),
-        stdout: String::from_utf8_lossy(&seen.stdout).into_owned(),
-        stderr: String::from_utf8_lossy(&seen.stderr).into_owned(),
-        changes: seen.changes,
-        unlisted: seen.unlisted,
-        ms: seen.took.as_secs_f64() * 1e3,
+        success: result.status.success(),
+        stdout: String::from_utf8_lossy(&result.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&result.stderr).into_owned(),
+        changes: result.changes,
+        unlisted: result.unlisted,
+        ms: result.took.as_secs_f64() * 1e3,
     }
 }
 
-/// Prints it for a person.
+/// Prints the result for the user.
 ///
 /// # Errors
 /// If stdout cannot be written.
@@ -110,8 +110,8 @@ pub fn print(shown: &Shown, cwd: &Path, cx: &Cx) -> Result<(), Failure> {
     };
     line(if done.success { Role::Good } else { Role::Caution }, "rehearsed:", &done.status)?;
     for (text, role) in [(&done.stdout, Role::Plain), (&done.stderr, Role::Caution)] {
-        for said in text.lines().take(MAX_LINES) {
-            ui.line(&format!("    {}", ui.paint(role, said)))?;
+        for output in text.lines().take(MAX_LINES) {
+            ui.line(&format!("    {}", ui.paint(role, output)))?;
         }
         let more = text.lines().count().saturating_sub(MAX_LINES);
         if more > 0 {

@@ -1,4 +1,4 @@
-//! A command that is to be run: where, with what, in which shell.
+//! The parameters of a command that is to be run, and the shell program for it.
 
 use super::ask::Place;
 use super::asker::Asker;
@@ -7,35 +7,35 @@ use caro_host::ExecutionContext;
 use caro_shell::Dialect;
 use std::path::PathBuf;
 
-/// How a command is run, beside that it is asked for.
+/// Options for running a command.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct With {
-    /// It is shown first what the command changes.
+pub struct ExecuteOptions {
+    /// True to show first what the command would change.
     pub preview: bool,
-    /// The deleted files are laid into the trash, too.
+    /// True to copy deleted files to the trash, too.
     pub trash: bool,
 }
 
 /// Everything that running a command needs.
 #[derive(Clone, Copy)]
 pub struct Run<'a> {
-    /// Where, and in which shell's language.
+    /// The directory, machine and shell of the command.
     pub place: &'a Place,
     /// The settings in force.
     pub settings: &'a Settings,
-    /// The terminal and the rest.
+    /// The context of the verb.
     pub cx: &'a Cx,
-    /// The machine.
+    /// This machine.
     pub context: &'a ExecutionContext,
-    /// True if it is to be shown first what the command changes.
+    /// True to show first what the command would change.
     pub preview: bool,
-    /// True if what it deletes is laid into the trash, too.
+    /// True to copy deleted files to the trash, too.
     pub trash: bool,
-    /// For another command, where one can be asked for.
+    /// Asks for another command, where that is possible.
     pub asker: Option<&'a Asker<'a>>,
 }
 
-/// The shell program that speaks the dialect: the calling one, or the first on PATH.
+/// Finds the shell program of a dialect: the calling one, or the first on PATH.
 pub fn program(dialect: Dialect, context: &ExecutionContext) -> Option<PathBuf> {
     if context.shell.dialect == dialect
         && let Some(path) = &context.shell.path

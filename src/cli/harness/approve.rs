@@ -1,4 +1,4 @@
-//! Asks before a change: what it would do, why it is asked for, and then the person's word.
+//! Asks the user before a call that changes something: shows the call and the reasons, and reads the reply.
 
 use crate::term::interrupt::Phase;
 use crate::term::typed::typed_in_a_run;
@@ -11,18 +11,18 @@ use caro_agent::{Args, Call};
 use caro_host::ExecutionContext;
 use serde_json::Value;
 
-/// Lines of a text to be written that are shown unless more is asked for. Of a command every line is shown.
-const LINES: usize = 12;
-/// What has to be typed before something dangerous.
+/// Most lines of a text shown at first; of a command every line is shown.
+const MAX_LINES: usize = 12;
+/// The word to type to allow a dangerous call.
 const WORD: &str = "danger";
 
-/// Asks; whatever cannot be understood as yes is no, and who asks back is told what it is about. Ctrl-C stops the run, and is no word about the call.
+/// Asks the question; any reply that does not mean yes means no. Ctrl-C stops the run.
 pub fn ask(cx: &Cx, question: &Question) -> (Approval, Option<Args>) {
-    if cx.interrupt().is_pulled() {
+    if cx.interrupt().is_cancelled() {
         return (Approval::No, None);
     }
     let Question { call, reasons, lasting } = question;
-    let mut cut = present(cx, call, reasons, Some(LINES));
+    let mut cut = present(cx, call, reasons, Some(MAX_LINES));
     let danger = call.effects.hazard == Hazard::Danger;
     let can_edit = editable(call).is_some();
     let reply = loop {
@@ -59,8 +59,8 @@ pub fn ask(cx: &Cx, question: &Question) -> (Approval, Option<Args>) {
         "a" | "always" if *lasting => (Approval::Always, None),
         "e" | "edit" if can_edit => {
             let _phase = cx.interrupt().during(Phase::Ends);
-            match edited(call, cx) {
-                // an edited call is judged anew, and asked for again if it has to be
+            match edit_args(call, cx) {
+                // an edited call is checked again, and asked about again if necessary
                 Some(args) => (Approval::Yes, Some(args)),
                 None => (Approval::No, None),
             }
@@ -69,8 +69,8 @@ pub fn ask(cx: &Cx, question: &Question) -> (Approval, Option<Args>) {
     }
 }
 
-/// Shows what is asked for, of each text so many lines; true if any was cut.
-fn present(cx: &Cx, call: &Call, reasons: &[String], lines_shown: Option<usize>) -> bool {
+/// Shows the call and the reasons to ask, with at most `max_lines` lines of each text. Returns true if any was cut.
+fn present(cx: &Cx, call: &Call, reasons: &[String], max_lines: Option<usize>) -> bool {
     let mut cut = false;
     let ui = &cx.ui;
     let line = |parts: &[(Role, &str)]| {
@@ -85,8 +85,8 @@ fn present(cx: &Cx, call: &Call, reasons: &[String], lines_shown: Option<usize>)
             [only] => line(&[(Role::Accent, &format!("{} {name}: ", call.tool)), (Role::Command, only)]),
             many => {
                 line(&[(Role::Accent, &format!("{} {name}:", call.tool))]);
-                // what runs is agreed to line by line; its last one may be the one that matters
-                let shown = lines_shown.filter(|_| name != "command").unwrap_or(usize::MAX);
+                // a command is shown whole: its last line may be the one that matters
+                let shown = if name == "command" { usize::MAX } else { max_lines.unwrap_or(usize::MAX) };
                 many.iter().take(shown).for_each(|text| line(&[(Role::Plain, &format!("  | {text}"))]));
                 if many.len() > shown {
                     cut = true;
@@ -100,8 +100,8 @@ fn present(cx: &Cx, call: &Call, reasons: &[String], lines_shown: Option<usize>)
     cut
 }
 
-/// What is asked, for a person who asks back: what would run, what that would change, why it is not done unasked, and what each
-/// word leads to.
+/// Explains the question in lines: what would run, what it would change, the reasons to ask, and what each reply
+/// leads to.
 fn explain(Question { call, reasons, lasting }: &Question) -> Vec<String> {
     let effects = &call.effects;
     let is_danger = effects.hazard == Hazard::Danger;
@@ -133,19 +133,21 @@ fn explain(Question { call, reasons, lasting }: &Question) -> Vec<String> {
     lines
 }
 
-/// The argument that can be edited in one line.
+/// Returns the name of the argument that can be edited, if its text is a single line.
 fn editable(call: &Call) -> Option<&'static str> {
     let name = if call.tool == "shell" { "command" } else { "path" };
-    call.args.get(name).and_then(Value::as_str).filter(|text| !text.contains('\n')).map(|_| name)
+    let text = call.args.get(name)?.as_str()?;
+    if text.contains('\n') { None } else { Some(name) }
 }
 
-fn edited(call: &Call, cx: &Cx) -> Option<Args> {
+/// Lets the user edit the call, and returns its new arguments.
+fn edit_args(call: &Call, cx: &Cx) -> Option<Args> {
     let name = editable(call)?;
     let before = call.args.get(name).and_then(Value::as_str)?;
     let typed = edit::line(before);
-    // the editor reads Ctrl-C as a key
+    // the editor reads Ctrl-C as a key, so no signal arrives
     if typed.as_ref().is_err_and(|why| why.exit == Exit::Interrupted) {
-        cx.interrupt().pull();
+        cx.interrupt().cancel_current();
     }
     let after = typed.ok().flatten().filter(|line| !line.trim().is_empty())?;
     let mut args = call.args.clone();

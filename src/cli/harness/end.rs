@@ -1,14 +1,14 @@
-//! How a run ended: as an exit code, for a person, and for a program.
+//! Reports the end of a run: as an exit code, a message or a JSON document.
 
 use crate::harness::Drive;
 use crate::term::ui::Role;
 use crate::{Cx, Exit, Failure, Outcome};
-use caro_agent::guard::LIMIT;
+use caro_agent::guard::LIMIT_PREFIX;
 use caro_agent::harness::Prepared;
 use caro_agent::reflect::{OBJECTIVE, Reflection};
 use caro_agent::turn::{AgentRun, Report, own_words};
 
-/// What a run's end means to a program.
+/// The exit code for the end of a run.
 pub fn exit_of(report: &Report) -> Exit {
     match report.termination_reason.as_str() {
         "answered" => Exit::Success,
@@ -19,22 +19,22 @@ pub fn exit_of(report: &Report) -> Exit {
     }
 }
 
-/// What broke a run off before the model could answer: a limit, or its own failure. None of it is an answer.
-pub fn broken_off(report: &Report) -> Option<Failure> {
+/// The failure that ended a run before the model could answer: a limit or an error; `None` if there was none.
+pub fn failure_of(report: &Report) -> Option<Failure> {
     match exit_of(report) {
         Exit::Usage => Some(
             Failure::internal(&report.response).hint(format!("`caro events {}` shows what was done", report.run_id)),
         ),
-        Exit::Limit if report.termination_reason != "max_steps" => Some(halted(report)),
+        Exit::Limit if report.termination_reason != "max_steps" => Some(limit_failure(report)),
         _ => None,
     }
 }
 
-/// A run that was ended from outside has no answer: what ended it, without what the model thought last, which stands behind
-/// that in the report.
-fn halted(report: &Report) -> Failure {
-    let told = report.response.strip_prefix(LIMIT).unwrap_or(&report.response);
-    let why = told.split_once(". ").map_or(told, |(first, _)| first).trim_end_matches('.');
+/// The failure of a run that a limit ended: the limit, without the last thought of the model, which follows it in the
+/// report.
+fn limit_failure(report: &Report) -> Failure {
+    let text = report.response.strip_prefix(LIMIT_PREFIX).unwrap_or(&report.response);
+    let why = text.split_once(". ").map_or(text, |(first, _)| first).trim_end_matches('.');
     let raise = |option: &str| format!("raise the limit with {option} N (0 for any number), or split the task");
     Failure::new(Exit::Limit, why).hint(match report.termination_reason.as_str() {
         "request_limit" => raise("--max-requests"),
@@ -44,16 +44,16 @@ fn halted(report: &Report) -> Failure {
     })
 }
 
-/// Says that the answer is what the model had when no step was left.
-pub fn out_of_steps(report: &Report, cx: &Cx) {
+/// Warns if the run took all its steps, so that the answer is what the model had by then.
+pub fn warn_out_of_steps(report: &Report, cx: &Cx) {
     if report.termination_reason == "max_steps" {
         let most = report.max_steps;
         cx.ui.warn(&format!("all {most} steps were taken before it was sure to be done (--max-steps N allows more)"));
     }
 }
 
-/// Says what was asked for and not seen to be done.
-pub fn unverified(report: &Report, cx: &Cx) {
+/// Warns about parts of the task that were not seen to be done.
+pub fn warn_unverified(report: &Report, cx: &Cx) {
     if report.missing.is_empty() {
         return;
     }
@@ -63,8 +63,8 @@ pub fn unverified(report: &Report, cx: &Cx) {
     }
 }
 
-/// Prints the answer, or the report.
-pub fn told(report: &Report, drive: &Drive, cx: &Cx) -> Outcome {
+/// Prints the answer, or the report as JSON.
+pub fn print_report(report: &Report, drive: &Drive, cx: &Cx) -> Outcome {
     let exit = exit_of(report);
     if drive.json {
         cx.ui.document(report)?;
@@ -73,7 +73,7 @@ pub fn told(report: &Report, drive: &Drive, cx: &Cx) -> Outcome {
     if drive.events.is_some() {
         return Ok(exit);
     }
-    if let Some(why) = broken_off(report) {
+    if let Some(why) = failure_of(report) {
         return Err(why);
     }
     if exit == Exit::No {
@@ -81,26 +81,26 @@ pub fn told(report: &Report, drive: &Drive, cx: &Cx) -> Outcome {
         return Err(Failure::no(format!("it cannot be done: {why}"))
             .hint("say which files or programs to use, or take a larger model (--model)"));
     }
-    // what marks the answer for programs is told in other words to a person
+    // the mark for programs is left out: a warning says the same
     cx.ui.data(own_words(&report.response))?;
-    out_of_steps(report, cx);
-    unverified(report, cx);
+    warn_out_of_steps(report, cx);
+    warn_unverified(report, cx);
     Ok(exit)
 }
 
-/// Tells that a run was stopped, and a program what it was until then.
-pub fn stopped(run: &Prepared<'_>, turn: &AgentRun, drive: &Drive, cx: &Cx) -> Outcome {
-    let report = so_far(run, turn);
+/// Prints that a run was stopped; with `--json` also a report of the run so far.
+pub fn print_stopped(run: &Prepared<'_>, turn: &AgentRun, drive: &Drive, cx: &Cx) -> Outcome {
+    let report = report_so_far(run, turn);
     if drive.json {
-        // whoever reads may have been ended by the same Ctrl-C: that is no other end
+        // the reader may have been ended by the same Ctrl-C: a failed write does not change the exit code
         let _ = cx.ui.document(&report);
     }
     cx.ui.note(&report.response);
     Ok(Exit::Interrupted)
 }
 
-/// A report of a run that was stopped. Nobody has looked back on it yet, and nobody vouches for anything.
-fn so_far(run: &Prepared<'_>, turn: &AgentRun) -> Report {
+/// The report of a stopped run, without the reflection that ends a run.
+fn report_so_far(run: &Prepared<'_>, turn: &AgentRun) -> Report {
     let task = turn.task();
     let resume = format!("`caro resume {}` goes on", task.run);
     Report {

@@ -1,4 +1,4 @@
-//! A skill that is forged while it is shown, for the verb and for a run that lacks one: its examples as they are typed, and the run.
+//! Forges a skill while showing the steps, for `caro forge` and for a run that lacks a skill. Also parses the examples.
 
 use super::view::{self, Shows};
 use super::wire;
@@ -19,8 +19,8 @@ use serde_json::json;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// The largest sample that is read, bytes: it is an argument, and is shown to the model.
-const LARGEST: u64 = 64 << 10;
+/// Most bytes of a sample: it is an argument, and part of the prompt.
+const MAX_SAMPLE: u64 = 64 << 10;
 
 /// Examples, as they are typed.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -37,15 +37,15 @@ pub struct Examples {
 }
 
 impl Examples {
-    /// True if there are any beside those in the words.
+    /// True if there are examples besides those in the request.
     pub fn is_given(&self) -> bool {
         !self.example.is_empty() || !self.sample.is_empty()
     }
 
-    /// The request and its tests.
+    /// Returns the request with its tests.
     ///
     /// # Errors
-    /// If there is none, or a sample cannot be read.
+    /// If there are no tests, or a sample cannot be read.
     pub fn order(&self, words: &str, cx: &Cx) -> Result<Order, Failure> {
         if self.sample.len() != self.expect.len() {
             return Err(Failure::usage(format!("{} --sample and {} --expect", self.sample.len(), self.expect.len()))
@@ -54,7 +54,7 @@ impl Examples {
         let root = cx.folder()?;
         let read = |file: &PathBuf| {
             let failed = |e: std::io::Error| Failure::usage(format!("could not read {}: {e}", file.display()));
-            files::read_text(&root.join(file), LARGEST)
+            files::read_text(&root.join(file), MAX_SAMPLE)
                 .map_err(|e| failed(e).hint("a sample is a text of at most 64 KiB; take a part of it that shows all"))
         };
         let mut samples = Vec::new();
@@ -84,11 +84,16 @@ impl From<ForgeError> for Failure {
     }
 }
 
-/// Forges while it is shown, as a run of its own.
+/// Forges a skill as a run of its own, and shows its steps.
 ///
 /// # Errors
-/// If it cannot be begun, or is stopped.
-pub fn made(wanted: &Wanted, model: Arc<dyn Model>, shows: Shows, cx: &Cx) -> Result<(Report, Vec<Case>), Failure> {
+/// If the run cannot begin, or is stopped.
+pub fn forge_skill(
+    wanted: &Wanted,
+    model: Arc<dyn Model>,
+    shows: Shows,
+    cx: &Cx,
+) -> Result<(Report, Vec<Case>), Failure> {
     let place = stores::own_skills(cx).ok_or_else(|| {
         Failure::usage("this user has no home folder for a skill")
             .hint("set CARO_CONFIG_FILE to a file in a folder that can be written")
@@ -100,14 +105,14 @@ pub fn made(wanted: &Wanted, model: Arc<dyn Model>, shows: Shows, cx: &Cx) -> Re
         session: id::fresh("session"),
         agent: "forge".into(),
         plan: Plan::heuristic(&text),
-        max_steps: caro_agent::forge::MOST,
+        max_steps: caro_agent::forge::MAX_SCRIPTS,
         batch: 1,
         place: String::new(),
         text,
     };
     let redactor = Redactor::default();
     store.begin(&task, &redactor.text(&task.text), "", &cx.folder()?, is_alive).map_err(wire::failure)?;
-    view::while_shown(cx, shows, false, |signals| {
+    view::show_during(cx, shows, false, |signals| {
         let emitter = Arc::new(Emitter::new(task.run.clone(), 1, redactor, vec![store.clone(), signals.sink()]));
         emitter.emit(
             Draft::new(Kind::AgentStart)
@@ -121,14 +126,14 @@ pub fn made(wanted: &Wanted, model: Arc<dyn Model>, shows: Shows, cx: &Cx) -> Re
             cancel: cx.interrupt().cancel().clone(),
             place,
         };
-        let forged = cx.runtime()?.block_on(forge.forge(wanted));
-        let status = match &forged {
+        let result = cx.runtime()?.block_on(forge.forge(wanted));
+        let status = match &result {
             Ok((report, _)) if report.verdict == Verdict::Promoted => "completed",
             _ => "failed",
         };
-        let response = forged.as_ref().map(|(report, _)| report.line()).unwrap_or_default();
+        let response = result.as_ref().map(|(report, _)| report.line()).unwrap_or_default();
         emitter
             .emit(Draft::new(Kind::AgentEnd).output(json!({"response": response})).metadata(json!({"status": status})));
-        Ok(forged?)
+        Ok(result?)
     })
 }

@@ -1,8 +1,8 @@
-//! Runs of several steps, as the verbs around them share it: `agent`, `chat`, `loop`, `task`, `forge`, `serve`.
+//! Runs of several steps, shared by the verbs `agent`, `chat`, `loop`, `task`, `forge` and `serve`.
 //!
-//! - [`options`]: how a run is driven, as it is typed. [`wire`]: builds the harness that runs stand on; [`servers`]: its servers of
-//!   tools. [`forging`]: makes a skill.
-//! - [`view`]: shows events. [`approve`]: asks before a change. [`end`]: how a run ended.
+//! - [`options`]: the flags of a run. [`wire`]: builds the harness; [`servers`]: its MCP servers. [`forging`]: forges
+//!   a skill.
+//! - [`view`]: shows events. [`approve`]: asks before a change. [`end`]: reports the end of a run.
 
 pub mod approve;
 pub mod end;

@@ -1,4 +1,4 @@
-//! How a run is driven, as it is typed: the same for `caro agent`, `caro chat` and `caro resume`.
+//! The flags that control a run, shared by `caro agent`, `caro chat` and `caro resume`.
 
 use super::view::Shows;
 use crate::Failure;
@@ -93,24 +93,24 @@ pub struct Drive {
 }
 
 impl Drive {
-    /// The options of a verb that has no more of them than these.
+    /// Returns the options of a verb that has only these flags.
     pub fn plain(model: Option<String>, yes: bool, write: Vec<PathBuf>) -> Self {
         Self { model, yes, write, ..Self::default() }
     }
 
-    /// What its settings are layered under.
+    /// Returns the flags that override settings.
     pub fn flags(&self) -> Vec<(&'static str, String)> {
         config::given(&[("model", &self.model), ("resident", &self.resident), ("context", &self.context)])
     }
 
-    /// The limits that a run had, and those that were given.
+    /// Returns the limits of a run, overridden by the flags.
     pub fn limits(&self, before: Limits) -> Limits {
         let Limits { requests, tokens } = before;
         Limits { requests: self.max_requests.unwrap_or(requests), tokens: self.max_tokens.unwrap_or(tokens) }
     }
 
-    /// The first option given that only counts when the prompt is made.
-    pub fn of_a_prompt(&self) -> Option<&'static str> {
+    /// Returns the first given option that only has an effect on a new prompt.
+    pub fn prompt_option(&self) -> Option<&'static str> {
         let given = [
             (self.role.is_some(), "--role"),
             (!self.skill.is_empty(), "--skill"),
@@ -120,12 +120,12 @@ impl Drive {
         given.into_iter().find_map(|(given, option)| given.then_some(option))
     }
 
-    /// True if the layers of the prompt are told.
+    /// True if the layers of the prompt are to be shown.
     pub fn verbose(&self) -> bool {
         self.verbose
     }
 
-    /// What is shown of a run while it is driven.
+    /// Returns what is to be shown of a run in progress.
     pub fn shows(&self) -> Shows {
         match (&self.events, self.json) {
             (Some(_), _) => Shows::Jsonl,
@@ -134,8 +134,8 @@ impl Drive {
         }
     }
 
-    /// What is screened.
-    fn screened(&self) -> policy::Mode {
+    /// The mode of the guardrail.
+    fn guardrail_mode(&self) -> policy::Mode {
         match self.guardrail.as_str() {
             "off" => policy::Mode::Off,
             "input-only" => policy::Mode::InputOnly,
@@ -143,7 +143,7 @@ impl Drive {
         }
     }
 
-    /// How runs go.
+    /// Returns the options of the harness.
     pub fn options(&self) -> Options {
         Options {
             subagents: self.subagents,
@@ -151,7 +151,7 @@ impl Drive {
             enable_rag: !self.no_rag,
             knowledge_limit: self.knowledge_limit.map_or(LIMIT, usize::from),
             knowledge_threshold: self.knowledge_threshold.unwrap_or(THRESHOLD),
-            guardrail: self.screened(),
+            guardrail: self.guardrail_mode(),
             loops: if self.preset == "published" { LoopLimits::PUBLISHED } else { LoopLimits::STRICT },
             without: self.no_guard.clone(),
             unasked: self.yes,
@@ -161,34 +161,34 @@ impl Drive {
         }
     }
 
-    /// The folders below which commands may write, beside the working folder `root`.
+    /// Returns the folders below which commands may write, besides the working directory `root`.
     ///
     /// # Errors
-    /// If one of them is not there: nobody would be told that it means nothing.
+    /// If one of them does not exist: the flag would silently have no effect.
     pub fn writable(&self, root: &Path) -> Result<Vec<PathBuf>, Failure> {
-        let found = |dir: &PathBuf| {
-            let whole = dir.canonicalize().or_else(|_| root.join(dir).canonicalize());
-            whole.ok().filter(|whole| whole.is_dir()).ok_or_else(|| {
+        let resolve = |dir: &PathBuf| {
+            let path = dir.canonicalize().or_else(|_| root.join(dir).canonicalize());
+            path.ok().filter(|path| path.is_dir()).ok_or_else(|| {
                 Failure::usage(format!("there is no folder {}", dir.display()))
                     .hint("make it first, or leave out --write")
             })
         };
-        self.write.iter().map(found).collect()
+        self.write.iter().map(resolve).collect()
     }
 
-    /// Holds what the person typed, a `task` or a `message`, against what may be given to a model.
+    /// Checks that the user's text, a `task` or a `message`, may be given to the model.
     ///
     /// # Errors
-    /// If it is too long, or speaks to the model and that is screened.
+    /// If it is too long, or gives the model orders that the guardrail refuses.
     pub fn admit(&self, text: &str, what: &str) -> Result<(), Failure> {
-        policy::admit(text, self.screened()).map_err(|error| {
+        policy::admit(text, self.guardrail_mode()).map_err(|error| {
             let hint = error.hint();
             Failure::usage(format!("the {what} cannot be taken: {error}")).hint(hint)
         })
     }
 }
 
-/// Reads a score.
+/// Parses a score, from 0 to 1.
 fn score(text: &str) -> Result<f64, String> {
     let score: Option<f64> = text.parse().ok().filter(|score| (0.0..=1.0).contains(score));
     score.ok_or_else(|| "a number from 0 to 1, for example 0.4".to_owned())

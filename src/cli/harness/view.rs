@@ -1,5 +1,5 @@
-//! Shows a run while it is driven: plan, thoughts, calls, results and time, one after the other and never twice. Events
-//! and questions come through one channel to one thread, so that nothing is printed into a question.
+//! Shows a run in progress: plan, thoughts, calls, results and times. Events and questions come through one channel
+//! to one thread, so that nothing is printed into a question.
 
 use super::approve;
 use crate::term::ui::{Role, Ui, plural};
@@ -14,12 +14,12 @@ use std::io;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Lines of a result that are shown.
-const LINES: usize = 4;
-/// Characters of a line that are shown.
-const WIDTH: usize = 110;
+/// Most lines of a result shown.
+const MAX_LINES: usize = 4;
+/// Most characters of a line shown.
+const MAX_WIDTH: usize = 110;
 
-/// What is shown.
+/// The part of a run that is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shows {
     /// Nothing but questions.
@@ -30,7 +30,7 @@ pub enum Shows {
     Jsonl,
 }
 
-/// What comes through the channel.
+/// A message to the thread that shows the run.
 enum Signal {
     Event(Box<Event>),
     Ask { question: Box<Question>, reply: Sender<(Approval, Option<Args>)> },
@@ -44,18 +44,18 @@ struct Channel(Mutex<Sender<Signal>>);
 
 impl Channel {
     fn send(&self, signal: Signal) {
-        // whoever showed it is gone: the run goes on unseen
+        // if the thread has ended, the run goes on unseen
         let _ = self.0.lock().unwrap_or_else(PoisonError::into_inner).send(signal);
     }
 }
 
 impl Signals {
-    /// Where events go.
+    /// The sink for events.
     pub fn sink(&self) -> Arc<dyn Sink> {
         self.0.clone()
     }
 
-    /// Who is asked, if anybody can be.
+    /// The approver that asks the user, if that is possible.
     pub fn approver(&self, can_ask: bool) -> Option<Arc<dyn Approver>> {
         can_ask.then(|| self.0.clone() as Arc<dyn Approver>)
     }
@@ -75,11 +75,11 @@ impl Approver for Channel {
     }
 }
 
-/// Does the work while a thread shows what it sends; with `verbose` also what the prompt is made of.
+/// Does the work while a thread shows its events; with `verbose` also the layers of the prompt.
 ///
 /// # Errors
-/// That of the work, or that its events could not be written: it was done all the same.
-pub fn while_shown<T>(
+/// The error of the work, or of writing its events, which does not stop the work.
+pub fn show_during<T>(
     cx: &Cx,
     shows: Shows,
     verbose: bool,
@@ -90,36 +90,36 @@ pub fn while_shown<T>(
     // from here on Ctrl-C stops the run and not the process
     cx.interrupt();
     std::thread::scope(|scope| {
-        let shown = scope.spawn(move || show(cx, shows, verbose, &receive));
-        let done = {
-            // on the way out of a panic, too: the thread would wait for ever, and the scope for it
-            let _end = AtEnd(&channel);
+        let thread = scope.spawn(move || show(cx, shows, verbose, &receive));
+        let result = {
+            // after a panic, too: else the thread would wait for ever, and the scope for it
+            let _end = EndOnDrop(&channel);
             work(Signals(channel.clone()))
         };
-        let shown = shown.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        let done = done?;
-        shown?;
-        Ok(done)
+        let written = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let value = result?;
+        written?;
+        Ok(value)
     })
 }
 
-/// Ends what is shown when it is dropped.
-struct AtEnd<'a>(&'a Channel);
+/// Ends the thread that shows the run when it is dropped.
+struct EndOnDrop<'a>(&'a Channel);
 
-impl Drop for AtEnd<'_> {
+impl Drop for EndOnDrop<'_> {
     fn drop(&mut self) {
         self.0.send(Signal::End);
     }
 }
 
-/// Shows what comes until the end.
+/// Shows the signals until the end.
 ///
 /// # Errors
-/// The first one of writing an event; whatever comes behind it is tried all the same.
+/// The first error of writing an event; later events are written all the same.
 fn show(cx: &Cx, shows: Shows, verbose: bool, signals: &Receiver<Signal>) -> io::Result<()> {
     let (mut status, mut written) = (None, Ok(()));
     let mut write = |event: &Event| match cx.ui.json(event) {
-        // a reader that went away does not stop the run, and misses nothing that it wants
+        // a closed pipe does not stop the run
         Err(gone) if gone.kind() == io::ErrorKind::BrokenPipe => {}
         Err(why) if written.is_ok() => written = Err(why),
         _ => {}
@@ -143,7 +143,7 @@ fn show(cx: &Cx, shows: Shows, verbose: bool, signals: &Receiver<Signal>) -> io:
                 Shows::Jsonl => write(&event),
                 Shows::Steps => {
                     match event.event_type {
-                        // one after the other: of two at once neither could be read
+                        // two status lines at once could not be read
                         Kind::ModelCall => {
                             drop(status.take());
                             status = Some(cx.ui.status("thinking"));
@@ -159,7 +159,7 @@ fn show(cx: &Cx, shows: Shows, verbose: bool, signals: &Receiver<Signal>) -> io:
     written
 }
 
-/// What the prompt is made of: a line a provider, and the total.
+/// Prints the layers of the prompt: a line for each provider, and the total.
 fn layers(cx: &Cx, event: &Event) {
     let number = |value: &Value, name: &str| value.get(name).and_then(Value::as_u64).unwrap_or_default();
     let list = |name: &str| event.metadata.get(name).and_then(Value::as_array).cloned().unwrap_or_default();
@@ -181,7 +181,7 @@ fn layers(cx: &Cx, event: &Event) {
     cx.ui.fact("total", &format!("{tokens} of {budget} tokens, {chars} characters"));
 }
 
-/// Shows one event, if it is worth a person's while.
+/// Shows one event, if it is of interest to the user.
 fn step(cx: &Cx, event: &Event) {
     let ui = &cx.ui;
     let meta = |name: &str| event.metadata.get(name).cloned().unwrap_or_default();
@@ -214,18 +214,18 @@ fn step(cx: &Cx, event: &Event) {
             let text = event.output.as_str().unwrap_or_default();
             let outcome = serde_json::from_value(meta("outcome")).unwrap_or(Outcome::Succeeded);
             let (role, shown) = match outcome {
-                Outcome::Succeeded => (Role::Dim, LINES),
-                Outcome::FailedLate => (Role::Caution, LINES),
+                Outcome::Succeeded => (Role::Dim, MAX_LINES),
+                Outcome::FailedLate => (Role::Caution, MAX_LINES),
                 _ => (Role::Caution, 1),
             };
-            let text = for_a_person(text);
+            let text = for_user(text);
             let lines: Vec<&str> = text.lines().filter(|l| !l.trim().is_empty()).collect();
             let more = lines.len().saturating_sub(shown);
-            // how a build broke stands before how it ended
-            let ended = lines.iter().rposition(|line| is_exit_note(line));
-            let from = match ended.filter(|_| outcome == Outcome::FailedLate) {
-                Some(at) => (at + 1).saturating_sub(shown),
-                None => 0,
+            // the errors of a failed build are just before the note of its exit
+            let exit_note = lines.iter().rposition(|line| is_exit_note(line));
+            let from = match exit_note {
+                Some(at) if outcome == Outcome::FailedLate => (at + 1).saturating_sub(shown),
+                _ => 0,
             };
             for line in lines.iter().skip(from).take(shown) {
                 ui.aside(role, &format!("    {}", short(line)));
@@ -248,7 +248,7 @@ fn step(cx: &Cx, event: &Event) {
                 None => ui.aside(Role::Dim, &format!("    {name}: left {path}")),
             }
         }
-        Kind::ForgeTest | Kind::ForgeWrite | Kind::ForgeScan | Kind::ForgeStagnation => forged(ui, event),
+        Kind::ForgeTest | Kind::ForgeWrite | Kind::ForgeScan | Kind::ForgeStagnation => forge_step(ui, event),
         Kind::GuardrailViolation => {
             ui.aside(Role::Caution, "    (what of it speaks to an AI and not to you is kept from the model)");
         }
@@ -257,7 +257,7 @@ fn step(cx: &Cx, event: &Event) {
             ui.aside(Role::Dim, &format!("(shortened what was said before: {before} to {after} tokens)"));
         }
         Kind::LoopDetected => ui.aside(Role::Caution, "it goes in circles, and has to answer now"),
-        // what ends a run from outside is told at its end
+        // a limit that ends a run is reported at its end
         Kind::RuntimeError | Kind::ModelError => {
             ui.aside(Role::Caution, event.error.as_deref().unwrap_or("something went wrong"));
         }
@@ -277,8 +277,8 @@ fn step(cx: &Cx, event: &Event) {
     }
 }
 
-/// Shows the forge's steps: tests in red and green, scripts, and what is found in them.
-fn forged(ui: &Ui, event: &Event) {
+/// Shows a step of the forge: tests in red and green, scripts, and what is found in them.
+fn forge_step(ui: &Ui, event: &Event) {
     let number = |name: &str| event.metadata.get(name).and_then(Value::as_u64).unwrap_or_default();
     let list = |name: &str| event.metadata.get(name).and_then(Value::as_array).cloned().unwrap_or_default();
     let (failing, tests) = (list("failing").len(), number("tests"));
@@ -314,19 +314,19 @@ fn forged(ui: &Ui, event: &Event) {
     }
 }
 
-/// The lines of a script.
+/// The number of lines of a script.
 fn lines_of(metadata: &Value) -> usize {
     metadata.get("lines").and_then(Value::as_u64).and_then(|n| usize::try_from(n).ok()).unwrap_or_default()
 }
 
-/// A result as a person is told it: what is a word to the model alone, in other words.
-fn for_a_person(text: &str) -> &str {
+/// Rewords a result that is meant for the model alone.
+fn for_user(text: &str) -> &str {
     if text.starts_with(WARNING) { "not run: this very call was made before" } else { text }
 }
 
-/// The beginning of a line.
+/// Truncates a line to the shown width.
 fn short(line: &str) -> String {
-    let mut start: String = line.chars().take(WIDTH).collect();
+    let mut start: String = line.chars().take(MAX_WIDTH).collect();
     if start.len() < line.len() {
         start.push_str("...");
     }

@@ -1,4 +1,4 @@
-//! Builds the harness out of what this person has: settings, folders, machine, manual, skills, servers of tools.
+//! Builds the harness from the user's settings, folders, machine, manuals, skills and MCP servers.
 
 use super::options::{Advise, Drive};
 use crate::answer::{ask, undo};
@@ -25,7 +25,7 @@ use caro_shell::Dialect;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The store of this person's runs.
+/// Opens the store of this user's runs.
 ///
 /// # Errors
 /// If it cannot be opened.
@@ -39,25 +39,25 @@ pub fn store(cx: &Cx) -> Result<Store, Failure> {
     }
 }
 
-/// The same for who only looks: where nothing was ever kept there is nothing to see, and nothing is made.
+/// Opens the store for reading: if there is none, an empty one in memory, so that no file is created.
 ///
 /// # Errors
 /// If it cannot be opened.
-pub fn kept(cx: &Cx) -> Result<Store, Failure> {
+pub fn existing_store(cx: &Cx) -> Result<Store, Failure> {
     match &cx.dirs.data {
-        // what cannot even be looked for is told by who opens it
+        // if the check itself fails, opening reports the reason
         Some(data) if matches!(data.join(FILE).try_exists(), Ok(false)) => Store::in_memory().map_err(failure),
         _ => store(cx),
     }
 }
 
-/// The name of a session, as it was given or a new one; of a run's id it is said which session that run belongs to.
+/// Returns the name of a session: the given one, or a new one. For a run's id, the error names the session of that run.
 ///
 /// # Errors
-/// If it cannot be one.
+/// If the given name is not valid.
 pub fn session(given: Option<&str>, cx: &Cx) -> Result<String, Failure> {
     session_name(given).map_err(|error| {
-        let name = given.filter(|_| matches!(error, HarnessError::NamedAsRun(_)));
+        let name = if matches!(error, HarnessError::NamedAsRun(_)) { given } else { None };
         let run = name.and_then(|name| store(cx).ok()?.run(name).ok());
         let failure = Failure::from(error);
         match run {
@@ -67,7 +67,7 @@ pub fn session(given: Option<&str>, cx: &Cx) -> Result<String, Failure> {
     })
 }
 
-/// A store's error for a person.
+/// Turns an error of the store into a failure for the user.
 pub fn failure(error: StoreError) -> Failure {
     let hint = error.hint();
     match error {
@@ -98,7 +98,7 @@ impl From<HarnessError> for Failure {
                 Self::usage(error).hint("for example: --session work")
             }
             HarnessError::Unclear(_) | HarnessError::Input(_) => Self::usage(error).hint(hint),
-            // a reader that went away ends it silently and well
+            // a closed pipe ends it silently and with success
             HarnessError::Channel(io) if io.kind() == std::io::ErrorKind::BrokenPipe => Self::from(io),
             HarnessError::Channel(_) | HarnessError::Thread(_) => Self::internal(error).hint(hint),
             HarnessError::Stopped(_) => Self::new(Exit::Interrupted, error).hint(hint),
@@ -118,7 +118,7 @@ pub fn open(
     root: &Path,
     wants: Wants,
 ) -> Result<Harness, Failure> {
-    // what is wrong without a model is told before one is fetched
+    // errors that need no model are reported before one is fetched
     let site = Site::open(cx, drive, root)?;
     let settings = cx.settings(&drive.flags())?.for_many();
     // servers start while the model is opened
@@ -133,26 +133,26 @@ pub fn open(
     assemble(cx, drive, agent, options, site, (wired?.recipe, &settings, hub))
 }
 
-/// The place of an agent's runs, as it is looked at before there is a model.
+/// The folders and the store of an agent's runs, opened before the model.
 pub struct Site {
     root: PathBuf,
-    /// Folders beside the working one that may be written.
+    /// The folders besides the working directory that may be written.
     writable: Vec<PathBuf>,
     store: Arc<Store>,
 }
 
 impl Site {
-    /// Opens it.
+    /// Opens the store, and checks the folders.
     ///
     /// # Errors
-    /// If a folder that is to be written is not there, or there is no store.
+    /// If a folder that is to be written does not exist, or the store cannot be opened.
     pub fn open(cx: &Cx, drive: &Drive, root: &Path) -> Result<Self, Failure> {
         Ok(Self { root: root.to_owned(), writable: drive.writable(root)?, store: Arc::new(store(cx)?) })
     }
 }
 
-/// Puts together what was opened: a recipe, the settings it was opened under, and servers of tools with what they are given in
-/// secret.
+/// Builds the harness from its opened parts: a recipe, the settings it was opened with, and MCP servers with the
+/// secrets they are given.
 ///
 /// # Errors
 /// If there is no shell.
@@ -175,7 +175,9 @@ pub fn assemble(
             "`{name}` is this program's own tool: that of an MCP server has its server's name before it"
         ));
     }
-    recipe.documents = recipe.documents.filter(|_| !drive.no_rag);
+    if drive.no_rag {
+        recipe.documents = None;
+    }
     let (program, dialect) = shell(&recipe.context)?;
     let keeper = undo::keeper(settings, cx, &program);
     let keys = [env::API_KEY, env::ANTHROPIC_KEY];
@@ -187,7 +189,7 @@ pub fn assemble(
         shell: Some(Shell::new(program, dialect).writable(writable).keeping(keeper)),
         manual: recipe.manual.clone().map(|manual| manuals(manual, &recipe.context)),
         workspaces: workspaces(cx, settings)?,
-        // neither is opened before it is asked for
+        // neither is opened before its first use
         librarian: stores::librarian(cx).filter(|l| !drive.no_rag && l.exists()).map(Arc::new),
         memory: stores::notes(cx, settings)?,
         skills: (!drive.no_skills).then(|| stores::searched_skills(root, cx)),
@@ -203,48 +205,48 @@ pub fn assemble(
     Ok(harness)
 }
 
-/// Begins a run, and tells the person if it has to wait for another one.
+/// Begins a run, and prints a note if it has to wait for another one.
 ///
 /// # Errors
-/// If it cannot be written down, or Ctrl-C ends the wait.
+/// If it cannot be stored, or Ctrl-C ends the wait.
 pub fn begin(run: &Prepared<'_>, turn: &AgentRun, cancel: &Cancel, cx: &Cx) -> Result<(), Failure> {
-    let begun = run.begin(turn, |other| cx.ui.note(&format!("waiting for {other} of this session to end")));
-    match begun {
-        // that the other one is still there is no news
+    let result = run.begin(turn, |other| cx.ui.note(&format!("waiting for {other} of this session to end")));
+    match result {
+        // the error says that the other run goes on, which the user knows
         Err(_) if cancel.is_cancelled() => Err(Failure::new(Exit::Interrupted, "stopped")),
-        begun => Ok(begun?),
+        result => Ok(result?),
     }
 }
 
-/// Keeps which model a run is driven with: [`resume`](crate::verbs::agent::resume) asks the same one.
+/// Stores which model a run uses: [`resume`](crate::verbs::agent::resume) uses the same one.
 ///
 /// # Errors
-/// If it cannot be written down.
+/// If it cannot be stored.
 pub fn keep_model(harness: &Harness, run: &str, drive: &Drive, cx: &Cx) -> Result<(), Failure> {
     let spec = cx.settings(&drive.flags())?.model;
     let source = fetch::resolve(&spec, &download::settings(cx)?)?;
-    let Some(spec) = lasting(spec, &source) else { return Ok(()) };
+    let Some(spec) = lasting_name(spec, &source) else { return Ok(()) };
     harness.events().keep_model(run, &spec).map_err(failure)
 }
 
-/// What names a model wherever one stands later; nothing where a secret is in it.
-fn lasting(spec: String, source: &ModelSource) -> Option<String> {
-    let whole = |path: &Path| std::path::absolute(path).ok()?.to_str().map(str::to_owned);
-    let named = match source {
+/// Returns a name of the model that holds in any working directory; `None` if it would contain a secret.
+fn lasting_name(spec: String, source: &ModelSource) -> Option<String> {
+    let absolute = |path: &Path| std::path::absolute(path).ok()?.to_str().map(str::to_owned);
+    let name = match source {
         ModelSource::Card(_) => Some(spec),
-        ModelSource::File(path) => whole(path),
-        ModelSource::Script(path) => whole(path).map(|path| format!("script:{path}")),
-        // `user:password@`, or a key behind a `?`
+        ModelSource::File(path) => absolute(path),
+        ModelSource::Script(path) => absolute(path).map(|path| format!("script:{path}")),
+        // a secret is in `user:password@`, or in a key after `?`
         ModelSource::Anthropic { url: None, .. } => Some(spec),
         ModelSource::Remote { url, .. } | ModelSource::Anthropic { url: Some(url), .. } => {
             let holds_secret = url.contains(['@', '?']);
             if holds_secret { None } else { Some(spec) }
         }
     };
-    named.filter(|spec| Redactor::default().text(spec) == *spec)
+    name.filter(|spec| Redactor::default().text(spec) == *spec)
 }
 
-/// Who gives advice on a part that one command can do, if anybody does.
+/// Returns the suggester of commands for parts that one command can do, if the settings want it.
 fn suggester(
     when: Advise,
     agent: &str,
@@ -252,9 +254,9 @@ fn suggester(
     settings: &Settings,
     root: &Path,
 ) -> Result<Option<Arc<dyn Suggester>>, Failure> {
-    // a server's model is larger, and a script has its replies
+    // a model on a server is larger, and a script has fixed replies
     let is_local = fetch::computes_here(&settings.model);
-    // in a conversation most words are no commands
+    // in a conversation most messages ask for no command
     let fits = is_local && agent != CHATTER;
     if when == Advise::Never || when == Advise::Auto && !fits {
         return Ok(None);
@@ -264,10 +266,10 @@ fn suggester(
     Ok(Some(Arc::new(CommandSuggester { recipe: recipe.clone(), ask: ask::part(&place, settings), shell })))
 }
 
-/// Every tool there is in a folder, for who wants to see them. Asks no model.
+/// Returns every tool of agents in a folder, for listing. Opens no model.
 ///
 /// # Errors
-/// If there is no shell, or two tools have one name.
+/// If there is no shell, or two tools have the same name.
 pub fn all_tools(cx: &Cx, root: &Path, hub: Option<&Hub>) -> Result<Registry, Failure> {
     let context = Arc::new(ExecutionContext::detect(cx.dirs.cache.as_deref()));
     let own = cx.dirs.data.as_ref().map_or_else(|| root.to_owned(), |data| data.join("workspace"));
@@ -287,10 +289,10 @@ pub fn all_tools(cx: &Cx, root: &Path, hub: Option<&Hub>) -> Result<Registry, Fa
     Ok(registry)
 }
 
-/// The workspaces of this person's sessions; nothing where there is no place for them. Connects to nothing.
+/// Returns the workspaces of this user's sessions; `None` if there is no folder for them. Connects to nothing.
 ///
 /// # Errors
-/// If this program was built without their backend, or it is not said where they are.
+/// If this program was built without their backend, or its URL is missing.
 pub fn workspaces(cx: &Cx, settings: &Settings) -> Result<Option<Workspaces>, Failure> {
     let place = Place {
         kind: settings.workspace_backend,
@@ -305,12 +307,12 @@ pub fn workspaces(cx: &Cx, settings: &Settings) -> Result<Option<Workspaces>, Fa
     })
 }
 
-/// What opens the bucket that they are in.
+/// The credentials for the bucket that they are in.
 fn workspace_key(cx: &Cx) -> Option<String> {
     cx.env.get(env::WORKSPACE_KEY).and_then(|key| key.to_str()).map(str::to_owned)
 }
 
-/// The shell that commands run in: one that speaks the language models write best.
+/// Finds the shell that commands run in, starting with the language that models write best.
 fn shell(context: &ExecutionContext) -> Result<(PathBuf, Dialect), Failure> {
     let known = [
         ("bash", Dialect::Bash),
@@ -328,7 +330,7 @@ fn manuals(manual: Arc<Manual>, context: &Arc<ExecutionContext>) -> Arc<dyn Manu
     Arc::new(Manuals { manual, context: context.clone() })
 }
 
-/// The installed manuals as the tool asks for them.
+/// The installed manuals, as the manual tool searches them.
 struct Manuals {
     manual: Arc<Manual>,
     context: Arc<ExecutionContext>,
@@ -352,15 +354,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_model_is_kept_by_a_name_that_lasts_and_holds_no_secret() {
+    fn a_stored_model_name_is_absolute_and_holds_no_secret() {
         let here = std::env::current_dir().unwrap();
-        let script = lasting("script:a.json".into(), &ModelSource::Script("a.json".into()));
+        let script = lasting_name("script:a.json".into(), &ModelSource::Script("a.json".into()));
         assert_eq!(script.unwrap(), format!("script:{}", here.join("a.json").display()));
-        let file = lasting("m.gguf".into(), &ModelSource::File("m.gguf".into()));
+        let file = lasting_name("m.gguf".into(), &ModelSource::File("m.gguf".into()));
         assert_eq!(file.unwrap(), here.join("m.gguf").display().to_string());
         let remote = |url: &str| {
             let spec = format!("openai:{url}#qwen@3");
-            lasting(spec.clone(), &ModelSource::Remote { url: url.into(), name: "qwen@3".into() })
+            lasting_name(spec.clone(), &ModelSource::Remote { url: url.into(), name: "qwen@3".into() })
                 .map(|kept| kept == spec)
         };
         assert_eq!(remote("http://localhost:8080/v1"), Some(true));

@@ -1,4 +1,5 @@
-//! Manual pages: one of the program, and one of each verb, from the definition of the arguments and from the topics.
+//! Generates the manual pages, one of the program and one of each verb, from the definition of the arguments and the
+//! topics.
 
 use super::{roff, topics};
 use clap::Command;
@@ -8,14 +9,14 @@ use std::io;
 /// A manual page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page {
-    /// Its file: `caro-undo.1`.
+    /// The name of its file: `caro-undo.1`.
     pub file: String,
     /// Its text.
     pub text: String,
 }
 
-/// The topics on the page of the program, beside its verbs and flags, with the headings that such pages have.
-const OF_PROGRAM: [(&str, &str); 5] = [
+/// The topics on the page of the program, besides its verbs and flags, with their headings.
+const PROGRAM_TOPICS: [(&str, &str); 5] = [
     ("exit-codes", "Exit status"),
     ("settings", "Settings"),
     ("safety", "Safety"),
@@ -23,7 +24,7 @@ const OF_PROGRAM: [(&str, &str); 5] = [
     ("targets", "Targets"),
 ];
 
-/// Every page, that of the program first.
+/// Generates every page, that of the program first.
 ///
 /// # Errors
 /// Never: they are written into memory.
@@ -49,7 +50,7 @@ fn page(command: Command, path: &[String]) -> io::Result<Page> {
     Man::new(command).title(name.to_uppercase()).render(&mut text)?;
     let mut text = String::from_utf8_lossy(&text).into_owned();
     let own: &[(&str, &str)] = match path {
-        [] => &OF_PROGRAM,
+        [] => &PROGRAM_TOPICS,
         [verb] => match topics::find(verb) {
             Some(topic) => &[(topic.name, topic.about)],
             None => &[],
@@ -81,7 +82,7 @@ mod tests {
             assert!(text(file).contains(".SH NAME") && text(file).contains("SEE ALSO"), "{file}");
         }
         assert!(pages.iter().all(|page| !page.file.contains("help")));
-        for (_, heading) in OF_PROGRAM {
+        for (_, heading) in PROGRAM_TOPICS {
             assert!(text("caro.1").contains(&format!(".SH \"{}\"", heading.to_uppercase())), "{heading}");
         }
         assert!(text("caro-undo.1").contains("byte for byte"), "what the topic says");

@@ -1,11 +1,11 @@
-//! Our papers as blocks of text, however they are then shown: no mark of Markdown is left in them.
+//! Parses Markdown documents into blocks of text that hold no Markdown syntax.
 
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
-/// How a piece of text stands out.
+/// The emphasis of a piece of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Look {
-    /// Not at all.
+    /// None.
     Plain,
     /// Code: a command, a name.
     Code,
@@ -13,10 +13,10 @@ pub enum Look {
     Strong,
 }
 
-/// A piece of text in one look.
+/// A piece of text with one emphasis.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Piece {
-    /// How it stands out.
+    /// Its emphasis.
     pub look: Look,
     /// The text.
     pub text: String,
@@ -25,22 +25,22 @@ pub struct Piece {
 /// Text in its pieces.
 pub type Text = Vec<Piece>;
 
-/// A block of a paper.
+/// A block of a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Block {
     /// A heading.
     Heading(String),
     /// A paragraph.
     Paragraph(Text),
-    /// An item of a list, with its number where it has one, and how deep it stands.
+    /// An item of a list, with its number, if it has one, and its nesting depth.
     Item(Option<u64>, usize, Text),
     /// Lines of code.
     Code(Vec<String>),
-    /// A row of a table: what it is about, and what is said of it.
+    /// A row of a table: its term and the description.
     Row(Text, Text),
 }
 
-/// The blocks of a text. Links are their words, pictures are left out.
+/// Parses a text into blocks. Of links only the text is kept; pictures are left out.
 pub fn blocks(markdown: &str) -> Vec<Block> {
     let mut reader = Reader::default();
     for event in Parser::new_ext(markdown, Options::ENABLE_TABLES) {
@@ -49,13 +49,13 @@ pub fn blocks(markdown: &str) -> Vec<Block> {
     reader.blocks
 }
 
-/// The state of reading.
+/// The state of the parser.
 #[derive(Debug, Default)]
 struct Reader {
     blocks: Vec<Block>,
     text: Text,
     look: Option<Look>,
-    /// The numbers of the lists that are open.
+    /// The next numbers of the open lists.
     lists: Vec<Option<u64>>,
     head: Vec<Text>,
     cells: Vec<Text>,
@@ -80,7 +80,7 @@ impl Reader {
             Tag::Strong | Tag::Emphasis => self.look = Some(Look::Strong),
             Tag::Image { .. } => self.in_picture = true,
             Tag::CodeBlock(_) => self.in_code = true,
-            // a list in an item: what stands before it is the item's own
+            // a list inside an item: the text before it belongs to the item
             Tag::List(first) => {
                 self.item();
                 self.lists.push(*first);
@@ -95,15 +95,15 @@ impl Reader {
             TagEnd::Image => self.in_picture = false,
             TagEnd::CodeBlock => {
                 self.in_code = false;
-                let text: String = self.taken().into_iter().map(|piece| piece.text).collect();
+                let text: String = self.take_text().into_iter().map(|piece| piece.text).collect();
                 self.blocks.push(Block::Code(text.lines().map(str::to_owned).collect()));
             }
             TagEnd::Heading(_) => {
-                let text: String = self.taken().into_iter().map(|piece| piece.text).collect();
+                let text: String = self.take_text().into_iter().map(|piece| piece.text).collect();
                 self.blocks.push(Block::Heading(text));
             }
             TagEnd::Paragraph if self.lists.is_empty() => {
-                let text = self.taken();
+                let text = self.take_text();
                 if !text.is_empty() {
                     self.blocks.push(Block::Paragraph(text));
                 }
@@ -114,22 +114,22 @@ impl Reader {
                 self.lists.pop();
             }
             TagEnd::TableCell => {
-                let cell = self.taken();
+                let cell = self.take_text();
                 self.cells.push(cell);
             }
             TagEnd::TableHead => self.head = std::mem::take(&mut self.cells),
             TagEnd::TableRow => {
                 let cells = std::mem::take(&mut self.cells);
-                let (term, said) = row(&self.head, cells);
-                self.blocks.push(Block::Row(term, said));
+                let (term, description) = row(&self.head, cells);
+                self.blocks.push(Block::Row(term, description));
             }
             _ => {}
         }
     }
 
-    /// Ends the item that is open, if it has said something.
+    /// Ends the open item, if it has text.
     fn item(&mut self) {
-        let text = self.taken();
+        let text = self.take_text();
         if text.iter().all(|piece| piece.text.trim().is_empty()) {
             return;
         }
@@ -152,48 +152,50 @@ impl Reader {
         }
     }
 
-    fn taken(&mut self) -> Text {
+    fn take_text(&mut self) -> Text {
         std::mem::take(&mut self.text)
     }
 }
 
-/// A row in two parts: its first cell, and the last with those between in brackets, under the names that they have.
+/// Turns a row into a term, its first cell, and a description: the last cell, with the others and their headings in
+/// brackets.
 fn row(head: &[Text], mut cells: Vec<Text>) -> (Text, Text) {
     if cells.is_empty() {
         return (Text::new(), Text::new());
     }
     let plain = |text: &str| Piece { look: Look::Plain, text: text.into() };
     let term = cells.remove(0);
-    let Some(mut said) = cells.pop() else { return (term, Text::new()) };
+    let Some(mut description) = cells.pop() else { return (term, Text::new()) };
     for (at, cell) in cells.into_iter().enumerate() {
         let name: String = head.get(at + 1).into_iter().flatten().map(|piece| piece.text.as_str()).collect();
-        said.push(plain(if at == 0 { " (" } else { ", " }));
+        description.push(plain(if at == 0 { " (" } else { ", " }));
         if !name.is_empty() {
-            // a name of several words is told from what it is the name of
-            let sign = if name.contains(' ') { ":" } else { "" };
-            said.push(plain(&format!("{name}{sign} ")));
+            // a colon separates a name of several words from the cell
+            let colon = if name.contains(' ') { ":" } else { "" };
+            description.push(plain(&format!("{name}{colon} ")));
         }
-        said.extend(cell);
-        said.extend((at + 3 == head.len()).then(|| plain(")")));
+        description.extend(cell);
+        description.extend((at + 3 == head.len()).then(|| plain(")")));
     }
-    (term, said)
+    (term, description)
 }
 
-/// The part of a paper below a heading, up to the next one of its rank. Without a heading the whole paper but its title.
+/// Returns the part of a document below a heading, up to the next heading of the same or a higher rank. Without a
+/// heading, the whole document but its title.
 pub fn section<'p>(paper: &'p str, heading: Option<&str>) -> Option<&'p str> {
     let rank = |line: &str| {
         let marks = line.bytes().take_while(|byte| *byte == b'#').count();
         (marks > 0 && line.as_bytes().get(marks) == Some(&b' ')).then_some(marks)
     };
-    let (mut begin, mut of, mut at) = (None, 0, 0);
+    let (mut begin, mut section_rank, mut at) = (None, 0, 0);
     for line in paper.split_inclusive('\n') {
         let next = at + line.len();
         match (begin, rank(line)) {
             (None, Some(marks)) if heading.is_none_or(|heading| line[marks..].trim() == heading) => {
                 begin = Some(next);
-                of = marks;
+                section_rank = marks;
             }
-            (Some(begin), Some(marks)) if heading.is_some() && marks <= of => {
+            (Some(begin), Some(marks)) if heading.is_some() && marks <= section_rank => {
                 return Some(paper[begin..at].trim_matches('\n'));
             }
             _ => {}
@@ -212,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_section_ends_where_the_next_of_its_rank_begins() {
+    fn a_section_ends_at_the_next_heading_of_its_rank() {
         let paper = "# Title\nlead\n\n## One\na\n\n### Deep\nb\n\n## Two\nc\n";
         assert_eq!(section(paper, Some("One")), Some("a\n\n### Deep\nb"));
         assert_eq!(section(paper, Some("Deep")), Some("b"));
@@ -222,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn no_mark_of_markdown_is_left() {
+    fn no_markdown_syntax_is_left() {
         let found = blocks(
             "**Bold** and `code`, [a link](x.md).\n\n![picture](p.svg)\n\n    $ caro\n\n- one\n  and more\n- two\n\n1. first\n2. second\n",
         );
@@ -245,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_is_what_it_is_about_and_what_is_said_of_it() {
+    fn a_row_is_a_term_and_its_description() {
         let rows = |markdown: &str| -> Vec<(String, String)> {
             let found = blocks(markdown).into_iter();
             found

@@ -1,7 +1,7 @@
-//! Our papers as the program shows them: topics of help and manual pages, out of the same texts.
+//! Renders the project's documents as help topics and manual pages.
 //!
-//! - [`topics`]: which there are. [`markdown`]: reads one; [`plain`] and [`roff`]: write it for a terminal and for `man`. [`man`]:
-//!   the pages.
+//! - [`topics`]: the topics. [`markdown`]: parses a document; [`plain`] and [`roff`]: render it for a terminal and for
+//!   `man`. [`man`]: the manual pages.
 
 pub mod man;
 pub mod markdown;

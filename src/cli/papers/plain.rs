@@ -1,63 +1,63 @@
-//! Blocks of a paper as lines of a terminal of 80 columns.
+//! Renders the blocks of a document as lines for a terminal of 80 columns.
 
 use super::markdown::{Block, Look, Piece, Text};
 use crate::term::ui::Role;
 
-/// The widest line.
-const WIDTH: usize = 79;
-/// Where what is said of a short term begins.
+/// Most characters of a line.
+const MAX_WIDTH: usize = 79;
+/// The column of the description of a term.
 const COLUMN: usize = 28;
-/// The longest piece of code that is not broken.
-const WHOLE: usize = 40;
+/// Most characters of a piece of code that is not broken.
+const MAX_UNBROKEN: usize = 40;
 
 /// A line in its pieces.
 pub type Line = Vec<(Role, String)>;
 
-/// The lines of blocks, an empty one between what does not belong together.
+/// Renders blocks as lines, with an empty line between blocks that do not belong together.
 pub fn lines(blocks: &[Block]) -> Vec<Line> {
     let mut lines: Vec<Line> = Vec::new();
     for (at, block) in blocks.iter().enumerate() {
-        let follows = at > 0 && std::mem::discriminant(&blocks[at - 1]) == std::mem::discriminant(block);
-        let close = follows && matches!(block, Block::Item(..) | Block::Row(..));
-        if !lines.is_empty() && !close {
+        let is_same_kind = at > 0 && std::mem::discriminant(&blocks[at - 1]) == std::mem::discriminant(block);
+        let continues = is_same_kind && matches!(block, Block::Item(..) | Block::Row(..));
+        if !lines.is_empty() && !continues {
             lines.push(Line::new());
         }
         match block {
             Block::Heading(text) => lines.push(vec![(Role::Accent, text.to_uppercase())]),
-            Block::Paragraph(text) => lines.extend(filled(text, 0, 0)),
+            Block::Paragraph(text) => lines.extend(fill(text, 0, 0)),
             Block::Item(number, depth, text) => {
                 let mark = number.map_or_else(|| "- ".to_owned(), |number| format!("{number}. "));
                 let indent = 2 + 2 * depth;
-                lines.extend(marked(filled(text, indent + mark.len(), indent + mark.len()), &mark, indent));
+                lines.extend(with_mark(fill(text, indent + mark.len(), indent + mark.len()), &mark, indent));
             }
             Block::Code(code) => {
                 lines.extend(code.iter().map(|line| vec![(Role::Plain, "    ".into()), (Role::Command, line.clone())]));
             }
-            Block::Row(term, said) => lines.extend(row(term, said)),
+            Block::Row(term, description) => lines.extend(row(term, description)),
         }
     }
     lines
 }
 
-/// A row of a table: its text stands beside a short term, and below a long one.
-fn row(term: &Text, said: &Text) -> Vec<Line> {
-    let mut head = filled(term, 2, 4);
-    let said = filled(said, COLUMN, COLUMN);
+/// Renders a row of a table: the description is beside a short term, or below a long one.
+fn row(term: &Text, description: &Text) -> Vec<Line> {
+    let mut head = fill(term, 2, 4);
+    let description = fill(description, COLUMN, COLUMN);
     let length = head.last().map_or(0, width);
-    match (&mut head[..], said.split_first()) {
+    match (&mut head[..], description.split_first()) {
         ([only], Some((first, _))) if length + 2 <= COLUMN && !only.is_empty() => {
             only.push((Role::Plain, " ".repeat(COLUMN - length)));
-            // the indent of the first line is what stands there now
+            // without the indent of the first line, whose place the term takes
             only.extend(first.iter().skip(1).cloned());
-            head.extend(said.into_iter().skip(1));
+            head.extend(description.into_iter().skip(1));
         }
-        _ => head.extend(said),
+        _ => head.extend(description),
     }
     head
 }
 
-/// The first of these lines with a mark in its indent.
-fn marked(mut lines: Vec<Line>, mark: &str, indent: usize) -> Vec<Line> {
+/// Puts a mark into the indent of the first line.
+fn with_mark(mut lines: Vec<Line>, mark: &str, indent: usize) -> Vec<Line> {
     if let Some((_, blank)) = lines.first_mut().and_then(|line| line.first_mut()) {
         *blank = format!("{}{mark}", " ".repeat(indent));
     }
@@ -68,14 +68,14 @@ fn width(line: &Line) -> usize {
     line.iter().map(|(_, text)| text.chars().count()).sum()
 }
 
-/// Text in lines that are no wider than a terminal, the first and the others behind so many blanks.
-fn filled(text: &Text, first: usize, rest: usize) -> Vec<Line> {
+/// Breaks a text into lines, the first indented by `first` blanks and the others by `rest`.
+fn fill(text: &Text, first: usize, rest: usize) -> Vec<Line> {
     let mut lines: Vec<Line> = Vec::new();
     let mut line: Line = vec![(Role::Plain, " ".repeat(first))];
     let mut is_empty = true;
     for word in words(text) {
         let length: usize = word.iter().map(|(_, part)| part.chars().count()).sum();
-        if !is_empty && width(&line) + 1 + length > WIDTH {
+        if !is_empty && width(&line) + 1 + length > MAX_WIDTH {
             lines.push(std::mem::replace(&mut line, vec![(Role::Plain, " ".repeat(rest))]));
             is_empty = true;
         }
@@ -91,7 +91,7 @@ fn filled(text: &Text, first: usize, rest: usize) -> Vec<Line> {
     lines
 }
 
-/// The words of a text, each in its pieces: what touches stays together, and so does a short piece of code.
+/// Splits a text into words, each in its pieces: pieces without a blank between them stay together, as does short code.
 fn words(text: &Text) -> Vec<Vec<(Role, String)>> {
     let mut words: Vec<Vec<(Role, String)>> = vec![Vec::new()];
     for Piece { look, text } in text {
@@ -99,7 +99,7 @@ fn words(text: &Text) -> Vec<Vec<(Role, String)>> {
             Look::Plain => Role::Plain,
             Look::Code | Look::Strong => Role::Command,
         };
-        if *look == Look::Code && text.chars().count() <= WHOLE {
+        if *look == Look::Code && text.chars().count() <= MAX_UNBROKEN {
             if let Some(word) = words.last_mut() {
                 word.push((role, text.clone()));
             }
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_and_tables_hang() {
+    fn lists_and_tables_are_indented() {
         let list = format!("- {}\n- two\n", "word ".repeat(20).trim());
         let found = shown(&list);
         assert!(found[0].starts_with("  - word") && found[1].starts_with("    word"), "{found:?}");
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn headings_and_code_stand_apart() {
+    fn headings_and_code_are_set_apart() {
         assert_eq!(shown("## One\ntext\n\n    $ caro\n"), ["ONE", "", "text", "", "    $ caro"]);
     }
 }

@@ -1,49 +1,49 @@
-//! Blocks of a paper in the language of manual pages.
+//! Renders the blocks of a document as roff, the language of manual pages.
 
 use super::markdown::{Block, Look, Piece, Text};
 
-/// The blocks below a heading of their own.
+/// Renders blocks as a section with this heading.
 pub fn section(heading: &str, blocks: &[Block]) -> String {
-    let mut page = format!(".SH {}\n", quoted(&heading.to_uppercase()));
+    let mut page = format!(".SH {}\n", quote(&heading.to_uppercase()));
     for block in blocks {
         match block {
-            Block::Heading(text) => page.push_str(&format!(".SS {}\n", quoted(text))),
+            Block::Heading(text) => page.push_str(&format!(".SS {}\n", quote(text))),
             Block::Paragraph(text) => page.push_str(&format!(".PP\n{}\n", line(text))),
             Block::Item(None, _, text) => page.push_str(&format!(".IP \\(bu 3\n{}\n", line(text))),
             Block::Item(Some(number), _, text) => page.push_str(&format!(".IP {number}. 4\n{}\n", line(text))),
             Block::Code(code) => {
                 page.push_str(".PP\n.RS 4\n.nf\n");
-                code.iter().for_each(|code| page.push_str(&format!("{}\n", begun(&escaped(code)))));
+                code.iter().for_each(|code| page.push_str(&format!("{}\n", guard_line(&escape(code)))));
                 page.push_str(".fi\n.RE\n");
             }
-            Block::Row(term, said) => page.push_str(&format!(".TP\n{}\n{}\n", line(term), line(said))),
+            Block::Row(term, description) => page.push_str(&format!(".TP\n{}\n{}\n", line(term), line(description))),
         }
     }
     page
 }
 
-/// A text in one line, in its fonts.
+/// Renders a text as one line, with its fonts.
 fn line(text: &Text) -> String {
     let pieces = text.iter().map(|Piece { look, text }| match look {
-        Look::Plain => escaped(text),
-        Look::Code | Look::Strong => format!("\\fB{}\\fR", escaped(text)),
+        Look::Plain => escape(text),
+        Look::Code | Look::Strong => format!("\\fB{}\\fR", escape(text)),
     });
     let joined: String = pieces.collect();
-    begun(&joined.split_whitespace().collect::<Vec<_>>().join(" "))
+    guard_line(&joined.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
-/// A text without what the language takes for its own.
-fn escaped(text: &str) -> String {
+/// Escapes the characters that roff interprets.
+fn escape(text: &str) -> String {
     text.replace('\\', "\\e").replace('-', "\\-")
 }
 
-/// A line that does not begin as an order does.
-fn begun(line: &str) -> String {
+/// Keeps a line from being read as a roff request.
+fn guard_line(line: &str) -> String {
     if line.starts_with(['.', '\'']) { format!("\\&{line}") } else { line.to_owned() }
 }
 
-fn quoted(text: &str) -> String {
-    format!("\"{}\"", escaped(text).replace('"', "\\(dq"))
+fn quote(text: &str) -> String {
+    format!("\"{}\"", escape(text).replace('"', "\\(dq"))
 }
 
 #[cfg(test)]
@@ -52,7 +52,7 @@ mod tests {
     use crate::papers::markdown::blocks;
 
     #[test]
-    fn what_the_language_takes_for_its_own_is_escaped() {
+    fn characters_that_roff_interprets_are_escaped() {
         let page = section("What is kept", &blocks("Take `a\\b -x`, **now**.\n\n    .hidden\n\n- one\n"));
         assert_eq!(
             page,

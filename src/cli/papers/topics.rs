@@ -1,15 +1,15 @@
-//! Topics that can be looked up by a word: sections of the papers that lie beside the code, as they are.
+//! The help topics: each is a word that stands for sections of the documents beside the code.
 
 use super::markdown::{Block, blocks, section};
 
 /// A topic.
 #[derive(Debug)]
 pub struct Topic {
-    /// Its word.
+    /// The word it is looked up by.
     pub name: &'static str,
     /// Its subject, in a line.
     pub about: &'static str,
-    /// Where it stands: a paper, and a heading of it; without one, all of it.
+    /// Its parts: a document and a heading in it, or all of the document without a heading.
     parts: &'static [(&'static str, Option<&'static str>)],
 }
 
@@ -65,13 +65,13 @@ const fn topic(
     Topic { name, about, parts }
 }
 
-/// The topic of that word.
+/// Finds a topic by its word.
 pub fn find(word: &str) -> Option<&'static Topic> {
     TOPICS.iter().find(|topic| topic.name == word)
 }
 
 impl Topic {
-    /// The text of its papers.
+    /// Returns the blocks of its text.
     pub fn blocks(&self) -> Vec<Block> {
         let texts: Vec<(Option<&str>, &str)> =
             self.parts.iter().filter_map(|(paper, heading)| Some((*heading, section(paper, *heading)?))).collect();
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
     use crate::papers::plain;
 
-    /// A heading that is written anew is missed here.
+    /// Fails if a heading in a document was renamed.
     #[test]
     fn every_topic_has_all_its_parts_and_no_mark_of_markdown() {
         for topic in &TOPICS {
@@ -109,7 +109,7 @@ mod tests {
                     "{}: {line}",
                     topic.name
                 );
-                // an address or a long piece of code stands alone
+                // a URL or a long piece of code may exceed the width
                 assert!(
                     line.chars().count() <= 80 || !line.trim().contains(' ') || line.starts_with("    "),
                     "{}: {line}",
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn topics_are_words_of_their_own() {
+    fn topics_are_distinct_words() {
         let mut names: Vec<&str> = TOPICS.iter().map(|topic| topic.name).collect();
         names.sort_unstable();
         names.dedup();

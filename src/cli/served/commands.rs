@@ -1,6 +1,6 @@
-//! The verbs for requests, checks, explanations and manuals, for the servers: the same code, the same documents.
+//! Offers requests, checks, explanations and manuals to the servers, with the code and JSON documents of the verbs.
 
-use crate::answer::ask::{Place, ask, check, failure, milliseconds, paired};
+use crate::answer::ask::{Place, ask, check, check_target, failure, milliseconds};
 use crate::answer::{explained, look, present};
 use crate::flags::AnswerArgs;
 use crate::setup::settings::{Settings, one_of};
@@ -20,15 +20,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// The options that are listed where nothing is said, and at most.
-const HITS: usize = 10;
-const MOST_HITS: usize = 100;
-/// The longest question to the manuals, bytes.
-const LONGEST_QUERY: usize = 1000;
+/// Options listed if the order gives no limit.
+const DEFAULT_HITS: usize = 10;
+/// Most options listed.
+const MAX_HITS: usize = 100;
+/// Most bytes of a query to the manuals.
+const MAX_QUERY: usize = 1000;
 
-/// Gives the recipe, once it is needed.
+/// Provides the recipe when it is needed.
 pub trait Source: Send + Sync {
-    /// The recipe, and where its model is.
+    /// Returns the recipe, and where its model is.
     fn wired(&self) -> BoxFuture<'_, Result<Arc<Wired>, Problem>>;
 }
 
@@ -38,7 +39,7 @@ impl Source for Arc<Wired> {
     }
 }
 
-/// The recipe with the settings that it is asked under. What needs no model does not wait for one.
+/// The recipe with its settings. Orders that need no model do not wait for one.
 pub struct Recipes {
     context: Arc<ExecutionContext>,
     manual: Arc<Manual>,
@@ -47,7 +48,7 @@ pub struct Recipes {
 }
 
 impl Recipes {
-    /// With a recipe that is open.
+    /// Creates it with an open recipe.
     pub fn new(wired: Wired, settings: Settings) -> Self {
         let recipe = &wired.recipe;
         let none = || Arc::new(Manual::open(Setup::of_process(None, None)));
@@ -55,7 +56,7 @@ impl Recipes {
         Self::with(context, manual, settings, Box::new(Arc::new(wired)))
     }
 
-    /// The same with a recipe that is still to be opened.
+    /// Creates it with a recipe that is still to be opened.
     pub fn with(
         context: Arc<ExecutionContext>,
         manual: Arc<Manual>,
@@ -65,26 +66,27 @@ impl Recipes {
         Self { context, manual, settings, source }
     }
 
-    /// The settings of a request, and where its command is to run.
+    /// Returns the settings of an order, and the place that its command is for.
     fn place(
         &self,
         target: Option<&str>,
         shell: Option<&str>,
         cwd: Option<PathBuf>,
     ) -> Result<(Settings, Place), Problem> {
-        let wrong = |name: &'static str| move |names: String| Problem::unfit(format!("`{name}` must be {names}"));
+        let must_be =
+            |name: &'static str| move |names: String| Problem::unprocessable(format!("`{name}` must be {names}"));
         let mut settings = self.settings.clone();
         if let Some(name) = target {
-            settings.target = Some(one_of(&Target::ALL, name).map_err(wrong("target"))?);
+            settings.target = Some(one_of(&Target::ALL, name).map_err(must_be("target"))?);
         }
         if let Some(name) = shell {
-            settings.shell = Some(one_of(&Dialect::ALL, name).map_err(wrong("shell"))?);
+            settings.shell = Some(one_of(&Dialect::ALL, name).map_err(must_be("shell"))?);
         }
-        paired(&settings).map_err(problem)?;
+        check_target(&settings).map_err(problem)?;
         if let Some(cwd) = &cwd
             && !(cwd.is_absolute() && cwd.is_dir())
         {
-            return Err(Problem::unfit("`cwd` must be a folder that is there, as an absolute path"));
+            return Err(Problem::unprocessable("`cwd` must be a folder that is there, as an absolute path"));
         }
         let place = Place::of(&self.context, &settings, cwd);
         Ok((settings, place))
@@ -93,13 +95,13 @@ impl Recipes {
     async fn answer(&self, order: CommandOrder, cancel: Cancel, mut stages: Stages) -> Result<Value, Problem> {
         let started = Instant::now();
         let CommandOrder { request, cwd, target, shell, .. } = order;
-        check(&request).map_err(Problem::unfit)?;
+        check(&request).map_err(Problem::unprocessable)?;
         let (settings, place) = self.place(target.as_deref(), shell.as_deref(), cwd)?;
         let wired = self.source.wired().await?;
         let args = AnswerArgs { alternatives: 1, ..AnswerArgs::default() };
         let ask = ask(request, &place, &settings, &args, &cancel);
         let mut trace = |event| {
-            // a stage that is no JSON is told by none
+            // a stage that cannot be serialized is not reported
             if let Ok(stage) = serde_json::to_value(event) {
                 stages(stage);
             }
@@ -118,9 +120,9 @@ impl Recipes {
         present::document(&answer).map_err(Problem::internal)
     }
 
-    async fn checked(&self, order: CheckOrder) -> Result<Value, Problem> {
+    async fn check_order(&self, order: CheckOrder) -> Result<Value, Problem> {
         let CheckOrder { command, cwd, target, shell, rehearse } = order;
-        given::sound(&command, "").map_err(problem)?;
+        given::check_command(&command, "").map_err(problem)?;
         let (_, place) = self.place(target.as_deref(), shell.as_deref(), cwd)?;
         let (context, manual) = (self.context.clone(), self.manual.clone());
         let (report, _) =
@@ -128,8 +130,8 @@ impl Recipes {
         serde_json::to_value(report).map_err(Problem::internal)
     }
 
-    async fn explained(&self, ExplainOrder { command, shell }: ExplainOrder) -> Result<Value, Problem> {
-        given::sound(&command, "").map_err(problem)?;
+    async fn explain_order(&self, ExplainOrder { command, shell }: ExplainOrder) -> Result<Value, Problem> {
+        given::check_command(&command, "").map_err(problem)?;
         let (settings, _) = self.place(None, shell.as_deref(), None)?;
         let context = &self.context;
         let dialect = settings.shell.unwrap_or(context.shell.dialect);
@@ -137,27 +139,27 @@ impl Recipes {
         serde_json::to_value(explanation).map_err(Problem::internal)
     }
 
-    async fn searched(&self, SearchOrder { query, program, limit }: SearchOrder) -> Result<Value, Problem> {
-        let limit = limit.unwrap_or(HITS);
-        if !(1..=MOST_HITS).contains(&limit) {
-            return Err(Problem::unfit(format!("`limit` must be a number from 1 to {MOST_HITS}")));
+    async fn search_order(&self, SearchOrder { query, program, limit }: SearchOrder) -> Result<Value, Problem> {
+        let limit = limit.unwrap_or(DEFAULT_HITS);
+        if !(1..=MAX_HITS).contains(&limit) {
+            return Err(Problem::unprocessable(format!("`limit` must be a number from 1 to {MAX_HITS}")));
         }
-        if query.trim().is_empty() || query.len() > LONGEST_QUERY {
-            let why = format!("`query` must be a few words, at most {LONGEST_QUERY} bytes");
-            return Err(Problem::unfit(why));
+        if query.trim().is_empty() || query.len() > MAX_QUERY {
+            let why = format!("`query` must be a few words, at most {MAX_QUERY} bytes");
+            return Err(Problem::unprocessable(why));
         }
         let Some(program) = program else {
             let hits = self.manual.search(&query, limit).map_err(|error| problem(error.into()))?;
             let hint = hits.is_empty().then_some("name a `program`: its manual is read then");
-            return Ok(listed(json!(hits), hint));
+            return Ok(hits_document(json!(hits), hint));
         };
-        let (name, sub) = match program.trim().split_once(char::is_whitespace) {
-            Some((name, sub)) => (name, Some(sub.trim())),
+        let (name, subcommand) = match program.trim().split_once(char::is_whitespace) {
+            Some((name, subcommand)) => (name, Some(subcommand.trim())),
             None => (program.trim(), None),
         };
         let found = wire::program(name, &self.context).map_err(problem)?;
-        let entry = match sub {
-            Some(sub) => self.manual.get_or_fetch_sub(&found, sub).await,
+        let entry = match subcommand {
+            Some(subcommand) => self.manual.get_or_fetch_sub(&found, subcommand).await,
             None => self.manual.get_or_fetch(&found).await,
         };
         let entry = entry.map_err(|error| problem(error.into()))?;
@@ -171,12 +173,12 @@ impl Recipes {
             .map(|option| json!({"command": entry.command, "option": option.usage(), "text": option.text}))
             .collect();
         let hint = hits.is_empty().then_some("no option of it shares a word with the query: try other words");
-        Ok(listed(hits.into(), hint))
+        Ok(hits_document(hits.into(), hint))
     }
 }
 
-/// Lists what was found, and says what to do where nothing was.
-fn listed(hits: Value, hint: Option<&str>) -> Value {
+/// Returns the document of the hits, with the hint for an empty list.
+fn hits_document(hits: Value, hint: Option<&str>) -> Value {
     let mut document = json!({ "hits": hits });
     if let Some(hint) = hint {
         document["hint"] = hint.into();
@@ -184,10 +186,10 @@ fn listed(hits: Value, hint: Option<&str>) -> Value {
     document
 }
 
-/// A failure of the terminal's verbs as the server tells it.
+/// Converts a failure of a verb for the server.
 pub fn problem(failure: Failure) -> Problem {
     let Failure { exit, message, hint } = failure;
-    let problem = if exit == Exit::Usage { Problem::unfit(message) } else { Problem::internal(message) };
+    let problem = if exit == Exit::Usage { Problem::unprocessable(message) } else { Problem::internal(message) };
     problem.detail(hint.unwrap_or_default())
 }
 
@@ -197,14 +199,14 @@ impl Commands for Recipes {
     }
 
     fn check(&self, order: CheckOrder) -> BoxFuture<'_, Result<Value, Problem>> {
-        Box::pin(self.checked(order))
+        Box::pin(self.check_order(order))
     }
 
     fn explain(&self, order: ExplainOrder) -> BoxFuture<'_, Result<Value, Problem>> {
-        Box::pin(self.explained(order))
+        Box::pin(self.explain_order(order))
     }
 
     fn search(&self, order: SearchOrder) -> BoxFuture<'_, Result<Value, Problem>> {
-        Box::pin(self.searched(order))
+        Box::pin(self.search_order(order))
     }
 }

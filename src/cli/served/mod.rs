@@ -1,7 +1,7 @@
-//! Requests, checks, explanations and manuals as the verbs give them, for other programs: over HTTP or over a pipe.
+//! Serves requests, checks, explanations and manuals to other programs: over HTTP or standard input and output.
 //!
-//! - [`commands`]: those four. [`stdio`]: a server of tools on standard input and output. Here: the threads of either, and the
-//!   signals that end it.
+//! - [`commands`]: those four. [`stdio`]: the MCP server on standard input and output. Here: the threads and signals of
+//!   both.
 
 pub mod commands;
 pub mod stdio;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use tokio::runtime::Runtime;
 use tokio::sync::Notify;
 
-/// The threads of a server, and what tells it of signals: from here on it ends by itself.
+/// Starts the threads of a server, and the listener that passes signals on to it: from here on the server ends itself.
 ///
 /// # Errors
 /// If the system gives no threads.
@@ -23,23 +23,23 @@ pub fn begin(cx: &Cx) -> Result<(Runtime, Arc<Notify>, impl Future<Output = ()> 
         .build()
         .map_err(|e| Failure::internal(format!("no async runtime: {e}")))?;
     let stop = Arc::new(Notify::new());
-    let listens = {
+    let listener = {
         let _entered = runtime.enter();
         signals(stop.clone())
     };
-    // only now: a signal that neither this process nor the server hears would be lost
+    // only now, so that no signal is missed by both this process and the server
     let phase = cx.interrupt().during(Phase::Serves);
-    Ok((runtime, stop, listens, phase))
+    Ok((runtime, stop, listener, phase))
 }
 
-/// Rings whenever the system or the person wants an end. It is heard from the call on, not only once the future runs.
+/// Notifies `stop` of each SIGINT and SIGTERM. Signals are received from the call on, not only once the future runs.
 /// Needs a Tokio runtime.
 #[cfg(unix)]
 fn signals(stop: Arc<Notify>) -> impl Future<Output = ()> + Send + 'static {
     use tokio::signal::unix::{SignalKind, signal};
-    let heard = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()));
+    let listeners = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()));
     async move {
-        let (Ok(mut interrupt), Ok(mut terminate)) = heard else { return };
+        let (Ok(mut interrupt), Ok(mut terminate)) = listeners else { return };
         loop {
             tokio::select! {
                 _ = interrupt.recv() => stop.notify_one(),

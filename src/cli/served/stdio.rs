@@ -1,6 +1,7 @@
-//! `caro mcp serve`: one client of the Model Context Protocol over standard input and output. The protocol is
-//! [`caro_serve::mcp`]; here it is wired, and signals are heard. The model is opened with the first call that needs it:
-//! an editor that starts this with every window is not kept waiting, and checks need no model at all.
+//! `caro mcp serve`: serves one client of the Model Context Protocol over standard input and output.
+//! [`caro_serve::mcp`] implements the protocol; here it is wired, and signals are handled. The model is opened by the
+//! first call that needs it: an editor that starts this with every window need not wait, and checks need no model at
+//! all.
 
 use super::begin;
 use super::commands::{Recipes, Source, problem};
@@ -15,11 +16,11 @@ use caro_agent::harness::Watch;
 use caro_agent::turn::Report;
 use caro_host::ExecutionContext;
 use caro_model::Cancel;
-use caro_serve::http::queue::{ANSWERS, Places, RUNS, WAITING};
-use caro_serve::http::runs::{RunOrder, conducted};
+use caro_serve::http::queue::{MAX_ANSWERS, MAX_RUNS, MAX_WAITING, Places};
+use caro_serve::http::runs::{RunOrder, conduct};
 use caro_serve::http::toolbox::{Means, Tools};
 use caro_serve::http::{Commands, Problem, settings};
-use caro_serve::mcp::stdio::{self, End, Out, Said};
+use caro_serve::mcp::stdio::{self, End, Out, Outgoing};
 use caro_serve::mcp::tools::Offer;
 use caro_serve::mcp::{Session, Toolbox};
 use futures::future::BoxFuture;
@@ -31,8 +32,8 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::oneshot;
 
-/// The time that is left for what is still to be written, once the process was told to end.
-const MOMENT: Duration = Duration::from_secs(1);
+/// Most time to write remaining messages once a signal ends the process.
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Be an MCP server on standard input and output
 ///
@@ -56,35 +57,34 @@ pub struct Args {
     no_mcp: bool,
 }
 
-/// The recipe, and the harness where runs are allowed.
+/// The recipe, and the harness if runs are allowed.
 struct Opened {
     wired: Arc<Wired>,
     harness: Option<Arc<Harness>>,
 }
 
-/// Takes the answer to who wants what is opened.
+/// The sender of the reply to an order to open them.
 type Reply = oneshot::Sender<Result<Arc<Opened>, Problem>>;
 
-/// Has it opened, and waits for it.
+/// Orders recipe and harness to be opened, and waits for them. The channel ends with `None`.
 #[derive(Clone)]
 struct Opener(Sender<Option<Reply>>);
 
 impl Opener {
-    async fn opened(&self) -> Result<Arc<Opened>, Problem> {
+    async fn open(&self) -> Result<Arc<Opened>, Problem> {
         let (reply, opened) = oneshot::channel();
-        let gone = || Problem::draining();
-        self.0.send(Some(reply)).map_err(|_| gone())?;
-        opened.await.map_err(|_| gone())?
+        self.0.send(Some(reply)).map_err(|_| Problem::draining())?;
+        opened.await.map_err(|_| Problem::draining())?
     }
 }
 
 impl Source for Opener {
     fn wired(&self) -> BoxFuture<'_, Result<Arc<Wired>, Problem>> {
-        Box::pin(async { Ok(self.opened().await?.wired.clone()) })
+        Box::pin(async { Ok(self.open().await?.wired.clone()) })
     }
 }
 
-/// The tools, done in this process.
+/// Runs the tools in this process.
 struct Local {
     commands: Arc<Recipes>,
     opener: Opener,
@@ -94,14 +94,14 @@ struct Local {
 }
 
 impl Local {
-    async fn conducted(&self, order: RunOrder, cancel: Cancel, sink: Arc<dyn Sink>) -> Result<Report, Problem> {
-        let opened = self.opener.opened().await?;
+    async fn conduct(&self, order: RunOrder, cancel: Cancel, sink: Arc<dyn Sink>) -> Result<Report, Problem> {
+        let opened = self.opener.open().await?;
         let harness = opened.harness.as_ref().ok_or_else(|| {
             Problem::forbidden("runs of the agent are not allowed").detail("`caro mcp serve --allow-agent` allows them")
         })?;
         let task = order.task(harness)?;
         let cancel = self.limit.map_or(cancel.clone(), |limit| cancel.with_deadline(Instant::now() + limit));
-        conducted(harness, task, Watch { cancel, sinks: vec![sink], ..Watch::default() }, self.limit).await
+        conduct(harness, task, Watch { cancel, sinks: vec![sink], ..Watch::default() }, self.limit).await
     }
 }
 
@@ -111,7 +111,7 @@ impl Means for Local {
     }
 
     fn run(&self, order: RunOrder, cancel: Cancel, sink: Arc<dyn Sink>) -> BoxFuture<'_, Result<Report, Problem>> {
-        Box::pin(self.conducted(order, cancel, sink))
+        Box::pin(self.conduct(order, cancel, sink))
     }
 
     fn places(&self) -> (&Arc<Places>, &Arc<Places>) {
@@ -131,21 +131,21 @@ pub fn run(args: &Args, root: &Path, cx: &Cx) -> Outcome {
         cx.ui.note("this speaks the Model Context Protocol on standard input and output, for a program that starts it");
         cx.ui.note("`caro mcp serve --help` shows what such a program wants in its configuration; Ctrl-D ends this");
     }
-    let (runtime, stop, listens, phase) = begin(cx)?;
+    let (runtime, stop, listener, phase) = begin(cx)?;
     let (send, orders) = channel();
-    let (opener, last) = (Opener(send.clone()), send);
+    let opener = Opener(send.clone());
     let context = Arc::new(ExecutionContext::detect(cx.dirs.cache.as_deref()));
     let commands = Recipes::with(context, wire::manual(cx), settings.clone(), Box::new(opener.clone()));
     let means = Local {
         commands: Arc::new(commands),
         opener,
         limit,
-        answers: Places::new(ANSWERS, WAITING),
-        runs: Places::new(RUNS, WAITING),
+        answers: Places::new(MAX_ANSWERS, MAX_WAITING),
+        runs: Places::new(MAX_RUNS, MAX_WAITING),
     };
     let toolbox: Arc<dyn Toolbox> = Arc::new(Tools { means, client: String::new() });
     let (incoming, lines) = stdio::lines();
-    // it may wait for input for ever, and ends with the process
+    // this thread may wait for input for ever, and ends with the process
     std::thread::Builder::new()
         .name("input".into())
         .spawn(move || stdio::read(&mut io::stdin().lock(), &incoming))
@@ -153,61 +153,61 @@ pub fn run(args: &Args, root: &Path, cx: &Cx) -> Outcome {
     let (out, said) = Out::new();
     std::thread::scope(|scope| {
         scope.spawn(move || write(said, cx));
-        scope.spawn(|| opens(orders, || open(args, &settings, &root, cx)));
+        scope.spawn(|| open_on_order(orders, || open(args, &settings, &root, cx)));
         let end = runtime.block_on(async {
-            let listens = tokio::spawn(listens);
+            let listener = tokio::spawn(listener);
             let session = Session::new(Offer { agent: args.allow_agent });
             let end = stdio::serve(session, toolbox, lines, out, stop).await;
-            listens.abort();
+            listener.abort();
             end
         });
-        if end == End::Told {
-            // who listens for Ctrl-C may hear that signal only now, and would take it for another one
+        if end == End::Stopped {
+            // the phase stays: the Ctrl-C listener may receive that signal only now, and would take it for a second one
             std::mem::forget(phase);
-            leave_soon();
+            exit_after_timeout();
         } else {
             drop(phase);
         }
-        // a download that is under way
+        // stops a download in progress
         cx.interrupt().cancel().cancel();
-        let _ = last.send(None);
+        let _ = send.send(None);
     });
     crate::wind_up(runtime);
     caro_exec::kill_all();
     Ok(Exit::Success)
 }
 
-/// Writes what is to be said, a message a line. Standard output is for nothing else.
-fn write(mut said: UnboundedReceiver<Said>, cx: &Cx) {
+/// Writes the messages to the client, one a line. Nothing else is written to standard output.
+fn write(mut said: UnboundedReceiver<Outgoing>, cx: &Cx) {
     while let Some(message) = said.blocking_recv() {
         if cx.ui.data(&message.text).is_err() {
-            // nobody reads any more: the channel closes, which ends the server
+            // the client has closed the pipe: dropping the channel ends the server
             return;
         }
     }
 }
 
-/// Ends the process in a moment, if nothing else does before: a client that does not read holds up who writes.
-fn leave_soon() {
-    // without a thread the next signal does it
+/// Ends the process after a timeout, if it has not ended before: a client that does not read blocks the writer.
+fn exit_after_timeout() {
+    // without the thread the next signal ends the process
     let _ = std::thread::Builder::new().name("leave".into()).spawn(|| {
-        std::thread::sleep(MOMENT);
+        std::thread::sleep(FLUSH_TIMEOUT);
         caro_exec::kill_all();
         std::process::exit(Exit::Success.code().into())
     });
 }
 
-/// Opens with the first order, and again where that failed: what was missing may be there by then.
-fn opens(orders: Receiver<Option<Reply>>, open: impl Fn() -> Result<Opened, Failure>) {
+/// Opens on the first order, and again on later ones if that failed: the cause may be gone by then.
+fn open_on_order(orders: Receiver<Option<Reply>>, open: impl Fn() -> Result<Opened, Failure>) {
     let mut opened: Option<Arc<Opened>> = None;
     for reply in orders.into_iter().map_while(|order| order) {
-        let now = match &opened {
+        let result = match &opened {
             Some(opened) => Ok(opened.clone()),
             None => open().map(Arc::new).map_err(problem),
         };
-        opened = now.as_ref().ok().cloned();
-        // whoever asked may have gone
-        let _ = reply.send(now);
+        opened = result.as_ref().ok().cloned();
+        // the caller may have gone
+        let _ = reply.send(result);
     }
 }
 

@@ -1,4 +1,4 @@
-//! Which adapter is loaded beside a model, as the settings name it.
+//! Chooses the adapter that is loaded with a model, as the settings say.
 
 use super::download;
 use super::settings::AdapterUse;
@@ -8,13 +8,13 @@ use caro_model::catalog::Card;
 use caro_model::fetch::{self, Settings};
 use std::path::Path;
 
-/// The adapter to load beside the model of this card, or beside the one in this file.
+/// Returns the adapter to load with a model.
 ///
-/// Where it is off, the card's own is loaded all the same: it costs nothing until a prompt asks for it, and calls with it and
-/// without it share one resident.
+/// If adapters are off, that of the card is loaded all the same: it costs nothing until a prompt asks for it, and calls
+/// with and without it share one resident process.
 ///
 /// # Errors
-/// If the settings name one that is not here.
+/// If the settings name an adapter that is not on this machine.
 pub fn choose(
     wanted: &AdapterUse,
     model: Model<'_>,
@@ -38,8 +38,8 @@ pub fn choose(
 /// The model that an adapter is for.
 #[derive(Debug, Clone, Copy)]
 pub enum Model<'a> {
-    /// One of the list.
+    /// A model of the catalog.
     Card(&'a Card),
-    /// A file.
+    /// A model file.
     File(&'a Path),
 }

@@ -1,4 +1,4 @@
-//! The settings that there are, and the values in force.
+//! Defines the settings, and holds the values in force.
 
 use super::names::{AUTO, NONE};
 use crate::Failure;
@@ -10,18 +10,18 @@ use std::path::PathBuf;
 /// The name of a project's file.
 pub const PROJECT_FILE: &str = ".caro.toml";
 
-/// Settings that are turned on and off: `true` and `false` do, too.
+/// The settings that are on or off; a file may also say `true` or `false`.
 pub(crate) const SWITCHES: [&str; 7] =
     ["rehearse", "resident", "knowledge", "undo", "request_history", "last_answer", "keys"];
 
-/// What a project's file may do to a setting.
+/// The power of a project's file over a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Project {
-    /// Set it.
+    /// It may set it.
     Sets,
-    /// Only make it stricter than the user's.
+    /// It may only make it stricter than the user's.
     Tightens,
-    /// Not touch it.
+    /// It may not set it.
     Never,
 }
 
@@ -30,11 +30,11 @@ pub(crate) enum Project {
 pub struct Key {
     /// Its name in files.
     pub name: &'static str,
-    /// Its variable.
+    /// Its environment variable.
     pub env: &'static str,
-    /// Its value where nothing is said.
+    /// Its default value.
     pub default: &'static str,
-    /// What it does.
+    /// Its description.
     pub what: &'static str,
     pub(crate) project: Project,
 }
@@ -49,7 +49,7 @@ const fn key(
     Key { name, env, default, what, project }
 }
 
-/// Every setting there is.
+/// Every setting.
 pub const KEYS: [Key; 34] = [
     key(
         "model",
@@ -119,12 +119,12 @@ pub const KEYS: [Key; 34] = [
         Project::Never,
         "on, off: are keys offered after an answer at a terminal, to run, edit, revise or copy it",
     ),
-    // A cloned project must not take the net away, nor make it hold less.
+    // a cloned project must not turn undo off or limit it
     key("undo", "CARO_UNDO", "on", Project::Never, "on, off: is what a command changes kept first, for `caro undo`"),
     key("undo_copies", "CARO_UNDO_COPIES", "1G", Project::Never, "bytes that undo copies for one command at most"),
     key("undo_total", "CARO_UNDO_TOTAL", "10G", Project::Never, "bytes that all of undo holds at most"),
     key("undo_days", "CARO_UNDO_DAYS", "14", Project::Never, "days after which what undo keeps goes"),
-    // A cloned project must not leave processes behind, nor hold the model in one.
+    // a cloned project must not start a process that stays
     key("resident", "CARO_RESIDENT", AUTO, Project::Never, "keep the model ready between calls: auto, on, off"),
     key(
         "resident_idle",
@@ -147,7 +147,7 @@ pub const KEYS: [Key; 34] = [
         Project::Never,
         "bucket of s3 and r2: https://HOST/BUCKET[/FOLDER]",
     ),
-    // What a person said and what was learnt of them goes where they say, and nowhere else.
+    // a cloned project must not send the user's notes and conversations elsewhere
     key(
         "memory",
         "CARO_MEMORY",
@@ -162,7 +162,7 @@ pub const KEYS: [Key; 34] = [
         Project::Never,
         "server of memory = redis: redis://[:PASSWORD@]HOST[/N]",
     ),
-    // A cloned project must not have anybody watched.
+    // a cloned project must not turn on the log of requests
     key(
         "request_history",
         "CARO_REQUEST_HISTORY",
@@ -177,7 +177,7 @@ pub const KEYS: [Key; 34] = [
         Project::Never,
         "on, off: is the last answer of a terminal kept until it is closed, for `--from last`",
     ),
-    // A cloned project must not have anybody's conversations deleted.
+    // a cloned project must not delete conversations
     key(
         "history",
         "CARO_HISTORY",
@@ -193,7 +193,7 @@ pub const KEYS: [Key; 34] = [
         "when long runs are shortened: budget[:PERCENT], window:N, off; with :truncate or :summary, :last=N",
     ),
     key("loop", "CARO_LOOP", NONE, Project::Never, "parameters of `caro loop`: NAME=VALUE, one after the other"),
-    // A cloned project must not open this machine to anybody.
+    // a cloned project must not open this machine to others
     key("serve.host", "CARO_SERVE_HOST", "127.0.0.1", Project::Never, "address that `caro serve` listens at"),
     key("serve.port", "CARO_SERVE_PORT", "8000", Project::Never, "its port; 0 takes one that is free"),
     key(
@@ -219,14 +219,14 @@ pub const KEYS: [Key; 34] = [
     ),
 ];
 
-/// Where a value comes from.
+/// The origin of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
     /// Built in.
     Default,
     /// A file, and the line in it.
     File(PathBuf, usize),
-    /// A variable.
+    /// An environment variable.
     Env(&'static str),
     /// A flag.
     Flag(String),
@@ -247,31 +247,31 @@ impl fmt::Display for Origin {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
     values: BTreeMap<&'static str, (String, Origin)>,
-    /// What is to be told of the files.
+    /// The warnings about the files.
     pub(crate) warnings: Vec<String>,
 }
 
-/// A setting with its value, as a file has it.
+/// A setting with its value in a file.
 pub(crate) type Line = (&'static Key, String, Origin);
 
-/// The flags that were given, as a layer of settings.
+/// Returns the given flags as a layer of settings.
 pub fn given(flags: &[(&'static str, &Option<String>)]) -> Vec<(&'static str, String)> {
     flags.iter().filter_map(|&(key, value)| Some((key, value.clone()?))).collect()
 }
 
 impl Config {
-    /// What holds where nothing is said.
+    /// The default values.
     pub(crate) fn defaults() -> Self {
         let values = KEYS.iter().map(|k| (k.name, (k.default.to_string(), Origin::Default))).collect();
         Self { values, warnings: Vec::new() }
     }
 
-    /// What is to be told of the files: lines that are passed over, and who else may write them.
+    /// The warnings about the files: lines that are ignored, and files that other users may write.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
 
-    /// One value, and what holds where nothing is said.
+    /// The default values, with one value set.
     pub(crate) fn of(key: &Key, value: &str, origin: Origin) -> Self {
         let mut alone = Self::defaults();
         alone.set(key, value.into(), origin);
@@ -283,25 +283,25 @@ impl Config {
         self.values.insert(key.name, (value, origin));
     }
 
-    /// The value of a setting as it was written; empty for what is no setting.
+    /// The value of a setting as it was written; empty for an unknown name.
     pub fn text(&self, name: &str) -> &str {
         self.values.get(name).map_or("", |(value, _)| value)
     }
 
-    /// The same to be shown: without the password of a URL.
+    /// The value of a setting for display: without the password of a URL.
     pub(crate) fn shown(&self, name: &str) -> String {
         shown(self.text(name))
     }
 
-    /// Where that value comes from.
+    /// The origin of the value of a setting.
     pub fn origin(&self, name: &str) -> &Origin {
         self.values.get(name).map_or(&Origin::Default, |(_, origin)| origin)
     }
 
-    /// The value in its type; `read` says what it must be.
+    /// Parses the value of a setting with `read`, whose error says what it must be.
     ///
     /// # Errors
-    /// What the value must be, and where the wrong one stands.
+    /// If the value is not valid; names its origin and what it must be.
     pub fn parse<T>(&self, name: &str, read: impl Fn(&str) -> Result<T, String>) -> Result<T, Failure> {
         let text = self.text(name);
         read(text).map_err(|wanted| {
@@ -311,7 +311,7 @@ impl Config {
     }
 }
 
-/// A value without the password of a URL.
+/// Hides the password of a URL in a value.
 pub(crate) fn shown(text: &str) -> String {
     let (url, query) = text.split_once('?').map_or((text, None), |(url, query)| (url, Some(query)));
     let url = match url.split_once("://").and_then(|(scheme, rest)| Some((scheme, rest.rsplit_once('@')?.1))) {
@@ -325,7 +325,7 @@ pub(crate) fn shown(text: &str) -> String {
     }
 }
 
-/// The failure of a name that is none of a setting, at its place.
+/// The failure of an unknown name of a setting, with its place.
 pub(crate) fn unknown(name: &str, is_table: bool, place: &str) -> Failure {
     if is_table {
         return Failure::usage(format!("{place}: `{name}` is a table, and settings stand in none"))
@@ -336,12 +336,12 @@ pub(crate) fn unknown(name: &str, is_table: bool, place: &str) -> Failure {
         .hint(format!("{meant}`caro config` shows them all"))
 }
 
-/// The setting whose name is fewest edits away, and not too many.
+/// Finds the setting whose name is the fewest edits away, at most two.
 fn nearest(name: &str) -> Option<&'static str> {
     let name = name.replace('-', "_");
     let most = if name.len() < 5 { 1 } else { 2 };
-    let near = KEYS.iter().map(|k| (strsim::levenshtein(&name, k.name), k.name)).min_by_key(|(edits, _)| *edits);
-    near.filter(|(edits, _)| *edits <= most).map(|(_, near)| near)
+    let closest = KEYS.iter().map(|k| (strsim::levenshtein(&name, k.name), k.name)).min_by_key(|(edits, _)| *edits);
+    closest.filter(|(edits, _)| *edits <= most).map(|(_, name)| name)
 }
 
 #[cfg(test)]
@@ -349,7 +349,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slip_of_a_name_is_understood() {
+    fn a_mistyped_name_is_recognized() {
         for (slip, name) in [("timout", "timeout"), ("max-iteration", "max_iterations"), ("sehll", "shell")] {
             assert_eq!(nearest(slip), Some(name));
         }

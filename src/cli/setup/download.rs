@@ -1,4 +1,4 @@
-//! What fetching a model needs from this process: folders, variables, pip, and a bar on the terminal.
+//! Provides what fetching a model needs from this process: folders, variables, pip, and a progress bar.
 
 use crate::{Cx, Failure, Ui, env};
 use caro_exec::{self as exec, EnvProfile, Job, Limits, Sandbox};
@@ -9,18 +9,18 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Where models live and come from, for this process.
+/// Returns the folders and sources of models for this process.
 ///
 /// # Errors
-/// If there is no place for models.
+/// If there is no folder for models.
 pub fn settings(cx: &Cx) -> Result<Settings, Failure> {
     Ok(Settings::new(cx.dirs.models.clone(), cx.dirs.cache.clone(), env::everything())?)
 }
 
-/// Calls `work` with all that fetching needs. Blocks: not for an async worker.
+/// Calls `work` with a fetcher. Blocks: not for an async worker.
 ///
 /// # Errors
-/// Those of `work`.
+/// The error of `work`.
 pub fn with_fetcher<T>(
     settings: &Settings,
     cx: &Cx,
@@ -46,11 +46,11 @@ impl Spawn for Pip {
             cwd: Some(job.cwd.clone()),
             env: job.env.clone(),
             stdin: Vec::new(),
-            // A slow line takes its time; whoever waits notices when nothing comes any more, and stops us.
+            // long, for slow connections: the caller stops it if nothing arrives
             limits: Limits { wall: Duration::from_secs(6 * 3600), output: 1 << 20 },
             sandbox: Sandbox::None,
-            profile: EnvProfile::Agreed,
-            closed: false,
+            profile: EnvProfile::Approved,
+            spawns_nothing: false,
         };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|e| e.to_string())?;
         runtime.block_on(async {
@@ -63,7 +63,7 @@ impl Spawn for Pip {
                         return Ok(SpawnEnd { success: output.status.success(), text });
                     }
                     Ok(Err(error)) => return Err(error.to_string()),
-                    // Dropping the future ends the child with all of its group.
+                    // dropping the future kills the child and its process group
                     Err(_) if stop.is_cancelled() => return Ok(SpawnEnd { success: false, text: String::new() }),
                     Err(_) => {}
                 }
@@ -72,7 +72,7 @@ impl Spawn for Pip {
     }
 }
 
-/// A bar where somebody sees it; elsewhere a line now and then, for the log.
+/// A progress bar on a terminal; elsewhere a line now and then, for a log.
 struct Bar<'a> {
     ui: &'a Ui,
     state: Mutex<Stage>,
@@ -82,15 +82,17 @@ struct Stage {
     bar: ProgressBar,
     what: String,
     total: Option<u64>,
-    /// When the stage began, the last line was written, and how many tenths it told.
-    begun: Instant,
-    told: Instant,
+    /// The time the stage began.
+    start: Instant,
+    /// The time of the last line, and the tenths of the total that it reported.
+    last_line: Instant,
     tenths: u64,
+    /// The bytes that were present at the first call of `advance`.
     first: Option<u64>,
 }
 
-/// Nothing that is over sooner is worth a line in a log.
-const PATIENCE: Duration = Duration::from_secs(3);
+/// Least time between two lines.
+const LINE_INTERVAL: Duration = Duration::from_secs(3);
 
 impl<'a> Bar<'a> {
     fn new(ui: &'a Ui) -> Self {
@@ -99,8 +101,8 @@ impl<'a> Bar<'a> {
             bar: ProgressBar::hidden(),
             what: String::new(),
             total: None,
-            begun: now,
-            told: now,
+            start: now,
+            last_line: now,
             tenths: 0,
             first: None,
         };
@@ -113,36 +115,39 @@ impl Progress for Bar<'_> {
         let mut stage = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
         let bar = self.ui.bar(what.to_string(), total.unwrap_or(0));
-        *stage = Stage { bar, what: what.to_string(), total, begun: now, told: now, tenths: 0, first: None };
+        *stage = Stage { bar, what: what.to_string(), total, start: now, last_line: now, tenths: 0, first: None };
     }
 
     fn advance(&self, at: u64) {
         let mut stage = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if stage.first.is_none() {
-            // What was here before has no part in the rate.
+            // bytes of an earlier download do not count for the rate
             stage.first = Some(at);
             stage.bar.reset_eta();
         }
         if stage.bar.is_finished() {
-            // something else was told, which took the bar off the terminal
+            // other output has removed the bar from the terminal
             stage.bar = self.ui.bar(stage.what.clone(), stage.total.unwrap_or(0));
             stage.bar.set_position(at);
             stage.bar.reset_eta();
         }
         stage.bar.set_position(at);
-        if !stage.bar.is_hidden() || stage.told.elapsed() < PATIENCE {
+        if !stage.bar.is_hidden() || stage.last_line.elapsed() < LINE_INTERVAL {
             return;
         }
         let tenths = stage.total.map_or(0, |total| at.saturating_mul(10) / total.max(1));
-        let due = if stage.total.is_some() { tenths > stage.tenths } else { stage.told.elapsed() > 5 * PATIENCE };
-        if due {
+        let is_due = match stage.total {
+            Some(_) => tenths > stage.tenths,
+            None => stage.last_line.elapsed() > 5 * LINE_INTERVAL,
+        };
+        if is_due {
             let of = stage.total.map_or(String::new(), |total| format!(" of {} ({}0 %)", Size(total), tenths));
-            let come = at.saturating_sub(stage.first.unwrap_or(at)) as f64;
-            let rate = (come / stage.begun.elapsed().as_secs_f64()) as u64;
-            // The first word after a resumption has no rate yet.
+            let received = at.saturating_sub(stage.first.unwrap_or(at)) as f64;
+            let rate = (received / stage.start.elapsed().as_secs_f64()) as u64;
+            // the first line after a resumption has no rate yet
             let rate = if rate > 0 { format!(", {}/s", Size(rate)) } else { String::new() };
             self.ui.note(&format!("{}: {}{of}{rate}", stage.what, Size(at)));
-            stage.told = Instant::now();
+            stage.last_line = Instant::now();
             stage.tenths = tenths;
         }
     }

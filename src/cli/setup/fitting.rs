@@ -1,32 +1,33 @@
-//! `--context` and the setting `context`: when a long run is shortened, and how.
+//! Parses `--context` and the setting `context`: when a long run is shortened, and how.
 
 use caro_agent::turn::{Fitting, Mode, Strategy};
 
-/// The form that it must have.
+/// The message about the valid forms.
 const FORMS: &str = "budget, budget:PERCENT, window:N with a number of steps or off; all but off with :truncate or \
                      :summary and with :last=N or without";
-/// Percent of the window that a threshold may be, and entries that may stay whole.
+/// The valid thresholds, percent of the window, and the valid numbers of entries that stay whole.
 const PERCENT: std::ops::RangeInclusive<usize> = 10..=100;
 const LAST: std::ops::RangeInclusive<usize> = 0..=100;
 
-/// Reads `budget`, `budget:PERCENT`, `window:N` or `off`; all but the last with `:truncate` or `:summary` and `:last=N` behind it or not.
+/// Parses `budget`, `budget:PERCENT`, `window:N` or `off`; all but `off` may be followed by `:truncate` or
+/// `:summary`, and by `:last=N`.
 ///
 /// # Errors
-/// The form that it must have.
+/// The valid forms.
 pub fn read(text: &str) -> Result<Fitting, String> {
-    let parsed = || {
+    let parse = || {
         let mut words = text.split(':').peekable();
-        let mut how = Fitting::default();
+        let mut fitting = Fitting::default();
         let number = |text: &str, range: std::ops::RangeInclusive<usize>| {
             text.parse::<usize>().ok().filter(|number| range.contains(number))
         };
         match words.next()? {
-            "off" => how.mode = Mode::Off,
-            "window" => how.mode = Mode::SlidingWindow(number(words.next()?, 1..=usize::MAX)?),
+            "off" => fitting.mode = Mode::Off,
+            "window" => fitting.mode = Mode::SlidingWindow(number(words.next()?, 1..=usize::MAX)?),
             "budget" => {
                 let percent = words.peek().filter(|word| word.starts_with(|c: char| c.is_ascii_digit())).copied();
                 if let Some(percent) = percent {
-                    how.threshold = number(percent, PERCENT)?;
+                    fitting.threshold = number(percent, PERCENT)?;
                     words.next();
                 }
             }
@@ -41,13 +42,13 @@ pub fn read(text: &str) -> Result<Fitting, String> {
                 _ => return None,
             }
         }
-        if how.mode == Mode::Off && (strategy.is_some() || last.is_some()) {
+        if fitting.mode == Mode::Off && (strategy.is_some() || last.is_some()) {
             return None;
         }
-        (how.strategy, how.recent) = (strategy.unwrap_or(how.strategy), last.unwrap_or(how.recent));
-        Some(how)
+        (fitting.strategy, fitting.recent) = (strategy.unwrap_or(fitting.strategy), last.unwrap_or(fitting.recent));
+        Some(fitting)
     };
-    parsed().ok_or_else(|| FORMS.to_owned())
+    parse().ok_or_else(|| FORMS.to_owned())
 }
 
 #[cfg(test)]

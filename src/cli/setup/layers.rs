@@ -1,7 +1,8 @@
-//! The layers of configuration, laid over each other: defaults < the user's file < the project's file < `CARO_*` < flags.
+//! Loads the layers of configuration, each overriding those before: defaults, the user's file, the project's file,
+//! `CARO_*` variables, flags.
 //!
-//! A project's file comes with whatever was cloned, so it may say how commands are to be written there, may make `-x`
-//! stricter, and nothing else: it can neither pick a model (and with it a server) nor loosen anything.
+//! A project's file may come with a cloned repository. So it may set how commands are written there, and make `-x`
+//! stricter, but it can neither choose a model (and with it a server) nor loosen a setting.
 
 use super::config::{Config, KEYS, Line, Origin, PROJECT_FILE, Project, SWITCHES, unknown};
 use super::names::{LEVELS, one_of};
@@ -11,18 +12,19 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use toml::de::{DeTable, DeValue};
 
-/// The most bytes a configuration file may have.
+/// Most bytes of a configuration file.
 const MAX_FILE: u64 = 64 * 1024;
 
-/// How a line of a configuration file looks.
+/// The hint on the form of a line.
 const FORM: &str = "text stands in quotes, as in: rehearse = \"off\"";
 
 impl Config {
-    /// Reads all layers; the project is looked for from `cwd` upwards, and `flags` are setting names with values. What is
-    /// wrong in the user's own file is an error; of a project's, which may be a newer program's, it is a warning.
+    /// Loads all layers; the project's file is searched for from `cwd` upwards, and `flags` are names of settings
+    /// with values. A fault in the user's own file is an error; in a project's, which may be for a newer program, it
+    /// is a warning.
     ///
     /// # Errors
-    /// If the user's file is unreadable, no TOML, or names what is no setting; if a variable is no text.
+    /// If the user's file cannot be read, is not TOML or has an unknown setting, or a variable is not UTF-8.
     pub fn load(dirs: &Dirs, env: &Env, cwd: Option<&Path>, flags: &[(&'static str, String)]) -> Result<Self, Failure> {
         let mut config = Self::defaults();
         if let Some(file) = &dirs.config_file {
@@ -32,7 +34,7 @@ impl Config {
             config.warnings.extend(writable(file));
         }
         let project = match cwd.and_then(project_file) {
-            // The home folder's own dotfile would be both; the user's file has been read.
+            // the user's file may be found as a project's file, too, and has been read
             Some(file) if dirs.config_file.as_ref() != Some(&file) => {
                 let (lines, warnings) = read_project(&file);
                 config.warnings.extend(warnings.into_iter().chain(writable(&file)));
@@ -58,7 +60,7 @@ impl Config {
                 );
             }
         }
-        // What a project makes stricter holds against every other layer.
+        // a stricter value of a project overrides every other layer
         for (key, value, origin) in project.into_iter().filter(|(key, ..)| key.project == Project::Tightens) {
             let level = |v: &str| one_of(&LEVELS, v);
             if level(config.text(key.name)).is_ok_and(|now| level(&value).is_ok_and(|wanted| wanted < now)) {
@@ -69,8 +71,8 @@ impl Config {
     }
 }
 
-/// The nearest project file at or above `cwd`, not above the top of its repository. What another person has put there, say
-/// in `/tmp`, is none.
+/// Finds the nearest project file at or above `cwd`, up to the top of its repository. A file of another user, say in
+/// `/tmp`, is ignored.
 pub(crate) fn project_file(cwd: &Path) -> Option<PathBuf> {
     for dir in cwd.ancestors() {
         let file = dir.join(PROJECT_FILE);
@@ -84,7 +86,7 @@ pub(crate) fn project_file(cwd: &Path) -> Option<PathBuf> {
     None
 }
 
-/// True for a file of this user's or of the system's.
+/// True if a file belongs to this user or to root.
 #[cfg(unix)]
 fn is_ours(meta: &std::fs::Metadata) -> bool {
     use std::os::unix::fs::MetadataExt;
@@ -96,7 +98,7 @@ fn is_ours(_: &std::fs::Metadata) -> bool {
     true
 }
 
-/// The warning of a file that others can write: what caro does here would be up to them.
+/// Returns a warning if others own or may write a file: they could change what caro does.
 #[cfg(unix)]
 fn writable(file: &Path) -> Option<String> {
     use std::os::unix::fs::MetadataExt;
@@ -117,7 +119,7 @@ fn writable(_: &Path) -> Option<String> {
     None
 }
 
-/// The settings in a file, each with its line. A file that does not exist holds none.
+/// Reads the settings in a file, each with its line; none if the file does not exist.
 fn read(file: &Path) -> Result<Vec<Line>, Failure> {
     let mut lines = Vec::new();
     for line in parse(&text(file)?, file, 0)? {
@@ -126,7 +128,7 @@ fn read(file: &Path) -> Result<Vec<Line>, Failure> {
     Ok(lines)
 }
 
-/// The text of a file; nothing where there is none.
+/// Reads the text of a file; empty if it does not exist.
 pub(crate) fn text(file: &Path) -> Result<String, Failure> {
     let name = file.display();
     match files::read_text(file, MAX_FILE) {
@@ -140,32 +142,32 @@ pub(crate) fn text(file: &Path) -> Result<String, Failure> {
     }
 }
 
-/// The settings of a project's file that can be used here, and what is to be told of the others.
+/// Reads the settings of a project's file that can be used here, and the warnings about the others.
 fn read_project(file: &Path) -> (Vec<Line>, Vec<String>) {
     let (mut lines, mut warnings) = (Vec::new(), Vec::new());
-    let mut pass_over = |failure: Failure| warnings.push(format!("{}; it is passed over", failure.message));
+    let mut ignore = |failure: Failure| warnings.push(format!("{}; it is passed over", failure.message));
     let found = match text(file) {
-        Ok(text) => parse(&text, file, 0).unwrap_or_else(|_| line_by_line(&text, file)),
+        Ok(text) => parse(&text, file, 0).unwrap_or_else(|_| parse_lines(&text, file)),
         Err(failure) => vec![Err(failure)],
     };
     for line in found {
-        match line.and_then(|line| admitted(line, &mut pass_over)) {
+        match line.and_then(|line| admit(line, &mut ignore)) {
             Ok(line) => lines.push(line),
-            Err(failure) => pass_over(failure),
+            Err(failure) => ignore(failure),
         }
     }
     (lines, warnings)
 }
 
-/// A line of a project's file, if a project may say so and this program knows what it means. What it does not know of how
-/// strict to be is the strictest.
-fn admitted((key, value, origin): Line, tell: &mut impl FnMut(Failure)) -> Result<Line, Failure> {
+/// Returns a line of a project's file if a project may set it and its value is valid. An invalid value that could
+/// make a setting stricter counts as the strictest.
+fn admit((key, value, origin): Line, warn: &mut impl FnMut(Failure)) -> Result<Line, Failure> {
     if key.project == Project::Never {
         return Err(Failure::usage(format!("{origin}: a project may not set `{}`", key.name)));
     }
     match Settings::of(&Config::of(key, &value, origin.clone())) {
         Err(failure) if key.project == Project::Tightens => {
-            tell(Failure::usage(format!("{}, so it is taken for `{}`", failure.message, LEVELS[0].0)));
+            warn(Failure::usage(format!("{}, so it is taken for `{}`", failure.message, LEVELS[0].0)));
             Ok((key, LEVELS[0].0.to_owned(), origin))
         }
         Err(failure) => Err(failure),
@@ -173,18 +175,17 @@ fn admitted((key, value, origin): Line, tell: &mut impl FnMut(Failure)) -> Resul
     }
 }
 
-/// The same of a text that is no TOML as a whole: each line for itself, up to the first table.
-fn line_by_line(text: &str, file: &Path) -> Vec<Result<Line, Failure>> {
+/// Parses a text that is not TOML as a whole line by line, up to the first table.
+fn parse_lines(text: &str, file: &Path) -> Vec<Result<Line, Failure>> {
     let lines = text.lines().enumerate().take_while(|(_, line)| !line.trim_start().starts_with('['));
-    let of = |(at, line): (usize, &str)| match parse(line, file, at) {
+    let parse_line = |(at, line): (usize, &str)| match parse(line, file, at) {
         Ok(found) => found,
         Err(failure) => vec![Err(failure)],
     };
-    lines.flat_map(of).collect()
+    lines.flat_map(parse_line).collect()
 }
 
-/// The settings in a text that begins behind so many lines of its file: those that can be read, and what is wrong with
-/// others.
+/// Parses the settings in a text that begins after `above` lines of its file: each is a line, or the fault in it.
 pub(crate) fn parse(text: &str, file: &Path, above: usize) -> Result<Vec<Result<Line, Failure>>, Failure> {
     let line_of = |offset: usize| above + text.bytes().take(offset).filter(|b| *b == b'\n').count() + 1;
     let name = file.display();

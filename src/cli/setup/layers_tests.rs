@@ -1,4 +1,4 @@
-//! The layers of settings, and faults in them.
+//! Tests of the layers of settings, and of faults in them.
 
 use super::*;
 use caro_model::catalog::DEFAULT_MODEL;
@@ -78,21 +78,21 @@ fn a_project_may_set_the_target_and_tighten_but_never_loosen_or_choose_the_model
     assert_eq!((config.text("target"), config.text("run_up_to")), ("macos-bsd", "caution"));
     let config = project("run_up_to = \"safe\"", &user).unwrap();
     assert_eq!(config.text("run_up_to"), "safe");
-    for (text, told) in [
+    for (text, warning) in [
         ("\nmodel = \"openai:http://elsewhere#m\"", ".caro.toml:2: a project may not set `model`; it is passed over"),
         ("memory = \"redis\"", ".caro.toml:1: a project may not set `memory`; it is passed over"),
     ] {
         let config = project(text, &user).unwrap();
         assert_eq!((config.text("model"), config.text("memory")), (DEFAULT_MODEL, "sqlite"));
-        assert!(config.warnings()[0].ends_with(told), "{:?}", config.warnings());
+        assert!(config.warnings()[0].ends_with(warning), "{:?}", config.warnings());
     }
 }
 
-/// A folder may be a newer program's, or anybody's: what it says is used as far as it can be.
+/// A project may be for a newer program, or of another author: the valid lines of its file are used.
 #[test]
-fn what_is_wrong_in_a_project_is_told_and_the_rest_holds() {
+fn a_fault_in_a_project_is_a_warning_and_the_rest_is_used() {
     let dir = tempfile::tempdir().unwrap();
-    for (bad, told) in [
+    for (bad, expected) in [
         ("glow = true", ":2: there is no setting `glow`"),
         ("refine = \"soon\"", ":2: `refine` must be one of never, evidence, always, and not `soon`"),
         ("refine = [1]", ":2: `refine` takes no array"),
@@ -104,15 +104,18 @@ fn what_is_wrong_in_a_project_is_told_and_the_rest_holds() {
         let config = Config::load(&Dirs::default(), &Env::default(), Some(dir.path()), &[]).unwrap();
         assert_eq!((config.text("target"), config.text("refine")), ("macos-bsd", "evidence"), "{bad}");
         let [warning] = config.warnings() else { panic!("{bad}: {:?}", config.warnings()) };
-        assert!(warning.contains(&format!("{PROJECT_FILE}{told}")) && warning.ends_with("passed over"), "{warning}");
+        assert!(
+            warning.contains(&format!("{PROJECT_FILE}{expected}")) && warning.ends_with("passed over"),
+            "{warning}"
+        );
         Settings::of(&config).unwrap();
     }
-    // how strict to be is not taken lightly where it is not understood
+    // an invalid value of a setting that may be made stricter counts as the strictest
     std::fs::write(dir.path().join(PROJECT_FILE), "run_up_to = \"never\"\n").unwrap();
     let config = Config::load(&Dirs::default(), &Env::default(), Some(dir.path()), &[]).unwrap();
     assert_eq!(config.text("run_up_to"), "safe");
     assert!(config.warnings()[0].contains("must be one of safe, caution, danger"), "{:?}", config.warnings());
-    // the user's own is held to the letter
+    // in the user's own file a fault is an error
     let file = dir.path().join("config.toml");
     std::fs::write(&file, "glow = true\n").unwrap();
     let dirs = Dirs { config_file: Some(file), ..Dirs::default() };
@@ -121,29 +124,29 @@ fn what_is_wrong_in_a_project_is_told_and_the_rest_holds() {
 
 #[cfg(unix)]
 #[test]
-fn a_file_that_others_may_write_is_told() {
+fn a_file_that_others_may_write_is_a_warning() {
     use std::os::unix::fs::PermissionsExt;
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("config.toml");
     std::fs::write(&file, "timeout = 3\n").unwrap();
     let dirs = Dirs { config_file: Some(file.clone()), ..Dirs::default() };
-    let told = |mode| {
+    let warnings = |mode| {
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
         Config::load(&dirs, &Env::default(), None, &[]).unwrap().warnings().join("\n")
     };
-    assert_eq!([0o600, 0o644, 0o444].map(told), [""; 3]);
+    assert_eq!([0o600, 0o644, 0o444].map(warnings), [""; 3]);
     for mode in [0o620, 0o602, 0o666] {
-        assert!(told(mode).contains(&format!("others may write {} (mode {mode:o})", file.display())));
+        assert!(warnings(mode).contains(&format!("others may write {} (mode {mode:o})", file.display())));
     }
     if rustix::process::geteuid().is_root() {
         std::os::unix::fs::chown(&file, Some(4711), None).unwrap();
-        assert!(told(0o600).contains("belongs to user 4711"));
+        assert!(warnings(0o600).contains("belongs to user 4711"));
     }
 }
 
 #[cfg(unix)]
 #[test]
-fn a_configuration_without_an_end_is_an_error() {
+fn a_configuration_that_never_ends_is_an_error() {
     let dirs = Dirs { config_file: Some("/dev/zero".into()), ..Dirs::default() };
     let failure = Config::load(&dirs, &Env::default(), None, &[]).unwrap_err();
     assert!(failure.message.contains("more than 65536 bytes") && failure.hint.is_some(), "{failure:?}");
@@ -165,7 +168,7 @@ fn a_password_is_not_shown() {
 
 #[cfg(unix)]
 #[test]
-fn a_project_file_of_somebody_else_is_none() {
+fn a_project_file_of_another_user_is_ignored() {
     if !rustix::process::geteuid().is_root() {
         return eprintln!("skipped: only root can give a file away");
     }

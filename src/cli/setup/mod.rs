@@ -1,12 +1,12 @@
-//! Settings, stores and the recipe of this machine and this person.
+//! Sets up what verbs need: settings, stores, and the recipe with its model.
 //!
-//! - [`config`]: the settings that there are; [`layers`]: where their values come from; [`settings`]: those in their types,
-//!   [`names`], [`fitting`], [`remembered`]: what they choose from; [`change`]: changes to their files.
-//! - [`project`]: where a project keeps what is for agents; [`policy`]: the files of rules beside the
-//!   built-in verdict; [`rc`]: the line in a shell's own file.
-//! - [`stores`]: documents, notes and skills of the person; [`repair`]: what was saved of a damaged file.
-//! - [`wire`]: the recipe out of model, machine and manual; [`adapter`], [`download`]: what fetching a model needs from this
-//!   process; [`unfetched`]: a model that is not here, and only measures. [`resident`]: this program as the resident process.
+//! - [`config`]: the settings; [`layers`]: loads their values; [`settings`]: the values in their types, with [`names`],
+//!   [`fitting`] and [`remembered`] for the possible values; [`change`]: changes their files.
+//! - [`project`]: finds the files of a project; [`policy`]: loads the policy files; [`rc`]: edits the startup files of
+//!   shells.
+//! - [`stores`]: documents, notes and skills of the user; [`repair`]: reports the repair of damaged files.
+//! - [`wire`]: builds the recipe; [`adapter`]: chooses an adapter; [`download`]: fetches models; [`unfetched`]:
+//!   stands in for a model that is not fetched. [`resident`]: the resident process.
 
 pub mod adapter;
 pub mod change;

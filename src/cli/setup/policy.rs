@@ -1,4 +1,4 @@
-//! The files of policies: the person's own in the folder of the configuration, a project's beside its `.caro.toml`.
+//! Loads the policy files: the user's own, next to the configuration file, and a project's, next to its `.caro.toml`.
 
 use crate::{Cx, Failure};
 use caro_base::files;
@@ -7,19 +7,19 @@ use caro_shell::policy::{Owner, Policy, enforce};
 use std::io::ErrorKind;
 use std::path::Path;
 
-/// The name of the person's file, beside that of the configuration.
+/// The name of the user's file, next to the configuration file.
 pub const USER_FILE: &str = "policy.toml";
 
 /// The name of a project's file.
 pub const PROJECT_FILE: &str = ".caro-policy.toml";
 
-/// The most bytes of a file.
+/// Most bytes of a file.
 const MAX_FILE: u64 = 256 << 10;
 
-/// Reads both files, tells of rules that cannot be used, and puts the rest in force for this process.
+/// Reads both files, warns of rules that cannot be used, and puts the rest in force for this process.
 ///
 /// # Errors
-/// If a file is there and cannot be read as a policy: nothing is judged as if there were none.
+/// If a file exists and cannot be read as a policy: no command is rated without it.
 pub fn load(cx: &Cx) -> Result<(), Failure> {
     let own = cx.dirs.config_file.as_ref().map(|file| (file.with_file_name(USER_FILE), Owner::User));
     let project =
@@ -38,7 +38,7 @@ pub fn load(cx: &Cx) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The text of a file; `None` if there is none.
+/// Reads the text of a file; `None` if it does not exist.
 fn text(path: &Path) -> Result<Option<String>, Failure> {
     match files::read_text(path, MAX_FILE) {
         Ok(text) => Ok(Some(text)),

@@ -1,8 +1,8 @@
-//! Where a project keeps what is for agents: in the working folder, or above it up to the root of its repository.
+//! Finds the files of a project: in the working directory, or above it up to the root of its repository.
 
 use std::path::{Path, PathBuf};
 
-/// The working folder and those above it up to the repository's root; the folder alone where there is no repository.
+/// Returns the folder and those above it up to the root of the repository; the folder alone without a repository.
 pub fn folders(root: &Path) -> Vec<PathBuf> {
     match root.ancestors().position(|folder| folder.join(".git").exists()) {
         Some(top) => root.ancestors().take(top + 1).map(Path::to_path_buf).collect(),
@@ -10,7 +10,7 @@ pub fn folders(root: &Path) -> Vec<PathBuf> {
     }
 }
 
-/// The nearest file or folder of that name.
+/// Finds the nearest file or folder of that name.
 pub fn nearest(root: &Path, name: &str) -> Option<PathBuf> {
     folders(root).into_iter().map(|folder| folder.join(name)).find(|path| path.exists())
 }

@@ -1,4 +1,4 @@
-//! The line in the shell's own file that loads the script, between two marks of ours.
+//! Edits the line in a shell's startup file that loads caro's script, between two marks.
 
 use crate::env;
 use caro_base::files;
@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 
 /// The mark before the line.
 pub const BEGIN: &str = "# >>> caro >>>";
-/// The mark behind it.
+/// The mark after the line.
 pub const END: &str = "# <<< caro <<<";
 
-/// The longest file that is edited, bytes.
-const LONGEST: u64 = 1 << 20;
+/// Most bytes of a file that is edited.
+const MAX_FILE: u64 = 1 << 20;
 
-/// A shell whose line editor caro can be in.
+/// A shell whose line editor caro supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Shell {
     /// 4 and newer
@@ -30,10 +30,10 @@ pub enum Shell {
 }
 
 impl Shell {
-    /// Every one.
+    /// All shells.
     pub const ALL: [Self; 5] = [Self::Bash, Self::Zsh, Self::Fish, Self::Nu, Self::Pwsh];
 
-    /// Its name, which is that of its program.
+    /// The name of its program.
     pub fn name(self) -> &'static str {
         match self {
             Self::Bash => "bash",
@@ -45,24 +45,24 @@ impl Shell {
     }
 }
 
-/// How a shell's own file loads the script.
+/// The way a shell's startup file loads the script.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Loading {
-    /// By the line between our marks.
+    /// By the line between the marks.
     Block,
     /// By a line that was written by hand.
     ByHand,
     /// Not at all.
     None,
-    /// The marks do not stand in pairs.
+    /// The marks are not in pairs.
     Broken,
-    /// The file cannot be read; why.
+    /// The file cannot be read, with the reason.
     Unreadable(String),
 }
 
-/// How the shell whose own file this is loads the script.
+/// Returns the way a startup file loads the script.
 pub fn loading_of(file: &Path) -> Loading {
-    match files::read_text(file, LONGEST) {
+    match files::read_text(file, MAX_FILE) {
         Ok(text) => loading(&text),
         Err(e) if e.kind() == ErrorKind::NotFound => Loading::None,
         Err(e) => Loading::Unreadable(e.to_string()),
@@ -79,28 +79,28 @@ fn loading(text: &str) -> Loading {
     }
 }
 
-/// The text without the line between our marks; `None` where they do not stand in pairs.
+/// Returns the text without the line between the marks; `None` if the marks are not in pairs.
 pub fn without(text: &str) -> Option<String> {
     edited(text, None)
 }
 
-/// The text of such a file.
+/// Reads the text of a startup file.
 ///
 /// # Errors
-/// If it cannot be read, or is longer than any such file is.
+/// If it cannot be read, or is too long.
 pub fn read(file: &Path) -> std::io::Result<String> {
-    files::read_text(file, LONGEST)
+    files::read_text(file, MAX_FILE)
 }
 
-/// The file of this user that a shell reads at the start of a session with a person.
+/// Returns the startup file of this user that a shell reads when it starts interactively.
 pub fn file(shell: Shell) -> Option<PathBuf> {
     let variable = |name: &str| env::everything().find(|(of, _)| of == name).map(|(_, value)| PathBuf::from(value));
     let path = place(shell, std::env::home_dir().as_deref(), variable)?;
-    // a link to a file in a folder of dotfiles stays one
+    // a symbolic link, as into a folder of dotfiles, is kept
     Some(path.canonicalize().unwrap_or(path))
 }
 
-/// The same in that home, with these variables.
+/// Returns the startup file for a home folder and variables.
 fn place(shell: Shell, home: Option<&Path>, variable: impl Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
     let folder = |name: &str| variable(name).filter(|folder| folder.is_absolute());
     let home = home.filter(|home| home.is_absolute());
@@ -129,17 +129,18 @@ fn place(shell: Shell, home: Option<&Path>, variable: impl Fn(&str) -> Option<Pa
     }
 }
 
-/// The text with this line between the marks and nowhere else, or without marks; `None` where they do not stand in pairs.
+/// Returns the text with this line between the marks, at its end, or without marks and line; `None` if the marks are
+/// not in pairs.
 pub fn edited(text: &str, line: Option<&str>) -> Option<String> {
     let (mut after, mut inside) = (String::new(), false);
-    for kept in text.split_inclusive('\n') {
-        match kept.trim() {
+    for present in text.split_inclusive('\n') {
+        match present.trim() {
             BEGIN if inside => return None,
             BEGIN => inside = true,
             END if !inside => return None,
             END => inside = false,
             _ if inside => {}
-            _ => after.push_str(kept),
+            _ => after.push_str(present),
         }
     }
     if inside {
@@ -175,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_says_how_it_loads_the_script() {
+    fn the_way_a_file_loads_the_script_is_found() {
         let block = edited("ls\n", Some("eval \"$(caro init bash)\"")).unwrap();
         for (text, wanted) in [
             (block.as_str(), Loading::Block),
@@ -191,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_that_do_not_stand_in_pairs_are_left_alone() {
+    fn marks_that_are_not_in_pairs_are_left_alone() {
         for text in [BEGIN, END, &format!("{BEGIN}\n{BEGIN}\n{END}\n"), &format!("{END}\n{BEGIN}\n")] {
             assert_eq!((edited(text, Some("x")), edited(text, None)), (None, None), "{text}");
         }
@@ -199,7 +200,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_line_that_is_put_in_is_there_once_and_goes_without_a_trace(
+        fn an_added_line_is_there_once_and_is_removed_without_a_trace(
             lines in proptest::collection::vec("[ -~äß\t]{0,20}", 0..8), ends in any::<bool>(), (one, two) in ("[a-z]{1,9}", "[a-z]{1,9}")
         ) {
             let mut text = lines.join("\n");

@@ -1,31 +1,31 @@
-//! `--history` and the setting `history`: how much of a conversation the model is reminded of.
+//! Parses `--history` and the setting `history`: how much of a conversation is in the prompt.
 
 use caro_agent::chat::{Limit, Originals, Remember};
 
-/// Reads `budget`, `window:N` or `tokens:N`, with `:summary` and `:delete` behind it or not.
+/// Parses `budget`, `window:N` or `tokens:N`, each with or without `:summary` and `:delete`.
 ///
 /// # Errors
-/// The forms that it may have.
+/// The valid forms.
 pub fn read(text: &str) -> Result<Remember, String> {
-    let mut how = Remember::ROOM;
+    let mut remember = Remember::ROOM;
     let mut limit = text;
     while let Some((before, word)) = limit.rsplit_once(':') {
         match word {
-            "summary" if !how.summary => how.summary = true,
-            "delete" if how.originals == Originals::Keep => how.originals = Originals::Delete,
+            "summary" if !remember.summary => remember.summary = true,
+            "delete" if remember.originals == Originals::Keep => remember.originals = Originals::Delete,
             _ => break,
         }
         limit = before;
     }
     let number = |text: &str| text.parse().ok().filter(|n| *n > 0);
-    how.limit = match (limit, limit.split_once(':')) {
+    remember.limit = match (limit, limit.split_once(':')) {
         ("budget", _) => Some(Limit::Room),
         (_, Some(("window", n))) => number(n).map(Limit::Messages),
         (_, Some(("tokens", n))) => number(n).map(Limit::Tokens),
         _ => None,
     }
     .ok_or("budget, window:N with a number of messages or tokens:N, each with :summary and :delete or without")?;
-    Ok(how)
+    Ok(remember)
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! `caro memory repair` and its kin: saves what can be read of a damaged file, and tells what that was.
+//! Reports what `caro memory repair` and the like have saved of damaged files.
 
 use crate::term::ui::plural;
 use crate::{Cx, Exit, Outcome};
@@ -6,10 +6,10 @@ use caro_database::repair::{Repaired, Saved};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
-/// What is counted in a file: its table, and what a person calls its entries.
+/// The counted tables of a file, each with the noun for its entries.
 pub type Entries = &'static [(&'static str, &'static str)];
 
-/// Tells what came of each file.
+/// Prints the result for each file.
 ///
 /// # Errors
 /// If stdout cannot be written.
@@ -26,19 +26,19 @@ pub fn tell(cx: &Cx, json: bool, entries: Entries, files: &[(PathBuf, Repaired)]
             Repaired::Sound => cx.ui.data(&format!("{file}: nothing is wrong with it"))?,
             Repaired::Saved(saved) => {
                 let aside = saved.aside.display();
-                cx.ui.data(&format!("{file}: saved {}; the damaged file is {aside}", counted(saved, entries)))?;
+                cx.ui.data(&format!("{file}: saved {}; the damaged file is {aside}", saved_counts(saved, entries)))?;
             }
         }
     }
     Ok(Exit::Success)
 }
 
-/// `3 notes and 1 exchange`, of the tables that the file has.
-fn counted(saved: &Saved, entries: Entries) -> String {
+/// Formats the number of saved entries: `3 notes and 1 exchange`.
+fn saved_counts(saved: &Saved, entries: Entries) -> String {
     let known = entries.iter().filter(|(table, _)| saved.entries.iter().any(|(name, _)| name == table));
-    let told: Vec<String> =
+    let counts: Vec<String> =
         known.map(|(table, what)| plural(usize::try_from(saved.of(table)).unwrap_or(usize::MAX), what)).collect();
-    told.join(" and ")
+    counts.join(" and ")
 }
 
 fn document(file: &Path, repaired: &Repaired) -> Value {

@@ -1,4 +1,4 @@
-//! This program as the resident process, and what a call wants of one.
+//! Uses the resident process that keeps a model ready, and runs this program as one.
 
 use super::settings::Use;
 use crate::{Cx, Exit, Failure, Settings, Ui};
@@ -13,14 +13,14 @@ use std::sync::Arc;
 
 pub use caro_serve::resident::WORD;
 
-/// Where a model is.
+/// The place of a model.
 #[derive(Debug)]
 pub enum Resident {
-    /// Behind the resident process, as long as that answers.
+    /// In the resident process, as long as that answers.
     Client(Arc<Client>),
-    /// In this process, which is the resident of others meanwhile.
+    /// In this process, which serves as the resident of other calls.
     Host(Hosted),
-    /// In this process; why, if a resident was wanted.
+    /// In this process, with the reason if a resident was wanted.
     None(Option<Absent>),
 }
 
@@ -30,9 +30,9 @@ impl Resident {
         matches!(self, Self::Client(client) if client.failed().is_none())
     }
 
-    /// Tells with `--verbose` or `--debug` who has answered, and why nobody else.
+    /// Prints which process has answered, and the reason, for `--verbose` and `--debug`.
     pub fn tell(&self, ui: &Ui) {
-        let what = match self {
+        let place = match self {
             Self::Client(client) => match client.failed() {
                 None => format!("process {} answered", client.pid()),
                 Some(why) => format!("process {} {why}; answered in this process", client.pid()),
@@ -41,14 +41,14 @@ impl Resident {
             Self::None(Some(why)) => format!("none ({why}); answered in this process"),
             Self::None(None) => return,
         };
-        ui.fact("resident", &what);
+        ui.fact("resident", &place);
     }
 }
 
-/// What a resident would keep ready for these settings.
+/// Returns the weights that a resident would keep ready for these settings.
 pub fn weights(cx: &Cx, file: &Path, id: &str, settings: &Settings, adapter: Option<AdapterChoice>) -> Weights {
     Weights::Gguf {
-        // A link and its target are one model.
+        // a symbolic link and its target are the same model
         file: file.canonicalize().unwrap_or_else(|_| file.into()),
         id: id.into(),
         device: settings.device,
@@ -59,12 +59,12 @@ pub fn weights(cx: &Cx, file: &Path, id: &str, settings: &Settings, adapter: Opt
     }
 }
 
-/// Opens the model: behind the resident process where the settings want it and it can be, here otherwise.
+/// Opens the model: in the resident process if the settings want one and it can be used, else in this process.
 ///
 /// # Errors
 /// If the model cannot be opened.
 pub fn model(cx: &Cx, settings: &Settings, weights: Weights) -> Result<(Arc<dyn Model>, Resident), Failure> {
-    if !wanted(settings.resident, &weights) {
+    if !is_wanted(settings.resident, &weights) {
         return Ok((weights.open(commands())?, Resident::None(None)));
     }
     match client(cx, settings, &weights) {
@@ -82,8 +82,8 @@ pub fn model(cx: &Cx, settings: &Settings, weights: Weights) -> Result<(Arc<dyn 
     }
 }
 
-/// The same for a process of many callers, which opens the model itself: what comes together is computed together, up to
-/// `slots` at once. Where a resident would be of use, it is one: `caro "..."` beside a server does not load the model again.
+/// Opens the model in this process for many callers: up to `slots` simultaneous requests are computed together. If a
+/// resident is wanted, this process becomes it, so that a `caro "..."` beside a server does not load the model again.
 ///
 /// # Errors
 /// If the model cannot be opened.
@@ -94,7 +94,7 @@ pub fn for_many(
     slots: usize,
 ) -> Result<(Arc<dyn Model>, Resident), Failure> {
     let model = weights.open_for_many(commands(), slots)?;
-    if !wanted(settings.resident, &weights) {
+    if !is_wanted(settings.resident, &weights) {
         return Ok((model, Resident::None(None)));
     }
     let resident = match setup(cx, settings, &weights).and_then(|setup| host(&setup, model.clone())) {
@@ -104,12 +104,12 @@ pub fn for_many(
     Ok((model, resident))
 }
 
-/// True if a resident is wanted for such a model.
-fn wanted(resident: Use, weights: &Weights) -> bool {
+/// True if a resident is wanted for this model.
+fn is_wanted(resident: Use, weights: &Weights) -> bool {
     match (resident, weights) {
         (Use::Off, _) | (Use::Auto, Weights::Script(_)) => false,
         (Use::On, _) => true,
-        // A graphics device's memory is not ours to hold on to unasked.
+        // the memory of a graphics device is not occupied unasked
         (Use::Auto, Weights::Gguf { device, .. }) => match device {
             Device::Cpu => true,
             Device::Auto => !cfg!(any(feature = "cuda", feature = "metal")),
@@ -136,8 +136,8 @@ fn setup(cx: &Cx, settings: &Settings, weights: &Weights) -> Result<Setup, Absen
     })
 }
 
-/// Is the resident process, until it is time to end. Nobody sees what it would print: a call that gets no answer from it
-/// computes it itself, and tells.
+/// Runs as the resident process. It prints nothing: a call that gets no answer from it computes the answer itself,
+/// and reports that.
 pub fn run(orders: &OsStr) -> Exit {
     serve(orders).unwrap_or(Exit::Usage)
 }
@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn unasked_only_for_real_models_on_the_cpu() {
+    fn auto_uses_a_resident_only_for_real_models_on_the_cpu() {
         let gguf = |device| Weights::Gguf {
             file: "/m".into(),
             id: "m".into(),
@@ -172,14 +172,14 @@ mod tests {
             adapter: None,
         };
         let script = Weights::Script("/s".into());
-        assert!(wanted(Use::Auto, &gguf(Device::Cpu)));
-        assert!(!wanted(Use::Auto, &gguf(Device::Cuda)) && !wanted(Use::Auto, &script));
-        assert!(wanted(Use::On, &gguf(Device::Cuda)) && wanted(Use::On, &script));
-        assert!(!wanted(Use::Off, &gguf(Device::Cpu)) && !wanted(Use::Off, &script));
+        assert!(is_wanted(Use::Auto, &gguf(Device::Cpu)));
+        assert!(!is_wanted(Use::Auto, &gguf(Device::Cuda)) && !is_wanted(Use::Auto, &script));
+        assert!(is_wanted(Use::On, &gguf(Device::Cuda)) && is_wanted(Use::On, &script));
+        assert!(!is_wanted(Use::Off, &gguf(Device::Cpu)) && !is_wanted(Use::Off, &script));
     }
 
     #[test]
-    fn orders_that_are_none_are_refused() {
+    fn invalid_orders_are_refused() {
         for orders in ["", "{}", "{\"socket\": 1}", "list files"] {
             assert_eq!(run(OsStr::new(orders)), Exit::Usage, "{orders:?}");
         }

@@ -1,4 +1,4 @@
-//! The settings in their types, read out of the layers of [`Config`].
+//! The settings in their types, parsed from the layers of [`Config`].
 
 pub use super::names::{AUTO, AdapterUse, DEVICES, LEVELS, REFINES, RESIDENTS, SWITCH, Use, one_of};
 
@@ -19,73 +19,73 @@ use std::time::Duration;
 /// Every setting.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
-    /// Which model.
+    /// The model.
     pub model: String,
-    /// Where to compute.
+    /// The device to compute on.
     pub device: Device,
-    /// Which adapter of the model requests are answered with.
+    /// The adapter that requests are answered with.
     pub adapter: AdapterUse,
     /// The machine to write for; `None` is this one.
     pub target: Option<Target>,
     /// The shell to write for; `None` is the calling one.
     pub shell: Option<Dialect>,
-    /// When a second iteration may run.
+    /// The choice of when a second iteration runs.
     pub refine: Refine,
-    /// The most iterations, 1 to 3.
+    /// Most iterations, 1 to 3.
     pub max_iterations: u32,
-    /// How many commands to choose from where the model is unsure.
+    /// The number of commands to choose from if the model is unsure.
     pub candidates: u32,
-    /// May commands be rehearsed?
+    /// True if commands may be rehearsed.
     pub rehearse: bool,
-    /// Are the person's own documents looked into for commands?
+    /// True if the user's own documents are searched for commands.
     pub knowledge: bool,
-    /// Time for an answer.
+    /// Most time for an answer.
     pub timeout: Duration,
-    /// How long a better answer than the first is looked for.
+    /// Most time to look for a better answer than the first.
     pub budget: Duration,
-    /// Where that time is set, as far as a file or a variable says so.
+    /// The origin of the timeout, if it is a file or a variable.
     pub timeout_from: Option<String>,
     /// The worst risk that `-x` runs after asking.
     pub run_up_to: Level,
-    /// Are keys offered after an answer at a terminal?
+    /// True if keys are offered after an answer at a terminal.
     pub keys: bool,
-    /// Is what a command changes kept first?
+    /// True if what a command changes is saved first.
     pub undo: bool,
-    /// Bytes that undo copies for one command at most.
+    /// Most bytes that undo copies for one command.
     pub undo_copies: u64,
-    /// Bytes that all of undo holds at most.
+    /// Most bytes of all saved files.
     pub undo_total: u64,
-    /// How long undo keeps something.
+    /// Age at which saved files are dropped.
     pub undo_age: Duration,
-    /// When the resident process is used.
+    /// The choice of when the resident process is used.
     pub resident: Use,
-    /// How long it stays after the last request.
+    /// The time that it stays after the last request.
     pub resident_idle: Duration,
-    /// Where notes are kept.
+    /// The backend of notes.
     pub memory: memory::Kind,
-    /// On which server, if on one. May hold a password.
+    /// The URL of its server, if it has one. May hold a password.
     pub memory_url: Option<String>,
-    /// What keeps the files of agents.
+    /// The backend of the files of agents.
     pub workspace_backend: workspace::Kind,
-    /// In which bucket, if in one.
+    /// The URL of its bucket, if it has one.
     pub workspace_url: Option<String>,
-    /// Are requests kept with their commands?
+    /// True if requests are logged with their commands.
     pub request_history: bool,
-    /// Is the last answer of a terminal kept until it closes?
+    /// True if the last answer of a terminal is saved until it closes.
     pub last_answer: bool,
-    /// How much of a conversation is remembered.
+    /// The part of a conversation that is in the prompt.
     pub history: Remember,
-    /// When a run that has grown long is shortened, and how.
+    /// The choice of when a long run is shortened, and how.
     pub context: Fitting,
-    /// How a perpetual loop goes.
+    /// The parameters of a perpetual loop.
     pub perpetual: Parameters,
 }
 
 impl Settings {
-    /// Reads them out of the layers.
+    /// Parses the settings from the layers.
     ///
     /// # Errors
-    /// If a value does not fit its setting, naming where it comes from.
+    /// If a value is not valid; names its origin.
     pub fn of(config: &Config) -> Result<Self, Failure> {
         let url = |name: &str| Some(config.text(name)).filter(|url| *url != NONE).map(str::to_owned);
         Ok(Self {
@@ -138,8 +138,8 @@ impl Settings {
         })
     }
 
-    /// The same for a process of many requests: it keeps a model as long as a resident would be of use to it, and only who
-    /// insists on that one gets it.
+    /// Returns the settings for a process of many requests: it keeps the model itself, and uses a resident only if
+    /// that is set to `on`.
     #[must_use]
     pub fn for_many(self) -> Self {
         let resident = if self.resident == Use::Auto { Use::Off } else { self.resident };
@@ -147,10 +147,10 @@ impl Settings {
     }
 }
 
-/// The settings of the server. They are read by it alone: one that is wrong is in no other verb's way.
+/// Parses the settings of the server. Only the server does so: an invalid one does not stop other verbs.
 ///
 /// # Errors
-/// If a value does not fit its setting, naming where it comes from.
+/// If a value is not valid; names its origin.
 pub fn serve(config: &Config) -> Result<http::Settings, Failure> {
     Ok(http::Settings {
         host: config.parse("serve.host", http::settings::host)?,
@@ -161,9 +161,9 @@ pub fn serve(config: &Config) -> Result<http::Settings, Failure> {
     })
 }
 
-/// A number of bytes: `1500`, `64K`, `1.5G`, in powers of 1024.
+/// Parses a number of bytes: `1500`, `64K`, `1.5G`, in powers of 1024.
 fn bytes(text: &str) -> Result<u64, String> {
-    let wanted = || "a number of bytes, as 500M or 2G".to_string();
+    let expected = || "a number of bytes, as 500M or 2G".to_string();
     let split = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
     let unit: u64 = match text[split..].to_ascii_uppercase().trim_end_matches("IB").trim_end_matches('B') {
         "" => 1,
@@ -171,20 +171,20 @@ fn bytes(text: &str) -> Result<u64, String> {
         "M" => 1 << 20,
         "G" => 1 << 30,
         "T" => 1 << 40,
-        _ => return Err(wanted()),
+        _ => return Err(expected()),
     };
-    let number: f64 = text[..split].trim().parse().map_err(|_| wanted())?;
+    let number: f64 = text[..split].trim().parse().map_err(|_| expected())?;
     let bytes = number * unit as f64;
-    if number.is_finite() && (0.0..1e15).contains(&bytes) { Ok(bytes as u64) } else { Err(wanted()) }
+    if number.is_finite() && (0.0..1e15).contains(&bytes) { Ok(bytes as u64) } else { Err(expected()) }
 }
 
-/// A number of days, up to ten years.
+/// Parses a number of days, up to ten years.
 fn days(text: &str) -> Result<Duration, String> {
     let days = text.parse::<u64>().ok().filter(|days| (1..=3650).contains(days));
     days.map(|days| Duration::from_secs(days * 86_400)).ok_or_else(|| "a number of days, 1 to 3650".to_string())
 }
 
-/// The parameters of a perpetual loop: `NAME=VALUE`, one after the other.
+/// Parses the parameters of a perpetual loop: `NAME=VALUE`, one after the other.
 fn perpetual(config: &Config) -> Result<Parameters, Failure> {
     let mut parameters = Parameters::default();
     for assignment in config.text("loop").split_whitespace().filter(|word| *word != NONE) {
@@ -196,7 +196,7 @@ fn perpetual(config: &Config) -> Result<Parameters, Failure> {
     Ok(parameters)
 }
 
-/// Seconds, with or without a fraction, up to `most`.
+/// Parses seconds, with or without a fraction, up to `most`.
 fn seconds(text: &str, most: f64) -> Option<Duration> {
     let seconds: f64 = text.parse().ok()?;
     (seconds > 0.0 && seconds <= most).then(|| Duration::from_secs_f64(seconds))
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn an_adapter_is_left_to_the_card_turned_off_or_named() {
+    fn an_adapter_is_automatic_off_or_named() {
         for (text, wanted) in [
             ("auto", AdapterUse::Auto),
             ("off", AdapterUse::Off),

@@ -1,4 +1,4 @@
-//! A model of the catalog that is not on this machine, for who wants to see how large texts are and asks it nothing.
+//! Stands in for a catalog model that is not fetched: it only estimates the size of texts.
 
 use caro_model::catalog::Card;
 use caro_model::engine::Options;
@@ -12,7 +12,7 @@ pub struct Unfetched {
 }
 
 impl Unfetched {
-    /// With the limits that the card's model would have here.
+    /// Creates it with the limits that the card's model would have here.
     pub fn new(card: &Card) -> Self {
         Self { id: card.id.clone(), context: Options::default().context.min(card.ctx) }
     }
@@ -27,7 +27,7 @@ impl Model for Unfetched {
         Limits { context: self.context }
     }
 
-    /// A guess: the tokenizer is in the file that is not here.
+    /// An estimate: the tokenizer is in the file that is not fetched.
     fn count(&self, text: &str) -> usize {
         estimated(text)
     }

@@ -1,4 +1,4 @@
-//! Builds the recipe out of its parts: machine, manual and model, opened side by side.
+//! Builds the recipe from machine, manual and model, opened in parallel.
 
 use super::resident::{self, Resident};
 use super::settings::{AdapterUse, Settings};
@@ -17,51 +17,51 @@ use caro_serve::resident::Weights;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Tokens of prompt and completion with Anthropic's models. They take more; a run that has grown so long is shortened before
-/// it becomes dear.
+/// Most tokens of prompt and completion with Anthropic's models. They accept more; the limit has long runs shortened
+/// before they become expensive.
 const ANTHROPIC_CONTEXT: usize = 32_768;
 
-/// The recipe, and what it took to open it.
+/// The recipe, and how it was opened.
 pub struct Wired {
     /// The recipe.
     pub recipe: Recipe,
-    /// What it took.
+    /// The time it took to open it.
     pub opened: Opened,
-    /// Where the model is.
+    /// The place of the model.
     pub resident: Resident,
-    /// True if what every prompt begins with has not been computed here yet.
+    /// True if the common prefix of all prompts has not been computed here yet.
     pub is_first: bool,
 }
 
-/// Time spent before the first request. What opening the model took, the model itself reports with its first call.
+/// The time spent before the first request. The model reports the time of its opening with its first call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Opened {
     /// Detecting the machine.
     pub context: Duration,
-    /// Fetching the model's file, where it was not here.
+    /// Fetching the model's file, if it was missing.
     pub download: Duration,
 }
 
-/// What is wanted of the model.
+/// The use of the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wants {
-    /// Answers: a model that is not here is fetched.
+    /// Answers: a missing model is fetched.
     Answers,
-    /// Answers to so many callers at once: those that come together are computed together.
+    /// Answers to at most so many simultaneous callers, which are computed together.
     Many(usize),
-    /// The sizes of texts: nobody waits for a gigabyte to be shown those, so without the model they are estimated.
+    /// The sizes of texts: a missing model is not fetched for them, they are estimated.
     Sizes,
 }
 
-/// Opens everything.
+/// Opens the recipe for answers.
 ///
 /// # Errors
-/// If there is no model to be had. Without a help cache the recipe works on, and the person is told.
+/// If the model cannot be opened.
 pub fn open(cx: &Cx, settings: &Settings) -> Result<Wired, Failure> {
     open_for(cx, settings, Wants::Answers)
 }
 
-/// The same for who may not ask the model anything.
+/// Opens the recipe for this use of the model.
 ///
 /// # Errors
 /// As [`open`].
@@ -69,30 +69,31 @@ pub fn open_for(cx: &Cx, settings: &Settings, wants: Wants) -> Result<Wired, Fai
     std::thread::scope(|scope| {
         let context = scope.spawn(|| timed(|| ExecutionContext::detect(cx.dirs.cache.as_deref())));
         let (model, resident, download, is_first) = model(cx, settings, wants)?;
-        let (context, detecting) =
+        let (context, detection_time) =
             context.join().map_err(|_| Failure::internal("the machine could not be detected"))?;
         let recipe = Recipe {
             model,
             context: Arc::new(context),
             manual: Some(manual(cx)),
-            documents: settings.knowledge.then(|| stores::by_words(cx)).flatten(),
+            documents: settings.knowledge.then(|| stores::librarian_by_words(cx)).flatten(),
             adapted: settings.adapter != AdapterUse::Off,
             without: [].into(),
         };
-        Ok(Wired { recipe, opened: Opened { context: detecting, download }, resident, is_first })
+        Ok(Wired { recipe, opened: Opened { context: detection_time, download }, resident, is_first })
     })
 }
 
-/// The help cache, never for programs of the working directory.
+/// Opens the cache of manuals, which never runs programs of the working directory.
 pub fn manual(cx: &Cx) -> Arc<Manual> {
     Arc::new(Manual::open(Setup::of_process(cx.dirs.cache.clone(), cx.cwd.clone())))
 }
 
-/// The model that the settings name, where it is, the time its download took, and whether its first call is still to come.
+/// Opens the model that the settings name. Also returns its place, the time of its download, and true if its first
+/// call is still to come.
 fn model(cx: &Cx, settings: &Settings, wants: Wants) -> Result<(Arc<dyn Model>, Resident, Duration, bool), Failure> {
     let folders = download::settings(cx)?;
     let (weights, took) = match fetch::resolve(&settings.model, &folders)? {
-        // of one that the person added nothing is ever fetched: where its file is gone, that is told
+        // a model that the user added is never fetched: `ensure` reports its missing file
         ModelSource::Card(card)
             if wants == Wants::Sizes && !card.is_added() && fetch::locate(&card, &folders).is_none() =>
         {
@@ -103,10 +104,10 @@ fn model(cx: &Cx, settings: &Settings, wants: Wants) -> Result<(Arc<dyn Model>, 
             return Ok((Arc::new(Unfetched::new(&card)), Resident::None(None), Duration::ZERO, false));
         }
         ModelSource::Card(card) => {
-            let (file, took) = timed(|| download::with_fetcher(&folders, cx, |f| fetch::ensure(&card, f)));
+            let (file, download_time) = timed(|| download::with_fetcher(&folders, cx, |f| fetch::ensure(&card, f)));
             let (file, beside) =
                 (file?, adapter::choose(&settings.adapter, adapter::Model::Card(&card), &folders, cx)?);
-            (resident::weights(cx, &file, &card.id, settings, beside), took)
+            (resident::weights(cx, &file, &card.id, settings, beside), download_time)
         }
         ModelSource::File(file) => {
             let id =
@@ -114,7 +115,7 @@ fn model(cx: &Cx, settings: &Settings, wants: Wants) -> Result<(Arc<dyn Model>, 
             let beside = adapter::choose(&settings.adapter, adapter::Model::File(&file), &folders, cx)?;
             (resident::weights(cx, &file, &id, settings, beside), Duration::ZERO)
         }
-        // a resident stands in another folder
+        // the resident runs in another directory
         ModelSource::Script(file) => (Weights::Script(std::path::absolute(&file).unwrap_or(file)), Duration::ZERO),
         ModelSource::Remote { url, name } => {
             let remote = Remote::new(&url, &name, options(cx, env::API_KEY, &folders));
@@ -126,7 +127,7 @@ fn model(cx: &Cx, settings: &Settings, wants: Wants) -> Result<(Arc<dyn Model>, 
             return Ok((Arc::new(remote), Resident::None(None), Duration::ZERO, false));
         }
     };
-    // before anybody computes anything
+    // before anything is computed
     let is_first = wants != Wants::Sizes && first::is_first(&weights);
     let (model, resident) = match wants {
         Wants::Many(slots) => resident::for_many(cx, settings, weights, slots)?,
@@ -135,7 +136,8 @@ fn model(cx: &Cx, settings: &Settings, wants: Wants) -> Result<(Arc<dyn Model>, 
     Ok((model, resident, took, is_first))
 }
 
-/// The settings for a server elsewhere: the key in that variable, and authorities beside the built-in ones.
+/// Returns the options for a remote server: the key in the variable `key`, and the certificate authorities of the
+/// settings.
 fn options(cx: &Cx, key: &str, folders: &fetch::Settings) -> remote::Options {
     remote::Options {
         api_key: cx.env.get(key).and_then(|key| key.to_str()).map(str::to_string),
@@ -150,7 +152,7 @@ fn timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {
     (result, started.elapsed())
 }
 
-/// The program of that name, as the calling shell would find it.
+/// Finds the program of that name, as the calling shell would.
 ///
 /// # Errors
 /// If there is none.

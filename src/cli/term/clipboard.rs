@@ -1,4 +1,4 @@
-//! A command on the clipboard: through the terminal, and through a program of this machine that has one.
+//! Copies a command to the clipboard: through a program of the desktop, and through the terminal.
 
 use crate::{Cx, env};
 use base64::Engine;
@@ -9,16 +9,16 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How long a program may take to take it over.
-const PATIENCE: Duration = Duration::from_millis(800);
+/// Most time for a program to read the text.
+const COPY_TIMEOUT: Duration = Duration::from_millis(800);
 
-/// The longest text that is sent through a terminal: some take no more.
-const LONGEST: usize = 60_000;
+/// Most bytes of encoded text sent through a terminal: some accept no more.
+const MAX_ENCODED: usize = 60_000;
 
-/// A program that takes over a text, with its arguments.
+/// A program that copies its input, with its arguments.
 type Program = (&'static str, &'static [&'static str]);
 
-/// The programs of a desktop, and the variable without which each has none.
+/// The clipboard programs, each with the variable that its desktop sets.
 const PROGRAMS: [(Program, Option<&str>); 5] = [
     (("wl-copy", &[]), Some("WAYLAND_DISPLAY")),
     (("xclip", &["-selection", "clipboard"]), Some("DISPLAY")),
@@ -27,14 +27,14 @@ const PROGRAMS: [(Program, Option<&str>); 5] = [
     (("clip.exe", &[]), None),
 ];
 
-/// Copies a text, and tells in words what was done.
+/// Copies a text, and returns a message that says what was done.
 pub fn copy(text: &str, programs: &BTreeMap<String, PathBuf>, cx: &Cx) -> String {
-    let has = |name: &str| env::everything().any(|(variable, value)| variable == name && !value.is_empty());
-    let native = native(|name| programs.contains_key(name), has);
-    let by_program = native.and_then(|(name, args)| {
+    let is_set = |name: &str| env::everything().any(|(variable, value)| variable == name && !value.is_empty());
+    let program = find_program(|name| programs.contains_key(name), is_set);
+    let by_program = program.and_then(|(name, args)| {
         let args: Vec<OsString> = args.iter().map(OsString::from).collect();
-        let took = exec::hand_over(programs.get(name)?, &args, text.as_bytes(), PATIENCE);
-        took.unwrap_or(false).then_some(name)
+        let is_copied = exec::hand_over(programs.get(name)?, &args, text.as_bytes(), COPY_TIMEOUT);
+        is_copied.unwrap_or(false).then_some(name)
     });
     let by_terminal = cx.ui.may_draw() && sequence(text).is_some_and(|sequence| cx.ui.draw(&sequence));
     match (by_program, by_terminal) {
@@ -47,16 +47,16 @@ pub fn copy(text: &str, programs: &BTreeMap<String, PathBuf>, cx: &Cx) -> String
     }
 }
 
-/// The first program that is here and has its desktop.
-fn native(is_here: impl Fn(&str) -> bool, has: impl Fn(&str) -> bool) -> Option<Program> {
-    let usable = |(program, needs): &&(Program, Option<&str>)| is_here(program.0) && needs.is_none_or(&has);
-    PROGRAMS.iter().find(usable).map(|(program, _)| *program)
+/// Finds the first program that is installed and whose desktop runs.
+fn find_program(is_installed: impl Fn(&str) -> bool, is_set: impl Fn(&str) -> bool) -> Option<Program> {
+    let is_usable = |(program, needs): &&(Program, Option<&str>)| is_installed(program.0) && needs.is_none_or(&is_set);
+    PROGRAMS.iter().find(is_usable).map(|(program, _)| *program)
 }
 
-/// The sequence that has a terminal copy a text: OSC 52.
+/// Returns the terminal sequence that copies a text (OSC 52); `None` if the text is too long.
 fn sequence(text: &str) -> Option<String> {
     let encoded = STANDARD.encode(text);
-    if encoded.len() > LONGEST {
+    if encoded.len() > MAX_ENCODED {
         return None;
     }
     Some(format!("\x1b]52;c;{encoded}\x07"))
@@ -67,9 +67,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_program_of_the_desktop_that_is_here_takes_it() {
+    fn the_installed_program_of_the_running_desktop_is_found() {
         let choose = |here: &[&str], set: &[&str]| {
-            native(|name| here.contains(&name), |name| set.contains(&name)).map(|(name, _)| name)
+            find_program(|name| here.contains(&name), |name| set.contains(&name)).map(|(name, _)| name)
         };
         let all = ["xclip", "wl-copy", "xsel"];
         assert_eq!(choose(&all, &["DISPLAY", "WAYLAND_DISPLAY"]), Some("wl-copy"));
@@ -82,8 +82,8 @@ mod tests {
     }
 
     #[test]
-    fn a_text_goes_through_the_terminal_in_letters_that_do_nothing_there() {
+    fn a_text_is_encoded_for_the_terminal() {
         assert_eq!(sequence("ls \u{1b}]\u{7}é").unwrap(), "\x1b]52;c;bHMgG10Hw6k=\x07");
-        assert_eq!(sequence(&"x".repeat(LONGEST)), None);
+        assert_eq!(sequence(&"x".repeat(MAX_ENCODED)), None);
     }
 }

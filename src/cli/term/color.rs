@@ -1,4 +1,4 @@
-//! When output is coloured.
+//! Decides if output is coloured.
 
 use crate::{Env, env};
 
@@ -15,7 +15,7 @@ pub enum ColorChoice {
 }
 
 impl ColorChoice {
-    /// The decision for one stream.
+    /// Returns true if a stream is coloured; `tty` says if it is a terminal.
     pub fn resolve(self, env: &Env, tty: bool) -> bool {
         match self {
             Self::Always => true,

@@ -1,4 +1,4 @@
-//! Lets the person type a line, or change one in place, with the keys of a shell.
+//! Lets the user type a line, or edit one, with the keys of a shell.
 
 use super::history::History;
 use super::piped::next_line;
@@ -7,10 +7,10 @@ use rustyline::error::ReadlineError;
 use rustyline::history::MemHistory;
 use rustyline::{Behavior, Config, Editor};
 
-/// The command after editing; `None` if the person gave it up with the end of the input.
+/// Lets the user edit a command and returns it; `None` if they cancelled with Ctrl-D.
 ///
 /// # Errors
-/// If the terminal cannot be used, or Ctrl-C was typed.
+/// If the terminal cannot be used, or Ctrl-C was pressed.
 pub fn line(cmd: &str) -> Result<Option<String>, Failure> {
     match editor()?.readline_with_initial("> ", (cmd, "")) {
         Ok(line) => Ok(Some(line)),
@@ -20,7 +20,7 @@ pub fn line(cmd: &str) -> Result<Option<String>, Failure> {
     }
 }
 
-/// Words after a prompt; `None` if the person gave them up with the end of the input.
+/// Asks for words with a prompt; `None` if the user cancelled with Ctrl-D.
 ///
 /// # Errors
 /// As [`line()`].
@@ -33,7 +33,7 @@ pub fn words(prompt: &str) -> Result<Option<String>, Failure> {
     }
 }
 
-/// An editor on the terminal itself: stdout may be a pipe that waits for the command's own output.
+/// Creates an editor on the terminal itself: stdout may be a pipe for the command's output.
 fn editor() -> Result<Editor<(), MemHistory>, Failure> {
     let config = Config::builder().behavior(Behavior::PreferTerm).build();
     Editor::with_history(config, MemHistory::new()).map_err(failure)
@@ -43,12 +43,12 @@ fn failure(e: ReadlineError) -> Failure {
     Failure::no(format!("the command cannot be edited here: {e}")).hint("without -x it is printed, to be copied")
 }
 
-/// What came of asking for a line.
+/// The result of asking for a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Typed {
     /// A line.
     Line(String),
-    /// One that cannot be taken, all of it, and why.
+    /// A line that is refused as a whole, with the reason.
     Refused(Failure),
     /// Ctrl-C.
     Interrupted,
@@ -56,17 +56,17 @@ pub enum Typed {
     End,
 }
 
-/// The longest line that is read from a pipe, bytes.
-const LONGEST: usize = 1 << 20;
+/// Most bytes of a line from a pipe.
+const MAX_LINE: usize = 1 << 20;
 
-/// Lines that a person types, one after the other: with an editor and a history on a terminal, as they come from a pipe.
+/// Reads lines one after the other: with an editor and a history at a terminal, else from a pipe.
 pub struct Lines {
     editor: Option<Editor<(), MemHistory>>,
     history: Option<History>,
 }
 
 impl Lines {
-    /// Lines of this process' input, with a history on a terminal.
+    /// Opens the input of this process, with an editor and a history if it is a terminal.
     ///
     /// # Errors
     /// If the terminal cannot be used.
@@ -75,21 +75,21 @@ impl Lines {
             return Ok(Self { editor: None, history });
         }
         let mut lines = Self { editor: Some(editor()?), history };
-        lines.recall();
+        lines.load_history();
         Ok(lines)
     }
 
-    /// True if a person types.
+    /// True if the lines are typed at a terminal.
     pub fn is_terminal(&self) -> bool {
         self.editor.is_some()
     }
 
-    /// The next line.
+    /// Reads the next line.
     ///
     /// # Errors
     /// If it cannot be read.
     pub fn next(&mut self, prompt: &str) -> Result<Typed, Failure> {
-        let Some(editor) = &mut self.editor else { return piped() };
+        let Some(editor) = &mut self.editor else { return read_piped() };
         let line = match editor.readline(prompt) {
             Ok(line) => line,
             Err(ReadlineError::Eof) => return Ok(Typed::End),
@@ -102,12 +102,12 @@ impl Lines {
             && editor.add_history_entry(line.as_str()).unwrap_or(false)
             && let Some(history) = &self.history
         {
-            history.keep(&line);
+            history.add(&line);
         }
         Ok(Typed::Line(line))
     }
 
-    /// Forgets lines that were typed, in the editor and in the file.
+    /// Removes typed lines from the history, in the editor and in the file.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -116,26 +116,26 @@ impl Lines {
             history.forget(lines)?;
         }
         if let Some(editor) = &mut self.editor {
-            // what the editor has is not told apart from what was typed: it begins again with what is left
+            // the editor cannot remove single lines: its history is loaded anew
             let _ = editor.clear_history();
         }
-        self.recall();
+        self.load_history();
         Ok(())
     }
 
-    /// Gives the editor what the file has.
-    fn recall(&mut self) {
+    /// Loads the lines of the file into the editor.
+    fn load_history(&mut self) {
         let (Some(editor), Some(history)) = (&mut self.editor, &self.history) else { return };
-        for line in history.kept() {
-            // one that is the same as the last is not taken
+        for line in history.lines() {
+            // the editor skips a line that repeats the last one
             let _ = editor.add_history_entry(line);
         }
     }
 }
 
-/// A line from a pipe.
-fn piped() -> Result<Typed, Failure> {
-    let read = next_line(&mut std::io::stdin().lock(), LONGEST);
+/// Reads a line from a pipe.
+fn read_piped() -> Result<Typed, Failure> {
+    let read = next_line(&mut std::io::stdin().lock(), MAX_LINE);
     Ok(match read.map_err(|e| Failure::no(format!("no line can be read: {e}")))? {
         None => Typed::End,
         Some(Ok(line)) => Typed::Line(String::from_utf8_lossy(&line).trim_end_matches('\r').to_owned()),
@@ -143,7 +143,7 @@ fn piped() -> Result<Typed, Failure> {
     })
 }
 
-/// A reply to a question while Ctrl-C belongs to what asks; `None` for Ctrl-C and the end of the input.
+/// Reads the reply to a question of a run; `None` for Ctrl-C, which the caller handles, and for the end of the input.
 ///
 /// # Errors
 /// If the terminal cannot be used.

@@ -1,5 +1,5 @@
-//! Ctrl-C: the first ends what can be ended well, the second ends the process, and the terminal stays clean either way.
-//! SIGTERM and SIGHUP do the same with no second one needed. No child is left running in any of these.
+//! Handles Ctrl-C: the first cancels the work in progress, the second ends the process, and the terminal stays clean
+//! either way. SIGTERM and SIGHUP do both without a second signal. No child is left running.
 
 use crate::Exit;
 use caro_exec as exec;
@@ -8,20 +8,20 @@ use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// How long the process may take to end well after it was told to end.
+/// Most time for the process to end by itself after SIGTERM or SIGHUP.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// What a Ctrl-C means right now.
+/// The present effect of Ctrl-C.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Phase {
-    /// Something runs that looks at the [`Cancel`]: the first pulls it, the second ends the process.
+    /// Work checks the [`Cancel`]: the first Ctrl-C triggers it, the second ends the process.
     Cancels = 0,
-    /// We wait for the person: it ends the process.
+    /// The program waits for the user: Ctrl-C ends the process.
     Ends = 1,
-    /// A child has the terminal: it is the child's.
+    /// A child has the terminal: Ctrl-C is left to the child.
     Child = 2,
-    /// The server listens by itself: it lets what is under way end.
+    /// The server handles signals itself: it lets requests in progress end.
     Serves = 3,
 }
 
@@ -30,26 +30,26 @@ pub enum Phase {
 pub struct Interrupt {
     phase: Arc<AtomicU8>,
     cancel: Cancel,
-    /// What Ctrl-C pulls now: the first one, or that of the turn of a conversation.
+    /// The token that Ctrl-C cancels now: `cancel`, or that of a turn of a conversation.
     current: Arc<Mutex<Cancel>>,
     turns: AtomicBool,
-    /// The exit code of the signal that told us to end, 0 if none has.
-    told: Arc<AtomicU8>,
+    /// The exit code of the signal that ends the process, 0 if there was none.
+    signal_code: Arc<AtomicU8>,
 }
 
 impl Interrupt {
-    /// Starts to listen, in [`Phase::Cancels`]; `clear` takes moving lines off the terminal. Where the system lets nobody
-    /// listen, Ctrl-C ends the process as it always does.
+    /// Starts to listen, in [`Phase::Cancels`]; `clear` removes moving lines from the terminal. If listening fails,
+    /// Ctrl-C ends the process as usual.
     pub fn listen(clear: impl Fn() + Send + 'static) -> Self {
         let (phase, cancel) = (Arc::new(AtomicU8::new(Phase::Cancels as u8)), Cancel::new());
         let current = Arc::new(Mutex::new(cancel.clone()));
-        let told = Arc::new(AtomicU8::new(0));
+        let signal_code = Arc::new(AtomicU8::new(0));
         let listener = Self {
             phase: phase.clone(),
             cancel,
             current: current.clone(),
             turns: AtomicBool::new(false),
-            told: told.clone(),
+            signal_code: signal_code.clone(),
         };
         let (ready, listening) = std::sync::mpsc::channel();
         let terminal = Terminal::of_process();
@@ -58,42 +58,42 @@ impl Interrupt {
             runtime.block_on(async {
                 let Ok(mut signals) = Signals::new() else { return };
                 let _ = ready.send(());
-                while let Some(heard) = signals.recv().await {
+                while let Some(signal) = signals.recv().await {
                     let phase = phase.load(Ordering::Relaxed);
                     if phase == Phase::Child as u8 || phase == Phase::Serves as u8 {
                         continue;
                     }
                     clear();
-                    if heard.is_final() {
-                        told.store(heard.code(), Ordering::Relaxed);
+                    if signal.is_final() {
+                        signal_code.store(signal.code(), Ordering::Relaxed);
                     }
                     let cancel = current.lock().unwrap_or_else(PoisonError::into_inner).clone();
                     if phase == Phase::Ends as u8 || cancel.is_cancelled() {
-                        end(heard, &terminal);
+                        end(signal, &terminal);
                     }
                     cancel.cancel();
-                    if heard.is_final() {
-                        // nobody is there to say it again
+                    if signal.is_final() {
+                        // the work has `GRACE` to end, unless a second signal comes
                         let _ = tokio::time::timeout(GRACE, signals.recv()).await;
-                        end(heard, &terminal);
+                        end(signal, &terminal);
                     }
                 }
             });
         });
         if started.is_ok() {
-            // A Ctrl-C from here on is heard; without a listener the channel closes at once.
+            // from here on Ctrl-C is handled; without a listener the channel closes at once
             let _ = listening.recv();
         }
         listener
     }
 
-    /// What Ctrl-C pulls.
+    /// The token that Ctrl-C cancels, until [`Interrupt::fresh`] replaces it.
     pub fn cancel(&self) -> &Cancel {
         &self.cancel
     }
 
-    /// A new switch for Ctrl-C to pull, in the place of the one before: one for each turn of a conversation. Who asks the
-    /// person something in such a turn has Ctrl-C end the turn and not the process.
+    /// Creates a new token for Ctrl-C to cancel in place of the one before: one for each turn of a conversation. If
+    /// such a turn asks the user something, Ctrl-C ends the turn and not the process.
     pub fn fresh(&self) -> Cancel {
         let cancel = Cancel::new();
         *self.current.lock().unwrap_or_else(PoisonError::into_inner) = cancel.clone();
@@ -106,34 +106,34 @@ impl Interrupt {
         self.turns.load(Ordering::Relaxed)
     }
 
-    /// Pulls what Ctrl-C would pull.
-    pub fn pull(&self) {
-        self.puller()();
+    /// Cancels the token that Ctrl-C would cancel.
+    pub fn cancel_current(&self) {
+        self.canceller()();
     }
 
-    /// The same, for another thread.
-    pub fn puller(&self) -> impl Fn() + Send + 'static {
+    /// Returns a function that does so from another thread.
+    pub fn canceller(&self) -> impl Fn() + Send + 'static {
         let current = self.current.clone();
         move || current.lock().unwrap_or_else(PoisonError::into_inner).cancel()
     }
 
-    /// The exit code of the signal that told this process to end, if one has: SIGTERM or SIGHUP.
-    pub fn told(&self) -> Option<u8> {
-        Some(self.told.load(Ordering::Relaxed)).filter(|code| *code != 0)
+    /// The exit code of the signal that ends this process, if there was one: SIGTERM or SIGHUP.
+    pub fn signal_code(&self) -> Option<u8> {
+        Some(self.signal_code.load(Ordering::Relaxed)).filter(|code| *code != 0)
     }
 
-    /// True once that has been pulled.
-    pub fn is_pulled(&self) -> bool {
+    /// True if the token that Ctrl-C cancels now has been cancelled.
+    pub fn is_cancelled(&self) -> bool {
         self.current.lock().unwrap_or_else(PoisonError::into_inner).is_cancelled()
     }
 
-    /// Says what Ctrl-C means until the guard is dropped.
+    /// Sets the effect of Ctrl-C until the guard is dropped.
     pub fn during(&self, phase: Phase) -> During<'_> {
         During { phase: &self.phase, before: self.phase.swap(phase as u8, Ordering::Relaxed) }
     }
 }
 
-/// Puts the phase back that was before.
+/// Restores the previous phase when it is dropped.
 #[derive(Debug)]
 pub struct During<'a> {
     phase: &'a AtomicU8,
@@ -146,15 +146,15 @@ impl Drop for During<'_> {
     }
 }
 
-/// Ends the process now, and every child with it: no destructor runs.
-fn end(heard: Heard, terminal: &Terminal) -> ! {
+/// Ends the process at once, and every child with it; no destructor runs.
+fn end(signal: EndSignal, terminal: &Terminal) -> ! {
     exec::kill_all();
     terminal.restore();
-    std::process::exit(heard.code().into())
+    std::process::exit(signal.code().into())
 }
 
-/// The terminal as it was found. A line editor takes echo and line ends away while the person types, and gives them back
-/// only where it ends by itself.
+/// The terminal with the modes it was found in. A line editor changes them, and restores them only if it ends by
+/// itself.
 #[cfg(unix)]
 #[derive(Debug)]
 pub(crate) struct Terminal(Option<(std::fs::File, rustix::termios::Termios)>);
@@ -166,40 +166,40 @@ impl Terminal {
         Self(found.and_then(|tty| rustix::termios::tcgetattr(&tty).ok().map(|modes| (tty, modes))))
     }
 
-    /// The terminal and how it was found, where it may be touched: in the background it is somebody else's, and who touches it
-    /// is stopped.
-    pub(crate) fn ours(&self) -> Option<&(std::fs::File, rustix::termios::Termios)> {
+    /// The terminal and its modes, if this process is in its foreground: in the background, changing them would stop
+    /// the process.
+    pub(crate) fn in_foreground(&self) -> Option<&(std::fs::File, rustix::termios::Termios)> {
         let found = self.0.as_ref()?;
         let is_ours = rustix::termios::tcgetpgrp(&found.0).is_ok_and(|group| group == rustix::process::getpgrp());
         if is_ours { Some(found) } else { None }
     }
 
     pub(crate) fn restore(&self) {
-        if let Some((tty, modes)) = self.ours() {
+        if let Some((tty, modes)) = self.in_foreground() {
             let _ = rustix::termios::tcsetattr(tty, rustix::termios::OptionalActions::Now, modes);
         }
     }
 
-    /// The next line that is typed at it; `None` at the end of the input, and where there is none.
+    /// Reads the next line typed at it; `None` at the end of the input, and without a terminal.
     fn line(&self) -> std::io::Result<Option<String>> {
         use std::io::{BufRead, Read};
-        let Some((tty, _)) = self.ours() else { return Ok(None) };
+        let Some((tty, _)) = self.in_foreground() else { return Ok(None) };
         let mut line = Vec::new();
-        // the terminal gives a line at a time: no other one is read with it
-        std::io::BufReader::new(tty.take(LONGEST_LINE)).read_until(b'\n', &mut line)?;
+        // the terminal returns one line at a time, so the buffer holds nothing of a next one
+        std::io::BufReader::new(tty.take(MAX_LINE)).read_until(b'\n', &mut line)?;
         let is_end = line.is_empty();
         Ok(if is_end { None } else { Some(String::from_utf8_lossy(&line).trim().to_owned()) })
     }
 }
 
-/// The longest line that is typed at a terminal, bytes; systems take no more than this.
+/// Most bytes of a line typed at a terminal; systems accept no more.
 #[cfg(unix)]
-const LONGEST_LINE: u64 = 4096;
+const MAX_LINE: u64 = 4096;
 
-/// True if this process has a terminal of its own, whatever its streams are.
+/// True if this process is in the foreground of a terminal, whatever its streams are.
 #[cfg(unix)]
 pub(crate) fn has_terminal() -> bool {
-    Terminal::of_process().ours().is_some()
+    Terminal::of_process().in_foreground().is_some()
 }
 
 #[cfg(not(unix))]
@@ -207,17 +207,17 @@ pub(crate) fn has_terminal() -> bool {
     false
 }
 
-/// The next line that is typed at the terminal itself.
+/// Reads the next line typed at the terminal itself.
 ///
 /// # Errors
 /// If it cannot be read.
 #[cfg(unix)]
-pub(crate) fn line_of_terminal() -> std::io::Result<Option<String>> {
+pub(crate) fn read_terminal_line() -> std::io::Result<Option<String>> {
     Terminal::of_process().line()
 }
 
 #[cfg(not(unix))]
-pub(crate) fn line_of_terminal() -> std::io::Result<Option<String>> {
+pub(crate) fn read_terminal_line() -> std::io::Result<Option<String>> {
     Ok(None)
 }
 
@@ -233,9 +233,9 @@ impl Terminal {
     fn restore(&self) {}
 }
 
-/// What told us to end.
+/// A signal that ends the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Heard {
+enum EndSignal {
     /// Ctrl-C.
     Interrupt,
     /// Another signal, by its number: SIGTERM or SIGHUP.
@@ -243,8 +243,8 @@ enum Heard {
     Signal(i32),
 }
 
-impl Heard {
-    /// True if whoever sent it does not ask but tell.
+impl EndSignal {
+    /// True if it needs no second signal to end the process.
     fn is_final(self) -> bool {
         self != Self::Interrupt
     }
@@ -259,12 +259,12 @@ impl Heard {
     }
 }
 
-/// What tells us to end, as the system tells it.
+/// The listeners for the signals that end the process.
 #[cfg(unix)]
 struct Signals {
     interrupt: tokio::signal::unix::Signal,
     terminate: tokio::signal::unix::Signal,
-    /// `None` under `nohup`, which is to go on without its terminal.
+    /// `None` under `nohup`, where the process goes on without its terminal.
     hangup: Option<tokio::signal::unix::Signal>,
 }
 
@@ -276,7 +276,7 @@ impl Signals {
         Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())?, hangup })
     }
 
-    async fn recv(&mut self) -> Option<Heard> {
+    async fn recv(&mut self) -> Option<EndSignal> {
         use tokio::signal::unix::SignalKind;
         let hangup = async {
             match &mut self.hangup {
@@ -285,14 +285,16 @@ impl Signals {
             }
         };
         tokio::select! {
-            heard = self.interrupt.recv() => heard.map(|()| Heard::Interrupt),
-            heard = self.terminate.recv() => heard.map(|()| Heard::Signal(SignalKind::terminate().as_raw_value())),
-            heard = hangup => heard.map(|()| Heard::Signal(SignalKind::hangup().as_raw_value())),
+            received = self.interrupt.recv() => received.map(|()| EndSignal::Interrupt),
+            received = self.terminate.recv() => {
+                received.map(|()| EndSignal::Signal(SignalKind::terminate().as_raw_value()))
+            }
+            received = hangup => received.map(|()| EndSignal::Signal(SignalKind::hangup().as_raw_value())),
         }
     }
 }
 
-/// Ctrl-C.
+/// The listener for Ctrl-C.
 #[cfg(windows)]
 struct Signals(tokio::signal::windows::CtrlC);
 
@@ -302,7 +304,7 @@ impl Signals {
         tokio::signal::windows::ctrl_c().map(Self)
     }
 
-    async fn recv(&mut self) -> Option<Heard> {
-        self.0.recv().await.map(|()| Heard::Interrupt)
+    async fn recv(&mut self) -> Option<EndSignal> {
+        self.0.recv().await.map(|()| EndSignal::Interrupt)
     }
 }

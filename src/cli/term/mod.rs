@@ -1,9 +1,9 @@
-//! The terminal and the person at it: what is printed, typed, drawn, interrupted. Nothing here knows of commands or models.
+//! Terminal input and output: printing, reading lines, drawing, and Ctrl-C. It does not know of commands or models.
 //!
-//! - [`ui`]: the only writer to the terminal, [`color`] or not; [`spinner`]; [`first`]: why a first call takes long.
-//! - [`typed`], [`edit`], [`piped`], [`history`]: lines that are typed, that come from a pipe, that were typed before; [`given`]:
-//!   words that a verb is to look at; [`mod@stdin`]: data beside a request. [`clipboard`]: copying.
-//! - [`interrupt`]: Ctrl-C. [`keys`]: what gives up while a shell's line editor waits.
+//! - [`ui`]: all output, with its [`color`]; [`spinner`]: a moving line; [`first`]: explains a slow first call.
+//! - [`typed`], [`edit`], [`piped`], [`history`]: replies, edited lines, lines from a pipe, earlier lines; [`given`]:
+//!   the text that a verb examines; [`mod@stdin`]: data beside a request. [`clipboard`]: copying.
+//! - [`interrupt`]: Ctrl-C. [`keys`]: keys that cancel while a shell's line editor waits.
 
 pub mod clipboard;
 pub mod color;

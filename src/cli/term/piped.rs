@@ -1,13 +1,13 @@
-//! Lines of a pipe, each of bounded length.
+//! Reads lines of limited length from a pipe.
 
 use crate::Failure;
 use std::io::{self, BufRead};
 
-/// A line as it was read, or why it cannot be taken.
+/// A line, or the reason it is refused.
 pub type Read = Result<Vec<u8>, Failure>;
 
-/// The next line without its end, `None` at the end of the input. Of a line of more than `most` bytes nothing is kept: its
-/// end is no line of its own.
+/// Reads the next line, without its end; `None` at the end of the input. A line of more than `most` bytes is skipped
+/// as a whole.
 ///
 /// # Errors
 /// If the input cannot be read.
@@ -32,10 +32,10 @@ pub fn next_line(input: &mut impl BufRead, most: usize) -> io::Result<Option<Rea
                 return Ok(None);
             }
             if length > most {
-                let told = format!("the line has {length} bytes, and {most} are the most");
-                return Ok(Some(
-                    Err(Failure::usage(told).hint("nothing of it was taken; a file can be named instead")),
-                ));
+                let message = format!("the line has {length} bytes, and {most} are the most");
+                return Ok(Some(Err(
+                    Failure::usage(message).hint("nothing of it was taken; a file can be named instead")
+                )));
             }
             return Ok(Some(Ok(line)));
         }
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_too_long_is_told_and_skipped_to_its_end() {
+    fn a_line_too_long_is_refused_and_skipped_to_its_end() {
         let mut input = vec![b'x'; 1001];
         input.extend(b" delete everything\nnext\n");
         let read = lines(&input, 1000);

@@ -1,33 +1,33 @@
-//! Standard input beside a request: data for the command that is written. Its beginning is looked at and nothing of it is taken,
-//! so that the command, or whoever reads next, finds all of it; however much comes, no more than the beginning is held.
+//! Examines standard input beside a request: data for the command. Its beginning is read without consuming it, so
+//! that the command finds all of it; no more than the beginning is held in memory.
 //!
-//! Only a pipe or a file is looked at. A terminal is a person's, and of anything else nobody knows that it ever ends.
+//! Only a pipe or a file is examined: a terminal is for the user, and other devices may never end.
 
 use crate::Cx;
 use caro_command::{History, Input, input};
 use std::thread::JoinHandle;
 
-/// The beginning of it as it is being looked at.
+/// An examination of standard input in progress.
 pub struct Looking(Option<JoinHandle<Seen>>);
 
-/// The outcome of a look.
+/// The result of an examination.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Seen {
-    /// No data is there: a terminal, a device, or nothing that can be looked at.
+    /// No data: a terminal, a device, or input that cannot be examined.
     Nothing,
-    /// A pipe into which nothing was written for a while.
+    /// A pipe without data for a while.
     Silent,
-    /// The beginning; empty if it ended at once.
+    /// The beginning of the data; empty if the input ended at once.
     Head(Vec<u8>),
 }
 
-/// Begins to look, on a thread of its own: a pipe may take its time.
+/// Starts to examine standard input on a thread of its own: a pipe may be slow.
 pub fn look() -> Looking {
-    Looking(std::thread::Builder::new().name("stdin".into()).spawn(system::seen).ok())
+    Looking(std::thread::Builder::new().name("stdin".into()).spawn(system::examine).ok())
 }
 
 impl Looking {
-    /// Adds what was seen to what the model is told before the request; the person is told what it does not show.
+    /// Adds the result to the history of the request; a note says what the model does not see.
     pub fn tell(self, before: &mut History, has_jq: bool, cx: &Cx) {
         let seen = self.0.and_then(|thread| thread.join().ok()).unwrap_or(Seen::Nothing);
         let bytes = match seen {
@@ -40,7 +40,7 @@ impl Looking {
             Seen::Head(bytes) => bytes,
         };
         match input::of(&bytes, has_jq) {
-            // a program that was started with an empty pipe need not hear of it
+            // no note for a program that calls this with an empty pipe
             Input::Empty if cx.ui.can_ask_at_terminal() => cx.ui.note("nothing came through the pipe"),
             Input::Empty => {}
             Input::Binary { form, told } => {
@@ -65,27 +65,28 @@ mod system {
     use std::os::fd::{AsFd, BorrowedFd};
     use std::time::{Duration, Instant};
 
-    /// Bytes that are looked at: as much as a pipe holds.
-    const MOST: usize = 64 << 10;
+    /// Most bytes examined: as many as a pipe holds.
+    const MAX_BYTES: usize = 64 << 10;
 
-    /// How long the first byte is waited for, and how long one more.
-    const FIRST: Duration = Duration::from_secs(1);
-    const MORE: Duration = Duration::from_millis(100);
-    const LOOK: Duration = Duration::from_millis(10);
+    /// Most time to wait for the first byte.
+    const FIRST_TIMEOUT: Duration = Duration::from_secs(1);
+    /// Most time to wait for further bytes.
+    const MORE_TIMEOUT: Duration = Duration::from_millis(100);
+    const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-    pub(crate) fn seen() -> Seen {
+    pub(crate) fn examine() -> Seen {
         let stdin = std::io::stdin();
         let stdin = stdin.as_fd();
         match fstat(stdin).map(|stat| FileType::from_raw_mode(stat.st_mode)) {
-            Ok(FileType::RegularFile) => of_file(stdin),
-            Ok(FileType::Fifo) => of_pipe(|| peek(stdin), FIRST, MORE),
+            Ok(FileType::RegularFile) => examine_file(stdin),
+            Ok(FileType::Fifo) => examine_pipe(|| peek(stdin), FIRST_TIMEOUT, MORE_TIMEOUT),
             _ => Seen::Nothing,
         }
     }
 
-    /// The beginning of what is left of a file; its offset stays.
-    fn of_file(file: BorrowedFd<'_>) -> Seen {
-        let mut bytes = vec![0; MOST];
+    /// Reads a file from its offset, which stays unchanged.
+    fn examine_file(file: BorrowedFd<'_>) -> Seen {
+        let mut bytes = vec![0; MAX_BYTES];
         let read = seek(file, SeekFrom::Current(0)).and_then(|at| pread(file, &mut bytes, at));
         read.map_or(Seen::Nothing, |read| {
             bytes.truncate(read);
@@ -93,32 +94,36 @@ mod system {
         })
     }
 
-    /// The beginning of a pipe, as soon as there is enough of it or no more comes.
-    pub(crate) fn of_pipe(mut peek: impl FnMut() -> Result<Vec<u8>, Errno>, first: Duration, more: Duration) -> Seen {
+    /// Reads the beginning of a pipe until there is enough of it or no more arrives.
+    pub(crate) fn examine_pipe(
+        mut peek: impl FnMut() -> Result<Vec<u8>, Errno>,
+        first: Duration,
+        more: Duration,
+    ) -> Seen {
         let (mut since, mut length) = (Instant::now(), 0);
         loop {
             match peek() {
-                Ok(bytes) if bytes.is_empty() || bytes.len() >= MOST / 2 => return Seen::Head(bytes),
+                Ok(bytes) if bytes.is_empty() || bytes.len() >= MAX_BYTES / 2 => return Seen::Head(bytes),
                 Ok(bytes) if bytes.len() > length => (since, length) = (Instant::now(), bytes.len()),
                 Ok(bytes) if since.elapsed() >= more => return Seen::Head(bytes),
                 Err(Errno::AGAIN) if since.elapsed() >= first => return Seen::Silent,
                 Ok(_) | Err(Errno::AGAIN | Errno::INTR) => {}
                 Err(_) => return Seen::Nothing,
             }
-            std::thread::sleep(LOOK);
+            std::thread::sleep(POLL_INTERVAL);
         }
     }
 
-    /// The bytes that are in a pipe now, without taking them out; none at its end.
+    /// Copies the bytes that are in a pipe now, without consuming them; none at its end.
     #[cfg(target_os = "linux")]
     fn peek(pipe: BorrowedFd<'_>) -> Result<Vec<u8>, Errno> {
         use rustix::pipe::{PipeFlags, SpliceFlags, pipe_with, tee};
         let (out, into) = pipe_with(PipeFlags::CLOEXEC)?;
-        let there = tee(pipe, &into, MOST, SpliceFlags::NONBLOCK)?;
+        let count = tee(pipe, &into, MAX_BYTES, SpliceFlags::NONBLOCK)?;
         drop(into);
-        let mut bytes = vec![0; there];
+        let mut bytes = vec![0; count];
         let mut read = 0;
-        while read < there {
+        while read < count {
             match rustix::io::read(&out, &mut bytes[read..])? {
                 0 => break,
                 n => read += n,
@@ -128,7 +133,7 @@ mod system {
         Ok(bytes)
     }
 
-    /// Other systems show nothing of a pipe without giving it away.
+    /// Other systems cannot read a pipe without consuming it.
     #[cfg(not(target_os = "linux"))]
     fn peek(_: BorrowedFd<'_>) -> Result<Vec<u8>, Errno> {
         Err(Errno::NOSYS)
@@ -142,38 +147,40 @@ mod system {
         const SHORT: Duration = Duration::from_millis(30);
 
         #[test]
-        fn a_pipe_is_looked_at_and_keeps_all_that_is_in_it() {
+        fn a_pipe_is_examined_and_not_consumed() {
             let (out, into) = pipe_with(PipeFlags::CLOEXEC).unwrap();
             for part in [&b"one\n"[..], b"two\n"] {
                 rustix::io::write(&into, part).unwrap();
             }
             for _ in 0..2 {
-                assert_eq!(of_pipe(|| peek(out.as_fd()), SHORT, SHORT), Seen::Head(b"one\ntwo\n".to_vec()));
+                assert_eq!(examine_pipe(|| peek(out.as_fd()), SHORT, SHORT), Seen::Head(b"one\ntwo\n".to_vec()));
             }
             drop(into);
             let mut all = [0; 64];
             assert_eq!(rustix::io::read(&out, &mut all[..]).unwrap(), 8);
-            assert_eq!(of_pipe(|| peek(out.as_fd()), SHORT, SHORT), Seen::Head(Vec::new()));
+            assert_eq!(examine_pipe(|| peek(out.as_fd()), SHORT, SHORT), Seen::Head(Vec::new()));
         }
 
         #[test]
-        fn one_that_is_silent_is_not_waited_for_and_one_that_is_full_is_enough() {
+        fn a_silent_pipe_times_out_and_a_full_one_returns_at_once() {
             let (out, into) = pipe_with(PipeFlags::CLOEXEC).unwrap();
-            assert_eq!(of_pipe(|| peek(out.as_fd()), SHORT, SHORT), Seen::Silent);
-            rustix::io::write(&into, &vec![b'x'; MOST]).unwrap();
-            let begun = Instant::now();
-            let Seen::Head(bytes) = of_pipe(|| peek(out.as_fd()), SHORT, Duration::from_secs(60)) else { panic!() };
-            assert!(bytes.len() >= MOST / 2 && begun.elapsed() < Duration::from_secs(30));
+            assert_eq!(examine_pipe(|| peek(out.as_fd()), SHORT, SHORT), Seen::Silent);
+            rustix::io::write(&into, &vec![b'x'; MAX_BYTES]).unwrap();
+            let start = Instant::now();
+            let Seen::Head(bytes) = examine_pipe(|| peek(out.as_fd()), SHORT, Duration::from_secs(60)) else {
+                panic!()
+            };
+            assert!(bytes.len() >= MAX_BYTES / 2 && start.elapsed() < Duration::from_secs(30));
         }
 
         #[test]
-        fn a_file_is_looked_at_from_where_it_stands_and_stays_there() {
+        fn a_file_is_examined_from_its_offset_which_stays() {
             let dir = tempfile::tempdir().unwrap();
             let path = dir.path().join("data");
             std::fs::write(&path, "one\ntwo\n").unwrap();
             let file = std::fs::File::open(&path).unwrap();
             seek(&file, SeekFrom::Start(4)).unwrap();
-            assert_eq!(of_file(file.as_fd()), Seen::Head(b"two\n".to_vec()));
+            assert_eq!(examine_file(file.as_fd()), Seen::Head(b"two\n".to_vec()));
             assert_eq!(seek(&file, SeekFrom::Current(0)).unwrap(), 4);
         }
     }
@@ -181,7 +188,7 @@ mod system {
 
 #[cfg(not(unix))]
 mod system {
-    pub(crate) fn seen() -> super::Seen {
+    pub(crate) fn examine() -> super::Seen {
         super::Seen::Nothing
     }
 }

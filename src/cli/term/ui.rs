@@ -1,4 +1,4 @@
-//! The only writer to the terminal: stdout is data and nothing else, everything for the person goes to stderr.
+//! All output of the program: stdout gets only data, everything else for the user goes to stderr.
 
 use super::color::ColorChoice;
 use super::interrupt;
@@ -15,12 +15,12 @@ use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What a piece of text is, from which follows how it looks.
+/// The role of a piece of text, which sets its style.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// A command to be run.
     Command,
-    /// Good.
+    /// A good result.
     Good,
     /// Worth a second look.
     Caution,
@@ -28,7 +28,7 @@ pub enum Role {
     Danger,
     /// A hint, a heading.
     Accent,
-    /// Of less weight than what stands around it.
+    /// Less important than the text around it.
     Dim,
     /// Nothing special.
     Plain,
@@ -49,7 +49,7 @@ impl Role {
     }
 }
 
-/// One of the two streams.
+/// Standard output or standard error.
 struct Stream {
     sink: Mutex<Box<dyn Write + Send>>,
     tty: bool,
@@ -63,7 +63,7 @@ impl Stream {
     {
         let tty = anstream::stream::IsTerminal::is_terminal(&raw);
         let color = choice.resolve(env, tty);
-        // `always` passes bytes through, and switches escape sequences on in an old Windows console.
+        // `always` passes bytes through, and turns escape sequences on in an old Windows console
         let sink: Box<dyn Write + Send> = if color { Box::new(AutoStream::always(raw)) } else { Box::new(raw) };
         Self { sink: Mutex::new(sink), tty, color }
     }
@@ -89,11 +89,11 @@ pub struct Ui {
     err: Stream,
     quiet: bool,
     moving: bool,
-    /// Nothing is drawn over, for a screen reader or a terminal that cannot.
+    /// True if nothing may be drawn over: for a screen reader, or a terminal that cannot.
     plain: bool,
     unicode: bool,
     status: Arc<Slot>,
-    /// True while the cursor stands behind a question.
+    /// True while the cursor is after an open question.
     asking: Arc<AtomicBool>,
 }
 
@@ -104,7 +104,7 @@ impl std::fmt::Debug for Ui {
 }
 
 impl Ui {
-    /// The terminal of this process.
+    /// Opens the output of this process.
     pub fn new(common: &Common, env: &Env) -> Self {
         let is_asked = common.plain || env.get(env::PLAIN).is_some_and(|value| value != "0");
         let plain = is_asked || env.get(env::TERM).is_some_and(|terminal| terminal == "dumb");
@@ -123,73 +123,72 @@ impl Ui {
         }
     }
 
-    /// True if the terminal that stderr is takes sequences that draw over what is there.
+    /// True if stderr is a terminal that can be drawn over.
     pub fn may_draw(&self) -> bool {
         self.err.tty && !self.plain
     }
 
-    /// The columns of the terminal that stderr is; 80 where it does not tell.
+    /// The number of columns of stderr's terminal; 80 if it is unknown.
     pub fn columns(&self) -> usize {
         if self.err.tty { columns().unwrap_or(80) } else { 80 }
     }
 
-    /// Writes sequences of the terminal, and text that went through [`Ui::paint_err`], to stderr as they are; true if they
-    /// were written.
+    /// Writes terminal sequences, and text styled by [`Ui::paint_err`], to stderr unchanged. Returns true on success.
     pub fn draw(&self, sequences: &str) -> bool {
         self.settle();
         let mut err = self.err.lock();
         err.write_all(sequences.as_bytes()).and_then(|()| err.flush()).is_ok()
     }
 
-    /// True if the person sees stdout.
+    /// True if stdout is a terminal.
     pub fn out_is_terminal(&self) -> bool {
         self.out.tty
     }
 
-    /// True if moving lines are seen.
+    /// True if moving lines are shown.
     pub fn moves(&self) -> bool {
         self.moving
     }
 
-    /// True if questions can be asked: the person sees stderr and types into stdin.
+    /// True if questions can be asked: stderr and stdin are terminals.
     pub fn can_ask(&self) -> bool {
         self.err.tty && io::stdin().is_terminal()
     }
 
-    /// The same where stdin may be something else: the person is asked at the terminal itself.
+    /// True if questions can be asked, at the terminal itself if stdin is not one.
     pub fn can_ask_at_terminal(&self) -> bool {
         self.can_ask() || self.err.tty && interrupt::has_terminal()
     }
 
-    /// True if the person sees both streams.
+    /// True if stdout and stderr are terminals.
     pub fn is_at_terminal(&self) -> bool {
         self.out.tty && self.err.tty
     }
 
-    /// Text for stdout in the look of its role, made safe for a terminal.
+    /// Styles text for stdout by its role, and makes it safe for a terminal.
     pub fn paint(&self, role: Role, text: &str) -> String {
         self.out.paint(role, text)
     }
 
-    /// The same for stderr.
+    /// Styles text for stderr by its role, and makes it safe for a terminal.
     pub fn paint_err(&self, role: Role, text: &str) -> String {
         self.err.paint(role, text)
     }
 
-    /// Text for stdout as [`Ui::paint`] has it, in one line: a name, a path, an entry of a list.
+    /// Styles text for stdout as [`Ui::paint`] does, in one line: a name, a path, an entry of a list.
     pub fn entry(&self, role: Role, text: &str) -> String {
         self.paint(role, &in_line(text))
     }
 
-    /// Writes data and a line end to stdout, byte for byte; only a terminal is shielded from control characters.
+    /// Writes data and a line end to stdout, unchanged; control characters are escaped on a terminal only.
     ///
     /// # Errors
-    /// If it cannot be written; a reader that went away becomes a silent [`Failure`].
+    /// If it cannot be written; a closed pipe becomes a silent [`Failure`].
     pub fn data(&self, text: &str) -> io::Result<()> {
         if self.out.tty { self.line(&visible(text)) } else { self.line(text) }
     }
 
-    /// Writes one line to stdout whose parts went through [`Ui::paint`].
+    /// Writes one line to stdout whose parts are styled by [`Ui::paint`].
     ///
     /// # Errors
     /// As [`Ui::data`].
@@ -208,7 +207,7 @@ impl Ui {
         self.data(&serde_json::to_string(value).map_err(io::Error::other)?)
     }
 
-    /// Writes a command to stdout: byte for byte into a pipe, in its look and with nothing hidden on a terminal.
+    /// Writes a command to stdout: unchanged into a pipe, styled and with hidden characters escaped on a terminal.
     ///
     /// # Errors
     /// As [`Ui::data`].
@@ -216,7 +215,7 @@ impl Ui {
         if self.out.tty { self.line(&self.out.paint(Role::Command, cmd)) } else { self.line(cmd) }
     }
 
-    /// Writes one JSON document to stdout: indented for a person, in one line for a program.
+    /// Writes one JSON document to stdout: indented on a terminal, else in one line.
     ///
     /// # Errors
     /// As [`Ui::data`].
@@ -227,8 +226,8 @@ impl Ui {
         self.data(&serde_json::to_string_pretty(value).map_err(io::Error::other)?)
     }
 
-    /// Writes a list to stdout: one document for a program, for a person each item as `show` writes it, or a note where
-    /// there is none.
+    /// Writes a list to stdout: with `json` as one document, else each item with `show`, or the note `nothing` if it
+    /// is empty.
     ///
     /// # Errors
     /// As [`Ui::data`].
@@ -248,24 +247,24 @@ impl Ui {
         all.iter().try_for_each(show)
     }
 
-    /// One fact of `--verbose`.
-    pub fn fact(&self, name: &str, what: &str) {
+    /// Prints a fact of `--verbose` to stderr.
+    pub fn fact(&self, name: &str, value: &str) {
         let head = self.paint_err(Role::Accent, &format!("{name}:"));
-        self.tell(&format!("{head} {}", self.paint_err(Role::Plain, what)));
+        self.tell(&format!("{head} {}", self.paint_err(Role::Plain, value)));
     }
 
-    /// Tells the person what is to be known about a command, indented under it; silent with `--quiet`.
+    /// Prints a note about a command to stderr, indented under it; silent with `--quiet`.
     pub fn aside(&self, role: Role, text: &str) {
         self.aside_parts(&[(role, text)]);
     }
 
-    /// The same with parts that look different.
+    /// Prints a note as [`Ui::aside`] does, from parts of different roles.
     pub fn aside_parts(&self, parts: &[(Role, &str)]) {
         if !self.quiet {
             let columns = self.columns();
-            // a wide terminal breaks lines well enough itself
+            // a wide terminal breaks lines itself
             let width = if self.err.tty && columns < NARROW { columns.saturating_sub(3) } else { usize::MAX };
-            for line in broken(parts, width) {
+            for line in break_parts(parts, width) {
                 let painted: String = line.iter().map(|(role, text)| self.err.paint(*role, text)).collect();
                 self.tell(&format!("  {painted}"));
             }
@@ -277,24 +276,24 @@ impl Ui {
         !self.quiet
     }
 
-    /// Tells the person something that is not the answer; silent with `--quiet`.
+    /// Prints a note to stderr; silent with `--quiet`.
     pub fn note(&self, text: &str) {
         if !self.quiet {
             self.tell(&visible(text));
         }
     }
 
-    /// Tells the person that something is odd, though work goes on; silent with `--quiet`.
+    /// Prints a warning to stderr; silent with `--quiet`.
     pub fn warn(&self, text: &str) {
         if !self.quiet {
             self.tell(&format!("{} {}", self.err.paint(Role::Caution, "warning:"), visible(text)));
         }
     }
 
-    /// Writes a line to stderr whose parts went through [`Ui::paint_err`], with `--quiet` too: it was asked for.
+    /// Writes a line to stderr whose parts are styled by [`Ui::paint_err`], even with `--quiet`.
     pub fn tell(&self, painted: &str) {
         self.settle();
-        // Nobody is left to be told that telling failed.
+        // a failure to write to stderr cannot be reported
         let _ = writeln!(self.err.lock(), "{painted}");
     }
 
@@ -307,7 +306,7 @@ impl Ui {
         let _ = write!(err, "{painted} ").and_then(|()| err.flush());
     }
 
-    /// A line for stderr, broken between words where its terminal is narrow, with `indent` before what goes on below.
+    /// Breaks a line for stderr between words if its terminal is narrow, with `indent` before the lines that follow.
     pub fn fold(&self, painted: &str, indent: &str) -> String {
         let columns = self.columns();
         if self.err.tty && columns < NARROW {
@@ -317,12 +316,12 @@ impl Ui {
         }
     }
 
-    /// Takes note that the question was answered: the cursor stands on a line of its own.
+    /// Marks the question as answered: the cursor is on a new line.
     pub fn answered(&self) {
         self.asking.store(false, Ordering::Relaxed);
     }
 
-    /// Shows an error and what to do next.
+    /// Prints an error and its hint.
     pub fn failure(&self, failure: &Failure) {
         if failure.message.is_empty() {
             return self.settle();
@@ -333,12 +332,13 @@ impl Ui {
         }
     }
 
-    /// Says what to do next, after an error.
+    /// Prints a hint after an error.
     pub fn hint(&self, hint: &str) {
         self.tell(&format!("\n{} {}", self.err.paint(Role::Accent, "hint:"), visible(hint)));
     }
 
-    /// Shows a moving line on stderr until the guard is dropped or something else is printed; nothing where nobody sees it.
+    /// Shows a moving line on stderr until the guard is dropped or something else is printed; nothing without a
+    /// terminal.
     pub fn status(&self, what: &'static str) -> Status {
         if self.moving {
             self.show(Moving::Spinner(Spinner::start(what, self.unicode)));
@@ -346,12 +346,12 @@ impl Ui {
         Status(self.status.clone())
     }
 
-    /// A bar for bytes on stderr, with rate and time left; hidden where nobody sees it.
+    /// Shows a progress bar for bytes on stderr, with rate and time left; hidden without a terminal.
     pub fn bar(&self, what: String, total: u64) -> ProgressBar {
         self.progress(what, total, "{msg} {wide_bar:.cyan} {bytes}/{total_bytes} {bytes_per_sec} {eta}")
     }
 
-    /// A bar for things that are counted; hidden where nobody sees it.
+    /// Shows a progress bar for a count on stderr; hidden without a terminal.
     pub fn counter(&self, what: String, total: u64) -> ProgressBar {
         self.progress(what, total, "{msg} {wide_bar:.cyan} {pos}/{len} {eta}")
     }
@@ -369,7 +369,7 @@ impl Ui {
         bar
     }
 
-    /// Takes a moving line off the terminal, so that the next byte stands on a clean line.
+    /// Removes a moving line from the terminal, so that further output begins on a clean line.
     pub fn settle(&self) {
         clear(&self.status);
     }
@@ -379,8 +379,8 @@ impl Ui {
         *self.status.lock().unwrap_or_else(PoisonError::into_inner) = Some(line);
     }
 
-    /// The text that clears the terminal from another thread, when the process ends at once: what moves goes, and what comes next
-    /// stands below an open question.
+    /// Returns a function that clears the terminal from another thread before the process ends: it removes a moving
+    /// line, and moves the cursor below an open question.
     pub fn clearer(&self) -> impl Fn() + Send + Sync + 'static {
         let (status, asking) = (self.status.clone(), self.asking.clone());
         move || {
@@ -392,7 +392,7 @@ impl Ui {
     }
 }
 
-/// What moves on the terminal; one thing at a time.
+/// The moving line on the terminal; there is one at a time.
 enum Moving {
     Spinner(Spinner),
     Bar(ProgressBar),
@@ -408,7 +408,7 @@ fn clear(status: &Slot) {
     }
 }
 
-/// A moving line; it goes when this is dropped.
+/// A moving line, removed when this is dropped.
 pub struct Status(Arc<Slot>);
 
 impl Drop for Status {
@@ -417,11 +417,11 @@ impl Drop for Status {
     }
 }
 
-/// Columns from which on a terminal is left to break lines by itself.
+/// Columns from which on lines are left for the terminal to break.
 const NARROW: usize = 81;
 
-/// Parts of a text in lines of at most so many characters, broken between words.
-fn broken<'t>(parts: &[(Role, &'t str)], width: usize) -> Vec<Vec<(Role, &'t str)>> {
+/// Breaks the parts of a text between words into lines of at most `width` characters.
+fn break_parts<'t>(parts: &[(Role, &'t str)], width: usize) -> Vec<Vec<(Role, &'t str)>> {
     let mut lines = vec![Vec::new()];
     let mut used = 0;
     for (role, text) in parts {
@@ -440,7 +440,7 @@ fn broken<'t>(parts: &[(Role, &'t str)], width: usize) -> Vec<Vec<(Role, &'t str
     lines
 }
 
-/// A painted line in lines of at most so many characters, broken at blanks; sequences that paint take no room.
+/// Breaks a painted line at blanks into lines of at most `width` characters; escape sequences do not count.
 pub(crate) fn folded(painted: &str, width: usize, indent: &str) -> String {
     let mut text = String::with_capacity(painted.len());
     let mut used = 0;
@@ -460,7 +460,7 @@ pub(crate) fn folded(painted: &str, width: usize, indent: &str) -> String {
     text
 }
 
-/// The columns of the terminal that stderr is.
+/// The number of columns of stderr's terminal.
 #[cfg(unix)]
 fn columns() -> Option<usize> {
     let size = rustix::termios::tcgetwinsize(io::stderr()).ok()?;
@@ -472,7 +472,8 @@ fn columns() -> Option<usize> {
     None
 }
 
-/// True if the locale says that the terminal shows more than ASCII. The first of the three that is set decides.
+/// True if the locale says that the terminal shows more than ASCII. The first of its three variables that is set
+/// counts.
 fn has_unicode(env: &Env) -> bool {
     let set = [env::LC_ALL, env::LC_CTYPE, env::LANG].into_iter().find_map(|name| env.get(name)?.to_str());
     set.map_or(cfg!(windows), |locale| {
@@ -481,22 +482,22 @@ fn has_unicode(env: &Env) -> bool {
     })
 }
 
-/// `1 file`, `2 files`.
+/// Formats a count with its noun: `1 file`, `2 files`.
 pub fn plural(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
-/// Text as it may be shown on a terminal. Control characters could move the cursor, rename the window or hide half of a
-/// command, and bidirectional marks could reorder it: all but newline and tab are written out as `\x1b`, `\u{202e}`.
+/// Makes text safe for a terminal. Control characters could move the cursor, rename the window or hide half of a
+/// command, and bidirectional marks could reorder it: all but newline and tab are escaped as `\x1b`, `\u{202e}`.
 pub fn visible(text: &str) -> String {
-    let hostile = |c: char| (c.is_control() && c != '\n' && c != '\t') || is_hidden(c);
-    if !text.contains(hostile) {
+    let is_hostile = |c: char| (c.is_control() && c != '\n' && c != '\t') || is_hidden(c);
+    if !text.contains(is_hostile) {
         return text.to_string();
     }
     let mut shown = String::with_capacity(text.len() + 16);
     for c in text.chars() {
         match c {
-            _ if !hostile(c) => shown.push(c),
+            _ if !is_hostile(c) => shown.push(c),
             '\0'..='\x7f' => shown.push_str(&format!("\\x{:02x}", u32::from(c))),
             _ => shown.extend(c.escape_unicode()),
         }
@@ -504,7 +505,7 @@ pub fn visible(text: &str) -> String {
     shown
 }
 
-/// The same in one line: whatever ends a line or leads on in it is written out, too, and one record stays one.
+/// Makes text safe for one line of a terminal: line ends and tabs are escaped, too.
 pub fn in_line(text: &str) -> String {
     visible(&text.replace('\n', "\\n").replace('\r', "\\r").replace('\t', "\\t"))
 }
@@ -538,7 +539,7 @@ mod tests {
     fn a_text_is_broken_between_words_and_loses_nothing() {
         let parts = [(Role::Danger, "danger"), (Role::Plain, ": it deletes everything below the folder")];
         let lines = |width| -> Vec<String> {
-            broken(&parts, width).iter().map(|line| line.iter().map(|(_, text)| *text).collect()).collect()
+            break_parts(&parts, width).iter().map(|line| line.iter().map(|(_, text)| *text).collect()).collect()
         };
         assert_eq!(lines(usize::MAX), ["danger: it deletes everything below the folder"]);
         assert_eq!(lines(20), ["danger: it deletes ", "everything below the ", "folder"]);
@@ -548,7 +549,7 @@ mod tests {
     }
 
     #[test]
-    fn a_painted_line_is_folded_by_what_is_seen_of_it() {
+    fn a_painted_line_is_folded_by_its_visible_width() {
         let word = format!("{}danger{:#}", Role::Danger.style(), Role::Danger.style());
         let line = format!("type {word} to run it, e to edit it:");
         assert_eq!(folded(&line, 80, ""), line);
@@ -570,7 +571,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_text_is_written_out() {
+    fn hostile_text_is_escaped() {
         assert_eq!(visible("ls\t-l\nwc"), "ls\t-l\nwc");
         assert_eq!(visible("a\x1b[2Jb\rc\x07\x7f"), "a\\x1b[2Jb\\x0dc\\x07\\x7f");
         assert_eq!(visible("rm \u{202e}fr-"), "rm \\u{202e}fr-");

@@ -1,4 +1,5 @@
-//! `caro artifacts`: results of tools that were too long for a prompt. They are kept for a week beside their sessions.
+//! `caro artifacts`: lists, shows and removes results of tools that were too long for a prompt. They are stored
+//! beside their sessions for a week.
 
 use crate::harness::wire::workspaces;
 use crate::setup::stores::no_home;
@@ -46,10 +47,10 @@ enum What {
     },
 }
 
-/// Lists, shows or removes.
+/// Runs the chosen subcommand.
 ///
 /// # Errors
-/// If there is none of that id.
+/// If there is no artifact with that id.
 pub fn run(args: &Args, cx: &Cx) -> Outcome {
     let all = workspaces(cx, &cx.settings(&[])?)?.ok_or_else(no_home)?;
     match &args.what {
@@ -64,12 +65,12 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
         }
         What::Show { id } => {
             let (kept, workspace) = all.artifact(id)?;
-            let text = workspace.get(&kept.artifact.id).map_err(|e| gone(&kept.artifact.id, &e))?;
-            // the terminal ends what it prints with a line end of its own
+            let text = workspace.get(&kept.artifact.id).map_err(|e| unusable(&kept.artifact.id, &e))?;
+            // printing adds a line end
             cx.ui.data(text.strip_suffix('\n').unwrap_or(&text))?;
         }
         What::Rm { ids, all: every } => {
-            let remove = |kept: &Kept| all.remove(kept).map_err(|e| gone(&kept.artifact.id, &e));
+            let remove = |kept: &Kept| all.remove(kept).map_err(|e| unusable(&kept.artifact.id, &e));
             let count = if *every {
                 let kept = all.artifacts(None)?;
                 kept.iter().try_for_each(remove)?;
@@ -84,8 +85,8 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
     Ok(Exit::Success)
 }
 
-/// One whose file is not as its description has it.
-fn gone(id: &str, error: &std::io::Error) -> Failure {
+/// The failure of an artifact whose file cannot be read or removed.
+fn unusable(id: &str, error: &std::io::Error) -> Failure {
     Failure::internal(format!("the artifact {id}: {error}")).hint("`caro artifacts list` shows those there are")
 }
 

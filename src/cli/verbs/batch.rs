@@ -1,6 +1,8 @@
-//! `caro batch`: one request a line, one answer a line, in order, each flushed before the next is read, one model for all.
+//! `caro batch`: answers requests from standard input, one a line, with one line of JSON each, in order.
+//!
+//! Each answer is flushed before the next line is read. One model answers all of them.
 
-use crate::answer::ask::{Place, ask, check, failure, milliseconds, paired};
+use crate::answer::ask::{Place, ask, check, check_target, failure, milliseconds};
 use crate::answer::present;
 use crate::flags::AnswerArgs;
 use crate::setup::settings::one_of;
@@ -15,7 +17,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Instant;
 
-/// The most bytes of a line.
+/// Most bytes of a line.
 const MAX_LINE: usize = 256 * 1024;
 
 /// Arguments of `caro batch`.
@@ -25,8 +27,8 @@ pub struct Args {
     answer: AnswerArgs,
 }
 
-/// Answers until the input ends. A line that cannot be answered gets an error object, and the rest go on. Exit code 1 if a
-/// line has no command.
+/// Answers lines until the input ends. A line that cannot be answered gets an error object, and the next one is read.
+/// The exit code is 1 if there was no command for a line.
 ///
 /// # Errors
 /// If no model can be opened, or stdout cannot be written.
@@ -48,7 +50,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
         }
         let (id, outcome) = match line {
             Ok(line) if line.trim_ascii().is_empty() => continue,
-            Ok(line) => batch.line(&line),
+            Ok(line) => batch.answer_line(&line),
             Err(problem) => (Value::Null, Err(problem)),
         };
         let document = match outcome {
@@ -75,8 +77,8 @@ struct Batch<'a> {
 }
 
 impl Batch<'_> {
-    /// Answers one line; the id comes back even from a line that is wrong otherwise.
-    fn line(&mut self, line: &[u8]) -> (Value, Result<Answer, Failure>) {
+    /// Answers one line. The id is returned even if the rest of the line is wrong.
+    fn answer_line(&mut self, line: &[u8]) -> (Value, Result<Answer, Failure>) {
         let (id, parsed) = parse(line);
         let outcome = parsed.and_then(|item| self.answer(item));
         (id, outcome)
@@ -87,7 +89,7 @@ impl Batch<'_> {
         let mut settings = self.settings.clone();
         settings.target = item.target.or(settings.target);
         settings.shell = item.shell.or(settings.shell);
-        paired(&settings)?;
+        check_target(&settings)?;
         let context = &self.wired.recipe.context;
         let cwd = item.cwd.map(|cwd| context.cwd.join(cwd));
         let place = Place::of(context, &settings, cwd);
@@ -97,7 +99,7 @@ impl Batch<'_> {
             self.runtime.block_on(self.wired.recipe.answer(&ask, &mut trace)).map_err(|e| failure(e, &settings))?;
         answer.timing.total = milliseconds(started.elapsed());
         if self.answered == 0 {
-            // The first line has paid for the loading.
+            // the first answer includes the time of loading
             answer.timing.context = milliseconds(self.wired.opened.context);
             answer.timing.total = milliseconds(self.cx.started.elapsed());
         }
@@ -119,7 +121,7 @@ struct Item {
     shell: Option<Dialect>,
 }
 
-/// Reads one line: the id as far as there is one, and what is asked. Unknown fields are ignored.
+/// Parses one line into its id, null if there is none, and its request. Unknown fields are ignored.
 fn parse(line: &[u8]) -> (Value, Result<Item, Failure>) {
     let bad = |message: String, hint: &str| Failure::usage(message).hint(hint);
     let form = r#"a line is like {"id": 1, "request": "show top processes"}"#;
@@ -150,7 +152,7 @@ fn parse(line: &[u8]) -> (Value, Result<Item, Failure>) {
     (id, item())
 }
 
-/// The answer's document with the id first.
+/// The document of an answer, with the id first.
 fn with_id(id: Value, answer: &Answer) -> Result<Value, Failure> {
     let mut document = Map::from_iter([("id".to_string(), id)]);
     match present::document(answer).map_err(Failure::internal)? {

@@ -1,7 +1,8 @@
-//! `caro chat`: a conversation. Each turn is a run of the agent's own loop, told what was said before in its session.
+//! `caro chat`: a conversation. Each message is a run of the agent, which is given what was said before in the
+//! session.
 //!
-//! On a terminal a line editor reads, with a history; from a pipe each line is a turn. Ctrl-C stops the turn, not the
-//! conversation.
+//! At a terminal a line editor with a history reads the lines; from a pipe each line is a message. Ctrl-C stops the
+//! answer, not the conversation.
 
 use crate::harness::end::{self, exit_of};
 use crate::harness::view::{self, Shows};
@@ -21,13 +22,13 @@ use caro_agent::tool::ToolSpec;
 use caro_agent::turn::{Report, Task, own_words};
 use std::collections::BTreeMap;
 
-/// What a line that is no message may be.
+/// The text of `/help`.
 const HELP: &str = "/tools   the tools of the next message
 /clear   forget this conversation, its files and what was typed
 /exit    leave (/quit and Ctrl-D too)
 Ctrl-C stops an answer. Whatever else is typed is a message.";
 
-/// The words that are no message, behind their `/`.
+/// The commands, without their `/`.
 const COMMANDS: [&str; 5] = ["clear", "exit", "help", "quit", "tools"];
 
 /// Talk, with tools and a memory of the session
@@ -50,12 +51,13 @@ pub struct Args {
     drive: Drive,
 }
 
-/// Talks until the person leaves.
+/// Talks until the user leaves.
 ///
 /// # Errors
-/// Whatever stands in the way of it; an answer that fails is told, and the conversation goes on.
+/// If the conversation cannot begin or its input and output fail. An answer that fails is reported, and the
+/// conversation goes on.
 pub fn run(args: &Args, cx: &Cx) -> Outcome {
-    cx.documented(args.drive.shows() == Shows::Nothing, converse(args, cx))
+    cx.with_error_document(args.drive.shows() == Shows::Nothing, converse(args, cx))
 }
 
 fn converse(args: &Args, cx: &Cx) -> Outcome {
@@ -66,7 +68,7 @@ fn converse(args: &Args, cx: &Cx) -> Outcome {
     let remember = cx.settings(&flags)?.history;
     let options = Options { remember, ..args.drive.options() };
     let harness = wire::open(cx, &args.drive, CHATTER, options, &root, Wants::Answers)?;
-    let mut talk = Talk { args, cx, harness, session, said: Vec::new() };
+    let mut talk = Talk { args, cx, harness, session, typed: Vec::new() };
     let mut lines = Lines::open(cx.ui.can_ask(), History::of(&cx.dirs))?;
     if lines.is_terminal() {
         let past = talk.harness.history(&talk.session)?;
@@ -75,7 +77,7 @@ fn converse(args: &Args, cx: &Cx) -> Outcome {
         let before = if past.is_empty() { String::new() } else { format!(", {known} exchanges remembered{more}") };
         cx.ui.note(&format!("session {}{before}; /help shows what can be typed", talk.session));
     }
-    // an editor reads Ctrl-C as a key; whoever waits for a pipe can only be ended by it
+    // an editor reads Ctrl-C as a key; reading from a pipe can only be ended by it
     let _phase = (!lines.is_terminal()).then(|| cx.interrupt().during(Phase::Ends));
     let deletes = remember.originals == Originals::Delete;
     let mut last = Exit::Success;
@@ -86,7 +88,7 @@ fn converse(args: &Args, cx: &Cx) -> Outcome {
                 last = talk.refused(&why)?;
                 continue;
             }
-            // Ctrl-C at an empty prompt is a slip more often than a wish to leave
+            // Ctrl-C at an empty prompt is more often a slip than a wish to leave
             Typed::Interrupted => continue,
             Typed::End => return Ok(last),
         };
@@ -96,30 +98,30 @@ fn converse(args: &Args, cx: &Cx) -> Outcome {
             "/help" => talk.help().map(|()| last),
             "/clear" => talk.clear(&mut lines).map(|()| last),
             "/tools" => talk.tools().map(|()| last),
-            message => match no_command(message) {
+            message => match command_error(message) {
                 Some(why) => Err(Failure::usage(why).hint("/help shows what there is")),
                 None => {
-                    let before = if deletes { talk.asked() } else { BTreeMap::new() };
-                    let said = talk.say(message);
-                    if deletes && let Err(why) = talk.let_go(before, &mut lines) {
+                    let before = if deletes { talk.stored_tasks() } else { BTreeMap::new() };
+                    let outcome = talk.say(message);
+                    if deletes && let Err(why) = talk.forget_deleted(before, &mut lines) {
                         cx.ui.warn(&format!("what was typed is still in the history: {}", why.message));
                     }
-                    said
+                    outcome
                 }
             },
         };
         last = match done {
             Ok(exit) => exit,
-            // a reader that went away ends it; whatever else fails is this message's
+            // a closed output ends the conversation; any other failure is that of this message
             Err(failure) if failure.message.is_empty() && failure.exit == Exit::Success => return Err(failure),
             Err(failure) => talk.refused(&failure)?,
         };
     }
 }
 
-/// What is wrong with a line that begins with `/` and is none of the commands. A path begins a message like any other
-/// word (`/etc/hosts has which lines`).
-fn no_command(line: &str) -> Option<String> {
+/// Returns what is wrong with a line that begins with `/` and is no command; `None` for a message, which may begin
+/// with a path (`/etc/hosts has which lines`).
+fn command_error(line: &str) -> Option<String> {
     let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     let name = word.strip_prefix('/')?;
     if COMMANDS.contains(&name) && !rest.is_empty() {
@@ -135,8 +137,8 @@ struct Talk<'a> {
     cx: &'a Cx,
     harness: Harness,
     session: String,
-    /// What was typed so far: not all of it became a run.
-    said: Vec<String>,
+    /// The lines typed so far, including those that did not become a run.
+    typed: Vec<String>,
 }
 
 impl Talk<'_> {
@@ -145,12 +147,12 @@ impl Talk<'_> {
         Task { max_steps: self.args.max_steps.unwrap_or(task.max_steps), ..task }
     }
 
-    /// One message and its answer.
+    /// Answers one message.
     fn say(&mut self, message: &str) -> Outcome {
-        self.said.push(message.to_owned());
+        self.typed.push(message.to_owned());
         self.args.drive.admit(message, "message")?;
         let task = self.task(message);
-        // from here on Ctrl-C is this turn's
+        // from here on Ctrl-C stops this answer
         let _phase = self.cx.interrupt().during(Phase::Cancels);
         let cancel = self.cx.interrupt().fresh();
         let mut run = self.harness.prepare(&task, cancel.clone(), &mut |warning| self.cx.ui.warn(&in_line(warning)))?;
@@ -159,10 +161,10 @@ impl Talk<'_> {
         turn.limit(drive.limits(Limits::default()));
         wire::begin(&run, &turn, &cancel, self.cx)?;
         wire::keep_model(&self.harness, &turn.task().run, drive, self.cx)?;
-        // now that no other process is in this session
+        // only now is it sure that no other process adds to this session
         run.recall()?;
         let shows = drive.shows();
-        let driven = view::while_shown(self.cx, shows, drive.verbose(), |signals| {
+        let driven = view::show_during(self.cx, shows, drive.verbose(), |signals| {
             let runtime = run.runtime(1, vec![signals.sink()], signals.approver(self.cx.ui.can_ask()));
             Ok::<_, Failure>(self.cx.runtime()?.block_on(runtime.run(turn)))
         })?;
@@ -172,28 +174,29 @@ impl Talk<'_> {
                 self.cx.ui.note("stopped");
                 Ok(Exit::Interrupted)
             }
-            Driven::Done(report) => self.told(&report, shows),
+            Driven::Done(report) => self.print_report(&report, shows),
         }
     }
 
-    fn told(&self, report: &Report, shows: Shows) -> Outcome {
+    fn print_report(&self, report: &Report, shows: Shows) -> Outcome {
         match shows {
             Shows::Nothing => self.cx.ui.json(report)?,
             Shows::Jsonl => {}
             Shows::Steps => {
-                if let Some(why) = end::broken_off(report) {
+                if let Some(why) = end::failure_of(report) {
                     return Err(why);
                 }
                 let answer = own_words(&report.response);
                 self.cx.ui.data(if answer.trim().is_empty() { "(no answer)" } else { answer })?;
-                end::out_of_steps(report, self.cx);
-                end::unverified(report, self.cx);
+                end::warn_out_of_steps(report, self.cx);
+                end::warn_unverified(report, self.cx);
             }
         }
         Ok(exit_of(report))
     }
 
-    /// Tells why a message has no answer: to a program with a document, since it waits for one. How it ends so.
+    /// Reports why a message has no answer; with `--json` in a document, since a program waits for one. Returns the
+    /// exit code.
     fn refused(&self, why: &Failure) -> Outcome {
         match self.args.drive.shows() {
             Shows::Nothing => self.cx.ui.json(&serde_json::json!({ "error": why.error() }))?,
@@ -205,8 +208,8 @@ impl Talk<'_> {
     /// Forgets the conversation: its runs, its files, and what was typed.
     fn clear(&mut self, lines: &mut Lines) -> Result<(), Failure> {
         let count = self.harness.history(&self.session)?.exchanges.len();
-        self.said.extend(self.harness.clear(&self.session)?);
-        lines.forget(&std::mem::take(&mut self.said))?;
+        self.typed.extend(self.harness.clear(&self.session)?);
+        lines.forget(&std::mem::take(&mut self.typed))?;
         match self.args.drive.shows() {
             Shows::Nothing => self.cx.ui.json(&serde_json::json!({ "forgotten": count }))?,
             _ => self.cx.ui.note(&format!("forgotten: {count} exchanges")),
@@ -214,18 +217,19 @@ impl Talk<'_> {
         Ok(())
     }
 
-    /// What was asked for in the runs that are kept of the session, by their ids.
-    fn asked(&self) -> BTreeMap<String, String> {
+    /// The tasks of the stored runs of the session, by the ids of the runs.
+    fn stored_tasks(&self) -> BTreeMap<String, String> {
         let found = self.harness.events().session(&self.session).ok().filter(|found| found.id == self.session);
         found.map_or_else(BTreeMap::new, |found| found.runs.into_iter().map(|run| (run.id, run.task)).collect())
     }
 
-    /// Forgets the lines of runs that were there before and were deleted meanwhile: later nobody knows them any more.
-    fn let_go(&self, mut before: BTreeMap<String, String>, lines: &mut Lines) -> Result<(), Failure> {
-        let left = self.asked();
+    /// Removes from the line history the tasks of runs that were stored before and were deleted meanwhile: later their
+    /// text is not known any more.
+    fn forget_deleted(&self, mut before: BTreeMap<String, String>, lines: &mut Lines) -> Result<(), Failure> {
+        let left = self.stored_tasks();
         before.retain(|run, _| !left.contains_key(run));
-        let gone: Vec<String> = before.into_values().collect();
-        if gone.is_empty() { Ok(()) } else { lines.forget(&gone) }
+        let deleted: Vec<String> = before.into_values().collect();
+        if deleted.is_empty() { Ok(()) } else { lines.forget(&deleted) }
     }
 
     fn help(&self) -> Result<(), Failure> {
@@ -255,20 +259,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_begins_with_a_slash_is_a_command_unless_it_is_a_path() {
-        assert_eq!(no_command("/clear foo").unwrap(), "/clear takes nothing after it");
-        assert_eq!(no_command("/tools count files").unwrap(), "/tools takes nothing after it");
+    fn a_line_that_begins_with_a_slash_is_a_command_unless_it_is_a_path() {
+        assert_eq!(command_error("/clear foo").unwrap(), "/clear takes nothing after it");
+        assert_eq!(command_error("/tools count files").unwrap(), "/tools takes nothing after it");
         for unknown in ["/", "/foo", "/foo bar", "/Clear", "/clear, please"] {
-            assert!(no_command(unknown).unwrap().starts_with("there is no /"), "{unknown}");
+            assert!(command_error(unknown).unwrap().starts_with("there is no /"), "{unknown}");
         }
         for message in ["/etc/hosts has which lines", "/ is how full?", "/usr/nothing here", "what is in /etc?"] {
-            assert_eq!(no_command(message), None, "{message}");
+            assert_eq!(command_error(message), None, "{message}");
         }
     }
 
     #[cfg(unix)]
     #[test]
     fn a_folder_of_the_root_begins_a_message() {
-        assert_eq!(no_command("/dev holds what?"), None);
+        assert_eq!(command_error("/dev holds what?"), None);
     }
 }

@@ -1,4 +1,4 @@
-//! `caro context`: what caro knows about this machine.
+//! `caro context`: shows what caro knows about this machine.
 
 use crate::term::ui::Role;
 use crate::{Cx, Exit, Outcome};
@@ -16,7 +16,7 @@ pub struct Args {
     timing: bool,
 }
 
-/// Detects and shows.
+/// Detects the context and shows it.
 ///
 /// # Errors
 /// If stdout cannot be written.
@@ -41,7 +41,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
     Ok(Exit::Success)
 }
 
-/// The facts by name, on a line each.
+/// The facts for the lines of text: name and value.
 fn summary(context: &ExecutionContext) -> [(&'static str, String); 8] {
     let shell = match &context.shell.path {
         Some(path) => format!("{} ({})", context.shell.name, path.display()),
@@ -59,7 +59,7 @@ fn summary(context: &ExecutionContext) -> [(&'static str, String); 8] {
     ]
 }
 
-/// Every field of the specification, with the target by its name and each command with its path.
+/// The document: every field of the specification, with the name of the target and the path of each command.
 fn document(context: &ExecutionContext) -> serde_json::Value {
     let commands: serde_json::Map<_, _> = context
         .available_commands

@@ -1,4 +1,5 @@
-//! `caro explain 'COMMAND'`: each program and flag of a command, in the words of the installed manuals. No model.
+//! `caro explain 'COMMAND'`: explains each program and flag of a command with text from the installed manuals,
+//! without the model.
 
 use crate::answer::explained::{explain, lines};
 use crate::setup::wire;
@@ -17,22 +18,22 @@ pub struct Args {
     command: Vec<String>,
     /// How it is to be told.
     #[command(flatten)]
-    asked: Asked,
+    asked: OutputFlags,
 }
 
-/// Explains. Exit code 1 for what is no whole command.
+/// Explains a command. The exit code is 1 if it has syntax errors.
 ///
 /// # Errors
 /// If there is no command to explain, or stdout cannot be written.
 pub fn run(args: &Args, cx: &Cx) -> Outcome {
-    let (line, asked) = asked(args)?;
+    let (line, flags) = split_flags(args)?;
     let line = given::command(&line, "explain", "tar -xzf a.tgz")?;
     let context = ExecutionContext::detect(cx.dirs.cache.as_deref());
-    let named = asked.shell.as_deref().and_then(|name| Dialect::ALL.iter().find(|(n, _)| *n == name));
+    let named = flags.shell.as_deref().and_then(|name| Dialect::ALL.iter().find(|(n, _)| *n == name));
     let dialect = named.map(|(_, dialect)| *dialect).or(cx.settings(&[])?.shell).unwrap_or(context.shell.dialect);
     let manual = wire::manual(cx);
     let explanation = cx.runtime()?.block_on(explain(&line, dialect, &context, &manual));
-    if asked.json {
+    if flags.json {
         cx.ui.document(&explanation)?;
     } else {
         lines(&explanation, |role, text| cx.ui.paint(role, text)).iter().try_for_each(|line| cx.ui.line(line))?;
@@ -43,7 +44,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
 /// How it is to be told.
 #[derive(Debug, Clone, clap::Parser)]
 #[command(no_binary_name = true)]
-struct Asked {
+struct OutputFlags {
     /// Print one JSON document
     #[arg(long)]
     json: bool,
@@ -52,18 +53,18 @@ struct Asked {
     shell: Option<String>,
 }
 
-/// The command, and how it is to be told. Behind a command that stands in quotes flags are ours (`explain 'ls -l' --json`);
-/// clap takes them for words of it.
-fn asked(args: &Args) -> Result<(String, Asked), Failure> {
+/// Returns the command and the flags of `explain`. Flags after a quoted command are ours (`explain 'ls -l' --json`),
+/// but clap takes them for words of the command.
+fn split_flags(args: &Args) -> Result<(String, OutputFlags), Failure> {
     let [first, rest @ ..] = &args.command[..] else { return Ok((String::new(), args.asked.clone())) };
     let is_quoted = first.trim().contains(char::is_whitespace) || first == given::STDIN;
     if !is_quoted || rest.first().is_none_or(|word| !word.starts_with("--")) {
         return Ok((args.command.join(" "), args.asked.clone()));
     }
-    let more = Asked::try_parse_from(rest).map_err(|_| {
+    let more = OutputFlags::try_parse_from(rest).map_err(|_| {
         Failure::usage(format!("what is `{}`? the command stands in quotes before it", rest.join(" ")))
             .hint("`caro explain --help` shows the flags; without quotes all words are the command's")
     })?;
     let shell = more.shell.or(args.asked.shell.clone());
-    Ok((first.clone(), Asked { json: more.json || args.asked.json, shell }))
+    Ok((first.clone(), OutputFlags { json: more.json || args.asked.json, shell }))
 }

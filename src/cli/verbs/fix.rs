@@ -1,12 +1,12 @@
-//! `caro fix`: the answer repairs a command that failed. By rules first ([`caro_command::fix`]), by the model where none fits.
+//! `caro fix`: repairs a command that failed, by rules ([`caro_command::fix`]) or, where no rule fits, by the model.
 //!
-//! The failed command is never run. With `--try`, or after a yes, it is tried in a view in which nothing can be changed and that
-//! reaches nothing, to see its error ([`caro_exec::rehearse`]).
+//! The failed command is not run. With `--try`, or after a yes, it is tried in a sandbox in which it can change
+//! nothing and reach nothing, to see its error ([`caro_exec::rehearse`]).
 
 use crate::answer::ask::{self, Place};
 use crate::answer::asker::Asker;
-use crate::answer::deliver::{How, deliver};
-use crate::answer::run::{With, program};
+use crate::answer::deliver::{Delivery, deliver};
+use crate::answer::run::{ExecuteOptions, program};
 use crate::answer::{followup, present, revise};
 use crate::flags::AnswerArgs;
 use crate::setup::wire::{self, Wired};
@@ -30,17 +30,16 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Runtime;
 
-/// The most bytes of an error text that is read from a file.
-const LONGEST: u64 = 4 << 20;
-/// How long a command may run when it is tried.
-const TRIED: Duration = Duration::from_secs(3);
-/// How long the manuals of the repaired command are waited for, where they are not known yet: the checks of it are no more than a
-/// second look.
+/// Most bytes read of an error text.
+const MAX_ERROR_BYTES: u64 = 4 << 20;
+/// The time for which a command may run when it is tried.
+const TRY_TIMEOUT: Duration = Duration::from_secs(3);
+/// Longest wait for manuals of the repaired command that are not cached: its checks are only a second look.
 const MANUAL_WAIT: Duration = Duration::from_millis(20);
-/// How sure a repair by rule is: each is found in a fact, but what was meant is a guess.
-const BY_RULE: f64 = 0.9;
-/// The most characters of an error that the model is shown.
-const SHOWN: usize = 1200;
+/// The confidence of a repair by rule: each rule rests on a fact, but the intended command is a guess.
+const RULE_CONFIDENCE: f64 = 0.9;
+/// Most characters of an error that the model is shown.
+const MAX_SHOWN: usize = 1200;
 
 /// Arguments of `caro fix`.
 #[derive(Debug, Clone, clap::Args)]
@@ -82,50 +81,50 @@ pub struct Args {
     answer: AnswerArgs,
 }
 
-/// The part of the `--json` document besides the answer.
+/// The part of the `--json` document that is added to the answer.
 #[derive(Debug, serde::Serialize)]
-struct Told {
+struct FixReport {
     /// The command that failed.
     failed: String,
-    /// Where its error is from.
+    /// The origin of its error text.
     error_from: Source,
-    /// The fault, in one line; nothing where the model was asked.
+    /// The fault, in one line; `None` if the model was asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     why: Option<String>,
-    /// The kind of repair; nothing where the model was asked.
+    /// The kind of repair; `None` if the model was asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     class: Option<fix::Class>,
-    /// The program's complaint.
+    /// The complaints found in the error text.
     complaints: Vec<complaint::Complaint>,
-    /// The stage of the pipeline that failed although the whole seems to have worked, from 1.
+    /// The number, from 1, of the stage that failed although the pipeline as a whole reported success.
     #[serde(skip_serializing_if = "Option::is_none")]
     masked_stage: Option<usize>,
 }
 
-/// Where an error text is from.
+/// The origin of an error text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 enum Source {
-    /// It was given.
+    /// The user gave it.
     Given,
-    /// The command was tried.
+    /// It was seen when the command was tried.
     Tried,
-    /// There is none.
+    /// There is no error text.
     None,
 }
 
-/// Repairs the command.
+/// Repairs a command.
 ///
 /// # Errors
 /// If there is nothing to repair, or no repair.
 pub fn run(args: &Args, cx: &Cx) -> Outcome {
-    cx.documented(args.answer.json, repaired(args, cx))
+    cx.with_error_document(args.answer.json, repair_command(args, cx))
 }
 
-fn repaired(args: &Args, cx: &Cx) -> Outcome {
-    let mut failed = failed(args, cx)?;
+fn repair_command(args: &Args, cx: &Cx) -> Outcome {
+    let mut failed = failed_command(args, cx)?;
     let settings = cx.settings(&args.answer.layer())?;
-    ask::paired(&settings)?;
+    ask::check_target(&settings)?;
     let runtime = cx.runtime()?;
     let context = Arc::new(ExecutionContext::detect(cx.dirs.cache.as_deref()));
     let place = Place::of(&context, &settings, Some(cx.folder()?));
@@ -135,20 +134,20 @@ fn repaired(args: &Args, cx: &Cx) -> Outcome {
     }
     let manual = wire::manual(cx);
     let keys = args.widget.then(|| keys::watch(cx.interrupt()));
-    let work = Work { runtime: &runtime, context: &context, manual: &manual, place: &place };
-    let mut from = if failed.stderr.is_some() { Source::Given } else { Source::None };
-    if args.tries && from == Source::None {
-        from = work.try_out(&mut failed, cx)?;
+    let repairer = Repairer { runtime: &runtime, context: &context, manual: &manual, place: &place };
+    let mut source = if failed.stderr.is_some() { Source::Given } else { Source::None };
+    if args.tries && source == Source::None {
+        source = repairer.try_out(&mut failed, cx)?;
     }
-    let mut repair = work.diagnose(&failed);
-    if repair.is_none() && from == Source::None && !args.widget && !args.answer.json && agreed(cx)? {
-        from = work.try_out(&mut failed, cx)?;
-        repair = work.diagnose(&failed);
+    let mut repair = repairer.diagnose(&failed);
+    if repair.is_none() && source == Source::None && !args.widget && !args.answer.json && agrees_to_try(cx)? {
+        source = repairer.try_out(&mut failed, cx)?;
+        repair = repairer.diagnose(&failed);
     }
     let masked = failed.masked();
-    let told = Told {
+    let report = FixReport {
         failed: failed.command.clone(),
-        error_from: from,
+        error_from: source,
         why: repair.as_ref().map(|repair| repair.why.clone()),
         class: repair.as_ref().map(|repair| repair.class),
         complaints: failed.stderr.as_deref().map(complaint::complaints).unwrap_or_default(),
@@ -160,14 +159,14 @@ fn repaired(args: &Args, cx: &Cx) -> Outcome {
             &format!("stage {} of the pipe failed with {status}; the status of a pipe is that of its last", at + 1),
         );
     }
-    let ask = question(&failed, args, &place, &settings, cx);
+    let ask = model_request(&failed, args, &place, &settings, cx);
     let (answer, wired) = match &repair {
         Some(repair) => {
             cx.ui.aside(Role::Plain, &repair.why);
-            (work.answer(repair), None)
+            (repairer.answer(repair), None)
         }
         None if args.no_model => {
-            return Err(unrepaired(from, "no rule repairs it", "without --no-model the model is asked"));
+            return Err(not_repaired(source, "no rule repairs it", "without --no-model the model is asked"));
         }
         None => {
             if has_secret(&failed) {
@@ -181,18 +180,18 @@ fn repaired(args: &Args, cx: &Cx) -> Outcome {
     drop(keys);
     if answer.cmd.is_empty() && !args.answer.json {
         crate::wind_up(runtime);
-        return Err(unrepaired(from, "neither a rule nor the model repairs it", ANEW));
+        return Err(not_repaired(source, "neither a rule nor the model repairs it", REWRITE_HINT));
     }
     let mut answer = answer;
     answer.timing.total = ask::milliseconds(cx.started.elapsed());
     let is_bare = args.execute || args.widget || args.no_keys || args.answer.json;
-    let has_keys = !answer.cmd.is_empty() && followup::are_wanted(is_bare, &settings, cx);
+    let has_keys = !answer.cmd.is_empty() && followup::should_offer(is_bare, &settings, cx);
     let asks = !args.no_model && !has_secret(&failed);
-    let how = How {
+    let how = Delivery {
         args: &args.answer,
-        execute: args.execute.then(With::default),
+        execute: args.execute.then(ExecuteOptions::default),
         widget: args.widget,
-        also: Some(("fix", serde_json::to_value(&told).map_err(Failure::internal)?)),
+        also: Some(("fix", serde_json::to_value(&report).map_err(Failure::internal)?)),
         request: None,
         said: revise::exchanges(&ask, &answer.cmd),
         asker: None,
@@ -215,27 +214,29 @@ fn repaired(args: &Args, cx: &Cx) -> Outcome {
                 }
                 followup::run(answer, &followup::Session { asker, asks, request: None })
             }
-            false => deliver(answer, How { asker: asks.then_some(&asker), ..how }, &place, &settings, &context, cx),
+            false => {
+                deliver(answer, Delivery { asker: asks.then_some(&asker), ..how }, &place, &settings, &context, cx)
+            }
         }
     };
     crate::wind_up(runtime);
     outcome
 }
 
-/// The command that failed: the one that is given, or that the shell tells.
-fn failed(args: &Args, cx: &Cx) -> Result<Failed, Failure> {
+/// The command that failed: the one that is given, or else the one that the shell passes in variables.
+fn failed_command(args: &Args, cx: &Cx) -> Result<Failed, Failure> {
     let variable = |name| cx.env.get(name).and_then(|value| value.to_str()).map(str::to_owned);
-    let told = if args.command.is_none() { variable(env::FAILED_COMMAND) } else { None };
+    let from_shell = if args.command.is_none() { variable(env::FAILED_COMMAND) } else { None };
     let (mut status, mut stages) = (args.status, args.stages.clone());
-    if told.is_some() {
+    if from_shell.is_some() {
         status = status.or_else(|| variable(env::FAILED_STATUS)?.parse().ok());
         stages = stages.or_else(|| variable(env::FAILED_STAGES));
     }
-    let Some(command) = args.command.clone().or(told) else {
+    let Some(command) = args.command.clone().or(from_shell) else {
         return Err(Failure::usage("there is no command to repair")
             .hint("give it in quotes: caro fix 'gerp x notes.txt'; or let the shell tell: `caro init bash --fix`"));
     };
-    given::sound(&command, " to repair").map_err(|why| match why.hint {
+    given::check_command(&command, " to repair").map_err(|why| match why.hint {
         None => why.hint("try: caro fix 'gerp x notes.txt'"),
         Some(_) => why,
     })?;
@@ -250,24 +251,24 @@ fn failed(args: &Args, cx: &Cx) -> Result<Failed, Failure> {
     Ok(failed)
 }
 
-/// The end of the error text that was named.
+/// Reads the error text from a file or from standard input, and returns its end.
 fn error_text(file: &Path) -> Result<String, Failure> {
-    let unread =
+    let unreadable =
         |e| Failure::usage(format!("{}: {e}", file.display())).hint("--stderr names a file, or - for standard input");
     let bytes = match file == Path::new(given::STDIN) {
         true => {
             let mut bytes = Vec::new();
-            std::io::Read::read_to_end(&mut std::io::Read::take(std::io::stdin().lock(), LONGEST), &mut bytes)
-                .map_err(unread)?;
+            std::io::Read::read_to_end(&mut std::io::Read::take(std::io::stdin().lock(), MAX_ERROR_BYTES), &mut bytes)
+                .map_err(unreadable)?;
             bytes
         }
-        false => files::read(file, LONGEST).map_err(unread)?,
+        false => files::read(file, MAX_ERROR_BYTES).map_err(unreadable)?,
     };
     Ok(complaint::tail(&String::from_utf8_lossy(&bytes)).to_owned())
 }
 
-/// Asks whether the command may be tried, where somebody can answer. Where nobody can, it is told that its error helps.
-fn agreed(cx: &Cx) -> Result<bool, Failure> {
+/// Asks the user whether the command may be tried. Where the user cannot be asked, a note says how to give its error.
+fn agrees_to_try(cx: &Cx) -> Result<bool, Failure> {
     if !cx.ui.can_ask() {
         cx.ui.note("its error is not known: --stderr FILE gives it, --try looks for it where nothing can be changed");
         return Ok(false);
@@ -277,26 +278,27 @@ fn agreed(cx: &Cx) -> Result<bool, Failure> {
     Ok(["y", "yes"].contains(&reply.to_lowercase().as_str()))
 }
 
-/// A way on where nothing repairs it.
-const ANEW: &str = "say what it is to do, and caro writes another: caro \"WORDS\"";
+/// The hint for a command that is not repaired although its error is known.
+const REWRITE_HINT: &str = "say what it is to do, and caro writes another: caro \"WORDS\"";
 
-fn unrepaired(from: Source, message: &str, otherwise: &str) -> Failure {
-    Failure::no(message).hint(match from {
+/// The failure for a command that is not repaired; `hint` is used if its error is known.
+fn not_repaired(source: Source, message: &str, hint: &str) -> Failure {
+    Failure::no(message).hint(match source {
         Source::None => "give its error with --stderr FILE, or --try it where nothing can be changed",
-        _ => otherwise,
+        _ => hint,
     })
 }
 
-/// Everything that finding a repair needs.
-struct Work<'a> {
+/// Finds repairs for commands of one place.
+struct Repairer<'a> {
     runtime: &'a Runtime,
     context: &'a Arc<ExecutionContext>,
     manual: &'a Arc<Manual>,
     place: &'a Place,
 }
 
-impl Work<'_> {
-    /// The repair by rules.
+impl Repairer<'_> {
+    /// Finds a repair by rules.
     fn diagnose(&self, failed: &Failed) -> Option<Repair> {
         let is_root = is_root();
         let programs = &self.context.available_commands;
@@ -315,7 +317,7 @@ impl Work<'_> {
         fix::diagnose(failed, &facts)
     }
 
-    /// The manual of a program, or of its subcommand.
+    /// Returns the manual of a program, or of its subcommand.
     fn entry(&self, name: &str, sub: Option<&str>) -> Option<Arc<Entry>> {
         let shell = self.context.shell_of(self.place.dialect);
         let program = Program::find(name, self.place.dialect, shell, &self.context.available_commands)?;
@@ -326,49 +328,49 @@ impl Work<'_> {
         entry.ok().filter(|entry| entry.problem.is_none())
     }
 
-    /// Tries the command where nothing can be changed, and adds what it complained. Why it could not be tried is told.
+    /// Tries the command where it can change nothing, and stores its error. A note says why it could not be tried.
     fn try_out(&self, failed: &mut Failed, cx: &Cx) -> Result<Source, Failure> {
-        let untried = |why: &str| {
+        let not_tried = |why: &str| {
             cx.ui.note(&format!("not tried: {why}"));
             Ok(Source::None)
         };
         let fitness = match fit(&parse(&failed.command, self.place.dialect)) {
             Ok(fitness) => fitness,
-            // what does not parse has its say too
+            // the error of a command that does not parse is worth seeing, too
             Err(_) if !parse(&failed.command, self.place.dialect).errors.is_empty() => Fit::Changes,
-            Err(unfit) => return untried(&format!("{}: {}", unfit.token, unfit.why)),
+            Err(unfit) => return not_tried(&format!("{}: {}", unfit.token, unfit.why)),
         };
         let Some(shell) = program(self.place.dialect, self.context) else {
-            return untried(&format!("there is no {} here", self.place.dialect.name()));
+            return not_tried(&format!("there is no {} here", self.place.dialect.name()));
         };
-        let mut play = RehearsalJob::new(&shell, &failed.command, &self.place.cwd);
-        play.limits = Limits { wall: TRIED, ..play.limits };
-        let seen = self.runtime.block_on(async {
-            match rehearse(&play).await {
-                Err(RehearsalError::Unavailable(_)) if fitness == Fit::Reads => read_only(&play).await,
+        let mut job = RehearsalJob::new(&shell, &failed.command, &self.place.cwd);
+        job.limits = Limits { wall: TRY_TIMEOUT, ..job.limits };
+        let result = self.runtime.block_on(async {
+            match rehearse(&job).await {
+                Err(RehearsalError::Unavailable(_)) if fitness == Fit::Reads => read_only(&job).await,
                 other => other,
             }
         });
-        match seen {
-            Ok(seen) => {
-                if let Status::Exited(code) = seen.status {
+        match result {
+            Ok(result) => {
+                if let Status::Exited(code) = result.status {
                     failed.status = failed.status.or(Some(code));
                 }
-                failed.stderr = Some(complaint::tail(&String::from_utf8_lossy(&seen.stderr)).to_owned());
+                failed.stderr = Some(complaint::tail(&String::from_utf8_lossy(&result.stderr)).to_owned());
                 Ok(Source::Tried)
             }
-            Err(e) => untried(&format!("{e}; {}", e.hint())),
+            Err(e) => not_tried(&format!("{e}; {}", e.hint())),
         }
     }
 
-    /// The answer that a repair is, checked as every other.
+    /// Turns a repair into an answer, checked like every other.
     fn answer(&self, repair: &Repair) -> Answer {
         let inspector = Inspector::new(self.context.clone(), Some(self.manual.clone()));
         let place = self.place;
         let subject = Subject { request: "", cwd: &place.cwd, target: place.target, dialect: place.dialect };
         let mut manuals = Manuals::new();
-        let looked = inspector.inspect(repair.command.clone(), BY_RULE, subject, &mut manuals, MANUAL_WAIT);
-        let draft = self.runtime.block_on(looked);
+        let inspection = inspector.inspect(repair.command.clone(), RULE_CONFIDENCE, subject, &mut manuals, MANUAL_WAIT);
+        let draft = self.runtime.block_on(inspection);
         checked::answer(draft, "rules", repair.why.clone(), subject, &manuals)
     }
 }
@@ -378,10 +380,10 @@ fn has_secret(failed: &Failed) -> bool {
     Redactor::default().text(&failed.command) != failed.command
 }
 
-/// The question for the model, which is shown the command and its error as what was tried before.
-fn question(failed: &Failed, args: &Args, place: &Place, settings: &Settings, cx: &Cx) -> CommandRequest {
+/// The request to the model. The failed command and its error are in it as the previous exchange.
+fn model_request(failed: &Failed, args: &Args, place: &Place, settings: &Settings, cx: &Cx) -> CommandRequest {
     let words = "write the command as it has to be".into();
-    let said = vec![said(failed, &Redactor::default(), place.dialect)];
+    let said = vec![failed_exchange(failed, &Redactor::default(), place.dialect)];
     CommandRequest {
         before: History { said, ..History::default() },
         rejected: vec![failed.command.clone()],
@@ -389,7 +391,7 @@ fn question(failed: &Failed, args: &Args, place: &Place, settings: &Settings, cx
     }
 }
 
-/// Asks the model.
+/// Asks the model for a repair.
 fn by_model(
     ask: &CommandRequest,
     args: &Args,
@@ -400,7 +402,7 @@ fn by_model(
     let wired = wire::open(cx, settings)?;
     let spent = cx.started.elapsed().saturating_sub(wired.opened.download);
     let ask = CommandRequest { timeout: settings.timeout.saturating_sub(spent), ..ask.clone() };
-    let answer = first::while_told(&cx.ui, wired.is_first && !args.answer.json, || {
+    let answer = first::with_progress(&cx.ui, wired.is_first && !args.answer.json, || {
         runtime.block_on(wired.recipe.answer(&ask, &mut |event| present::trace(&cx.ui, &args.answer, &event)))
     });
     let mut answer = answer.map_err(|e| ask::failure(e, settings))?;
@@ -409,11 +411,11 @@ fn by_model(
     Ok((answer, wired))
 }
 
-/// The failed command as the conversation has it.
-fn said(failed: &Failed, redactor: &Redactor, dialect: Dialect) -> PastExchange {
+/// The failed command and its error as an exchange of the conversation.
+fn failed_exchange(failed: &Failed, redactor: &Redactor, dialect: Dialect) -> PastExchange {
     let stderr = failed.stderr.as_deref().map(|text| redactor.text(text)).unwrap_or_default();
     let lines: Vec<&str> = stderr.lines().filter(|line| !line.trim().is_empty()).collect();
-    let shown = given::clipped(&lines.join("\n"), SHOWN);
+    let shown = given::clipped(&lines.join("\n"), MAX_SHOWN);
     let status = failed.status.map_or_else(String::new, |status| format!(" (exit code {status})"));
     let outcome = match shown.is_empty() {
         true => format!("That did not work{status}.\nWrite another command."),
@@ -423,7 +425,7 @@ fn said(failed: &Failed, redactor: &Redactor, dialect: Dialect) -> PastExchange 
     PastExchange { request: format!("do it with {programs}"), command: failed.command.clone(), outcome }
 }
 
-/// True if this user may do everything.
+/// True if the process runs as root.
 fn is_root() -> bool {
     #[cfg(unix)]
     return rustix::process::geteuid().is_root();

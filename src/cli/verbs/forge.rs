@@ -1,6 +1,6 @@
-//! `caro forge`: makes a skill that is missing, test first, or mends one.
+//! `caro forge`: makes a skill that is missing, test first, or fixes one.
 
-use crate::harness::forging::{Examples, made};
+use crate::harness::forging::{Examples, forge_skill};
 use crate::harness::view::Shows;
 use crate::setup::settings::RESIDENTS;
 use crate::setup::wire::{self, Wants};
@@ -71,15 +71,16 @@ pub struct Args {
     resident: Option<String>,
 }
 
-/// The languages that a script is begun in.
+/// The languages in which a script can be written.
 const LANGUAGES: [(&str, Language); 3] = [("python", Language::Python), ("awk", Language::Awk), ("sh", Language::Sh)];
 
-/// Makes or mends a skill.
+/// Makes or fixes a skill.
 ///
 /// # Errors
-/// Whatever stands in the way of it. A skill that cannot be made is no error: its report says why.
+/// If the forge cannot run, or no skill passes. With `--json` or `--events` the latter is only an exit code: the
+/// report says why.
 pub fn run(args: &Args, cx: &Cx) -> Outcome {
-    cx.documented(args.json, work(args, cx))
+    cx.with_error_document(args.json, work(args, cx))
 }
 
 fn work(args: &Args, cx: &Cx) -> Outcome {
@@ -92,7 +93,7 @@ fn work(args: &Args, cx: &Cx) -> Outcome {
     let allowed: BTreeSet<Effect> = allowed.map(|(_, effect)| *effect).collect();
     let language = args.language.as_ref().and_then(|name| LANGUAGES.iter().find(|(n, _)| n == name)).map(|(_, l)| *l);
     let wanted = match &args.fix {
-        Some(name) => to_mend(name, &words, args, allowed, cx)?,
+        Some(name) => to_fix(name, &words, args, allowed, cx)?,
         None => {
             let order = args.examples.order(&words, cx)?;
             let name = args.name.clone().unwrap_or_else(|| name_of(&order.request));
@@ -107,12 +108,12 @@ fn work(args: &Args, cx: &Cx) -> Outcome {
         (None, true) => Shows::Nothing,
         (None, false) => Shows::Steps,
     };
-    let (report, cases) = made(&wanted, model, shows, cx)?;
-    told(&report, &cases, args, cx)
+    let (report, cases) = forge_skill(&wanted, model, shows, cx)?;
+    print_report(&report, &cases, args, cx)
 }
 
-/// A skill of the person's own that is to be mended, with the tests that it has and those that show the fault.
-fn to_mend(name: &str, words: &str, args: &Args, allowed: BTreeSet<Effect>, cx: &Cx) -> Result<Wanted, Failure> {
+/// Prepares the fix of one of the user's own skills, with the tests that it has and those that show the fault.
+fn to_fix(name: &str, words: &str, args: &Args, allowed: BTreeSet<Effect>, cx: &Cx) -> Result<Wanted, Failure> {
     let root = cx.folder()?;
     let (all, _) = stores::searched_skills(&root, cx).find();
     let skill: Arc<Skill> = all.get(name)?.clone();
@@ -122,12 +123,12 @@ fn to_mend(name: &str, words: &str, args: &Args, allowed: BTreeSet<Effect>, cx: 
             .hint("copy its folder to your own skills, and mend it there"));
     }
     let more = args.examples.order(words, cx)?;
-    let about = if more.request.is_empty() {
+    let request = if more.request.is_empty() {
         skill.front.description.clone()
     } else {
         format!("{} {}", skill.front.description, more.request)
     };
-    let order = Order { request: about, cases: tests_of(&skill, more.cases) };
+    let order = Order { request, cases: tests_of(&skill, more.cases) };
     Ok(Wanted { order, name: name.to_owned(), language: None, allowed, fix: Some(skill) })
 }
 
@@ -141,7 +142,8 @@ fn exit_of(verdict: Verdict) -> Exit {
     }
 }
 
-fn told(report: &Report, cases: &[Case], args: &Args, cx: &Cx) -> Outcome {
+/// Prints the folder of the new skill, or returns the failure with the points of the report.
+fn print_report(report: &Report, cases: &[Case], args: &Args, cx: &Cx) -> Outcome {
     let exit = exit_of(report.verdict);
     if args.json {
         cx.ui.document(report)?;
@@ -151,7 +153,7 @@ fn told(report: &Report, cases: &[Case], args: &Args, cx: &Cx) -> Outcome {
         return Ok(exit);
     }
     if report.verdict != Verdict::Promoted {
-        // its other lines are told as the error and its hint
+        // its other lines are printed as the error and its hint
         let text = report.text(cases);
         let points = text.lines().filter(|line| line.trim_start().starts_with("- ") || line.starts_with("      "));
         points.for_each(|line| cx.ui.aside(Role::Plain, &in_line(line)));

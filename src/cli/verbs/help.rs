@@ -1,4 +1,5 @@
-//! `caro help`: a topic out of our papers, or the flags of a verb. More than that is a request (`help me find big files`).
+//! `caro help`: prints a help topic, or the flags of a verb. Several words are a request instead
+//! (`help me find big files`).
 
 use crate::papers::topics::{TOPICS, Topic};
 use crate::papers::{plain, topics};
@@ -13,7 +14,7 @@ pub struct Args {
     word: Option<String>,
 }
 
-/// Shows a topic; of a verb that is one, too, its flags before.
+/// Prints a topic; if it is also the name of a verb, the flags of the verb first.
 ///
 /// # Errors
 /// If there is no such topic, or stdout cannot be written.
@@ -27,7 +28,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
     if definition.find_subcommand(word).is_some()
         && let Err(flags) = definition.try_get_matches_from(["caro", word, "--help"])
     {
-        // a reader that went away is told below
+        // a closed stdout is reported by the next write
         let _ = flags.print();
         cx.ui.line("")?;
     }
@@ -54,14 +55,14 @@ fn list(cx: &Cx) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The failure where there is no such topic: it names the nearest, and all.
+/// The failure for an unknown topic, with the nearest topic and a list of all.
 fn unknown(word: &str) -> Failure {
     let near = TOPICS.iter().map(|topic| (strsim::osa_distance(word, topic.name), topic.name)).min();
-    let meant =
+    let suggestion =
         near.filter(|(edits, _)| *edits <= 2).map_or(String::new(), |(_, near)| format!("did you mean `{near}`? "));
     let names: Vec<&str> = TOPICS.iter().map(|topic| topic.name).collect();
     Failure::usage(format!("there is no topic `{word}`"))
-        .hint(format!("{meant}There are: {}. For a command: caro -- help {word}", names.join(", ")))
+        .hint(format!("{suggestion}There are: {}. For a command: caro -- help {word}", names.join(", ")))
 }
 
 #[cfg(test)]
@@ -69,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_unknown_topic_is_told_the_nearest_and_all() {
+    fn an_unknown_topic_suggests_the_nearest_and_lists_all() {
         let hint = unknown("privcy").hint.unwrap();
         assert!(hint.starts_with("did you mean `privacy`?") && hint.contains("exit-codes, settings"), "{hint}");
         assert!(unknown("quantum").hint.unwrap().starts_with("There are: start, "));

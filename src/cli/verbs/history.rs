@@ -1,13 +1,14 @@
-//! `caro history`: what was asked for, and what came of it. Off until somebody turns it on; then kept on this machine alone.
+//! `caro history`: shows past requests and their commands. It is off until the user turns it on; then they are stored
+//! on this machine only.
 
-use crate::answer::log::file::{DAYS, Entry, Log, MOST};
+use crate::answer::log::file::{Entry, Log, MAX_DAYS, MAX_ENTRIES};
 use crate::answer::log::{last, now};
 use crate::setup::change;
 use crate::term::ui::{Role, plural};
 use crate::{Cx, Exit, Failure, Outcome};
 use chrono::{Local, TimeZone};
 
-/// The setting that turns it on.
+/// The setting that turns the history on.
 const SETTING: &str = "request_history";
 
 /// Arguments of `caro history`.
@@ -38,10 +39,10 @@ enum What {
     Off,
 }
 
-/// Shows, searches, clears, or turns it on and off.
+/// Shows, searches or clears the history, or turns it on or off.
 ///
 /// # Errors
-/// If there is no place for it, nothing is found, or the file cannot be used.
+/// If there is no folder for it, or the file cannot be used.
 pub fn run(args: &Args, cx: &Cx) -> Outcome {
     let log = Log::of(&cx.dirs).ok_or_else(|| {
         Failure::usage("no request is kept, because this user has no home folder").hint("set HOME to a folder")
@@ -52,7 +53,8 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
     match args.what {
         Some(What::On) => {
             change::set(SETTING, "on", false, cx)?;
-            cx.ui.note(&format!("requests are kept in {}: up to {MOST}, for {DAYS} days", log.file().display()));
+            let file = log.file().display();
+            cx.ui.note(&format!("requests are kept in {file}: up to {MAX_ENTRIES}, for {MAX_DAYS} days"));
             return Ok(Exit::Success);
         }
         Some(What::Off) => {
@@ -79,13 +81,13 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
         shown.iter().try_for_each(|entry| show(entry, cx))?;
     }
     if shown.is_empty() {
-        return Ok(nothing(args, all.is_empty(), cx));
+        return Ok(report_nothing(args, all.is_empty(), cx));
     }
     Ok(Exit::Success)
 }
 
-/// Says why there is nothing to show.
-fn nothing(args: &Args, is_empty: bool, cx: &Cx) -> Exit {
+/// Prints why there is nothing to show. Returns the exit code.
+fn report_nothing(args: &Args, is_empty: bool, cx: &Cx) -> Exit {
     let is_on = cx.settings(&[]).is_ok_and(|settings| settings.request_history);
     let words = args.words.join(" ");
     match (is_empty, is_on) {
@@ -101,7 +103,7 @@ fn nothing(args: &Args, is_empty: bool, cx: &Cx) -> Exit {
     Exit::No
 }
 
-/// True if the request or its command has each of the words.
+/// True if each of the words is in the request or in its command.
 fn fits(entry: &Entry, words: &[String]) -> bool {
     let text = format!("{}\n{}", entry.request, entry.command).to_lowercase();
     words.iter().flat_map(|part| part.split_whitespace()).all(|word| text.contains(&word.to_lowercase()))
@@ -115,7 +117,7 @@ fn show(entry: &Entry, cx: &Cx) -> std::io::Result<()> {
     cx.ui.line(&format!("{:18}{request}{}", "", cx.ui.entry(Role::Dim, &about(entry))))
 }
 
-/// The part of a line that tells of a request besides its words.
+/// The details of a request that are printed after its words.
 fn about(entry: &Entry) -> String {
     let ran = match (entry.ran, entry.status) {
         (false, _) => "not run".to_owned(),
@@ -143,14 +145,14 @@ mod tests {
     }
 
     #[test]
-    fn a_search_wants_every_word_in_the_request_or_its_command() {
+    fn a_search_needs_every_word_in_the_request_or_its_command() {
         let fits = |words: &[&str]| fits(&entry(), &words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>());
         assert!(fits(&[]) && fits(&["LARGEST"]) && fits(&["sort", "files"]) && fits(&["largest files"]));
         assert!(!fits(&["sort", "docker"]));
     }
 
     #[test]
-    fn what_was_run_is_told_with_its_end() {
+    fn a_command_that_was_run_is_shown_with_its_exit_code() {
         assert_eq!(about(&entry()), "  (run, it ended with 1; linux-gnu, bash; in /w)");
         assert!(about(&Entry { ran: false, status: None, ..entry() }).contains("not run"));
     }

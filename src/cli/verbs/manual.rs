@@ -1,4 +1,4 @@
-//! `caro manual`: what caro knows of the installed programs, and where it keeps it.
+//! `caro manual`: shows, reads, searches and clears the manuals of installed programs.
 
 use crate::setup::wire;
 use crate::setup::wire::program;
@@ -53,7 +53,7 @@ enum What {
     Clear,
 }
 
-/// Does what was asked for.
+/// Runs the chosen subcommand.
 ///
 /// # Errors
 /// If there is no such program, the cache cannot be used, or stdout cannot be written.
@@ -90,7 +90,7 @@ fn show(name: &[String], json: bool, manual: &Manual, cx: &Cx) -> Outcome {
     Ok(if entry.problem.is_some() { Exit::No } else { Exit::Success })
 }
 
-/// An entry for a person: head, summary, options by section.
+/// Prints an entry: head, summary, options by section.
 fn print(entry: &Entry, cx: &Cx) -> std::io::Result<()> {
     let ui = &cx.ui;
     let title = if entry.title.is_empty() { String::new() } else { format!("  {}", entry.title) };
@@ -135,15 +135,15 @@ fn warm(names: &[String], jobs: usize, manual: &Arc<Manual>, cx: &Cx) -> Outcome
     };
     let started = Instant::now();
     let status = cx.ui.status("reading manuals");
-    let (mut read, mut silent) = (0usize, Vec::new());
+    let (mut read, mut problems) = (0usize, Vec::new());
     cx.runtime()?.block_on(manual.warm(programs, jobs, |program, entry| {
         read += 1;
         if let Some(problem) = &entry.problem {
-            silent.push(format!("{} {problem}", program.name()));
+            problems.push(format!("{} {problem}", program.name()));
         }
     }));
     drop(status);
-    for line in &silent {
+    for line in &problems {
         cx.ui.note(line);
     }
     let place = manual.location().map_or_else(|| "in memory only".into(), |path| path.display().to_string());
@@ -169,7 +169,7 @@ fn search(words: &str, limit: usize, json: bool, manual: &Manual, cx: &Cx) -> Ou
     Ok(Exit::Success)
 }
 
-/// A manual that cannot be had.
+/// The failure of a manual that cannot be read.
 impl From<ManualError> for Failure {
     fn from(e: ManualError) -> Self {
         let hint = e.hint();

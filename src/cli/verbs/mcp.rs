@@ -1,10 +1,11 @@
-//! `caro mcp`: the servers whose tools an agent may use, and what is wrong with them; and this program as such a server, which is
-//! [`crate::served::stdio`].
+//! `caro mcp`: lists, checks and trusts the servers whose tools an agent may use. `caro mcp serve` makes this program
+//! such a server ([`crate::served::stdio`]).
 //!
-//! [`servers`](crate::harness::servers): those that are configured, read and opened. They are named in `mcp.json` beside the configuration file, and in a project's own `.mcp.json`, which counts once the
-//! person has agreed to it: it starts programs.
+//! [`servers`](crate::harness::servers) reads and opens the configured ones. They are named in `mcp.json` beside the
+//! configuration file, and in a project's own `.mcp.json`, which counts only once the user has agreed to it, because
+//! it starts programs.
 
-use crate::harness::servers::{PROJECT, found, place, read, record, tell_untrusted, user_file};
+use crate::harness::servers::{PROJECT, load, place, read, record, user_file, warn_untrusted};
 use crate::served::stdio;
 use crate::setup::project;
 use crate::term::typed::typed;
@@ -50,7 +51,7 @@ enum What {
     Serve(stdio::Args),
 }
 
-/// Does what was asked for.
+/// Runs the chosen subcommand.
 ///
 /// # Errors
 /// If a file cannot be read; of `check`, if a server does not work.
@@ -65,7 +66,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
 }
 
 fn list(root: &Path, json: bool, cx: &Cx) -> Outcome {
-    let found = found(root, &[], cx);
+    let found = load(root, &[], cx);
     found.warnings.iter().for_each(|warning| cx.ui.warn(warning));
     let all = found.configs.iter().map(|c| (c, true)).chain(found.untrusted.iter().map(|c| (c, false)));
     let origin = |c: &Config| if c.origin == Origin::User { "user" } else { "project" };
@@ -101,11 +102,11 @@ fn list(root: &Path, json: bool, cx: &Cx) -> Outcome {
 }
 
 fn check(root: &Path, names: &[String], json: bool, cx: &Cx) -> Outcome {
-    // whoever names a server wants it tried
-    let mut found = found(root, names, cx);
+    // a server that is named is started even if it is disabled
+    let mut found = load(root, names, cx);
     found.warnings.iter().for_each(|warning| cx.ui.warn(warning));
     if names.is_empty() {
-        tell_untrusted(&found, cx);
+        warn_untrusted(&found, cx);
     }
     for name in names {
         let known = found.configs.iter().chain(&found.untrusted).find(|c| c.name == *name);
@@ -128,7 +129,7 @@ fn check(root: &Path, names: &[String], json: bool, cx: &Cx) -> Outcome {
     }
     let hub = {
         let _status = cx.ui.status("starting MCP servers");
-        // each has its own limit, and is waited for as long
+        // each server has its own timeout: wait for the longest one
         let longest = found.configs.iter().map(|c| c.timeout).max().unwrap_or_default() + Duration::from_secs(1);
         Hub::open(found.configs, &place(root, cx)?, longest, cx.interrupt().cancel())
             .map_err(|e| Failure::internal(format!("no MCP servers: {e}")))?
@@ -202,7 +203,7 @@ fn trust(root: &Path, yes: bool, revoke: bool, cx: &Cx) -> Outcome {
     let Some((text, configs)) = read(&file, Origin::Project, &mut warnings) else {
         return Err(Failure::no(warnings.pop().unwrap_or_else(|| format!("{} is gone", file.display()))));
     };
-    // what one agrees to is the whole file, and what is not understood cannot be shown
+    // the user agrees to the whole file, so every entry has to be understood and shown
     if let Some(wrong) = warnings.first() {
         return Err(Failure::no(format!("nothing can be agreed to that cannot be shown: {wrong}"))
             .hint("mend or remove that entry"));

@@ -1,4 +1,5 @@
-//! `caro memory`: notes that outlive a run. The agent is reminded of those that fit its task.
+//! `caro memory`: stores, finds, lists and forgets notes that outlive a run. The agent is reminded of those that fit
+//! its task.
 
 use crate::setup::repair;
 use crate::setup::stores::{NOTES, no_home, notes};
@@ -72,7 +73,7 @@ enum What {
     },
 }
 
-/// Does what was asked for.
+/// Runs the chosen subcommand.
 ///
 /// # Errors
 /// See [`LibraryError`](caro_documents::LibraryError).
@@ -82,7 +83,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
         return Err(no_home());
     }
     if let What::Repair { json } = args.what {
-        return mend(cx, &settings, json);
+        return repair_files(cx, &settings, json);
     }
     let memory = notes(cx, &settings)?;
     if settings.memory == Kind::InMemory {
@@ -100,7 +101,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
                 related_files: files.clone(),
                 run: String::new(),
             };
-            // who is not told would rely on what was cut
+            // cutting it silently would lose what the user relies on
             if let Some(why) = draft.over() {
                 let words_alone = Draft { content: draft.content, ..Draft::default() };
                 let hint = match words_alone.over() {
@@ -125,7 +126,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
                 return Ok(Exit::No);
             }
         }
-        // before anything is opened
+        // handled above, before anything is opened
         What::Repair { .. } => {}
         What::Forget { id } => {
             let note = memory.forget(id)?;
@@ -142,7 +143,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
 }
 
 /// Saves what can be read of notes and conversations.
-fn mend(cx: &Cx, settings: &Settings, json: bool) -> Outcome {
+fn repair_files(cx: &Cx, settings: &Settings, json: bool) -> Outcome {
     let data = cx.dirs.data.as_ref().ok_or_else(no_home)?;
     if settings.memory != Kind::Sqlite {
         return Err(Failure::usage("notes are kept in no file here").hint("only memory = sqlite has files to repair"));
@@ -156,7 +157,7 @@ fn show(note: &Note, beside: &str, cx: &Cx) -> std::io::Result<()> {
     let head = cx.ui.entry(Role::Accent, &note.id);
     let rest = [beside, draft.category.name(), &draft.tags.join(" ")].join("  ");
     cx.ui.line(&format!("{head}  {}", cx.ui.entry(Role::Dim, rest.trim_end())))?;
-    // a title that was made of the content says nothing twice
+    // a title that was made from the content would be a repetition
     if !draft.content.starts_with(&draft.title) {
         cx.ui.line(&format!("    {}", cx.ui.entry(Role::Command, &draft.title)))?;
     }

@@ -1,10 +1,12 @@
-//! The verbs, one file or folder for each; no verb takes from another one. What two of them need lives beside this folder.
+//! The verbs of the command line, one file or folder for each. No verb uses another one; code that two of them share
+//! lives beside this folder.
 //!
-//! **A verb** is a file with `pub struct Args` (clap) and `pub fn run(args: &Args, cx: &Cx) -> Outcome`. It plugs in with
-//! its `pub mod`, its variant of [`args::Verb`](crate::args::Verb) and its arm in [`mod@crate::dispatch`]. It prints through `cx.ui`,
-//! finds its folders in `cx.dirs`, its settings through `cx.settings(..)`, and an async part runs in `cx.runtime()?.block_on(..)`.
+//! **A verb** is a file with `pub struct Args` (clap) and `pub fn run(args: &Args, cx: &Cx) -> Outcome`. It is added
+//! with its `pub mod`, its variant of [`args::Verb`](crate::args::Verb) and its arm in [`mod@crate::dispatch`]. It
+//! prints through `cx.ui`, takes its folders from `cx.dirs` and its settings from `cx.settings(..)`, and runs async
+//! code in `cx.runtime()?.block_on(..)`.
 //!
-//! [`request`] is the default one. [`perpetual`] is `caro loop`, [`uninstall`] `caro self`.
+//! [`request`] is the default verb. [`perpetual`] is `caro loop`, [`uninstall`] is `caro self`.
 
 pub mod agent;
 pub mod artifacts;

@@ -1,4 +1,4 @@
-//! `caro undo` on systems whose files it does not know how to put back.
+//! `caro undo` on systems where undo is not supported.
 
 use crate::{Cx, Failure, Outcome};
 
@@ -6,7 +6,7 @@ use crate::{Cx, Failure, Outcome};
 #[derive(Debug, clap::Args)]
 pub struct Args {}
 
-/// Says that there is none.
+/// Fails with a message that there is no undo on this system.
 ///
 /// # Errors
 /// Always.

@@ -1,4 +1,4 @@
-//! `caro loop`: the perpetual loop on a terminal, in a pipe or between two files, and what happened in it.
+//! `caro loop`: runs the perpetual loop at a terminal, in a pipe or between two files, and shows its history.
 
 use crate::harness::{Drive, wire};
 use crate::setup::wire::Wants;
@@ -8,7 +8,7 @@ use crate::{Cx, Exit, Failure, Outcome};
 use caro_agent::clock::{parse_time, stamp};
 use caro_agent::event::{Event, Kind, Sink};
 use caro_agent::harness::Harness;
-use caro_agent::perpetual::channel::LONGEST_MESSAGE;
+use caro_agent::perpetual::channel::MAX_MESSAGE_BYTES;
 use caro_agent::perpetual::history::episodes;
 use caro_agent::perpetual::{self, Channel, Ended, Entry, Files, Lines, PARAMETERS, Setup};
 use std::io::{self, IsTerminal};
@@ -77,7 +77,7 @@ enum What {
     },
 }
 
-/// The session where none is named.
+/// The session if none is named.
 const SESSION: &str = "loop";
 
 /// The channel of a loop.
@@ -87,7 +87,7 @@ enum Wire {
     Files(PathBuf, PathBuf),
 }
 
-/// Reads `stdio` or `file:IN,OUT`.
+/// Parses `stdio` or `file:IN,OUT`.
 fn channel(text: &str) -> Result<Wire, String> {
     let wanted = || "stdio, or file:IN,OUT with two files".to_owned();
     if text == "stdio" {
@@ -100,7 +100,7 @@ fn channel(text: &str) -> Result<Wire, String> {
     Ok(Wire::Files(from.into(), to.into()))
 }
 
-/// The parameters as the help lists them.
+/// The list of parameters for the help.
 fn parameters() -> String {
     let mut text = String::from("Parameters:\n");
     for (name, default, about) in PARAMETERS {
@@ -114,7 +114,7 @@ fn parameters() -> String {
 /// Runs the loop, or shows what happened in it.
 ///
 /// # Errors
-/// Whatever stands in the way of it.
+/// If the loop cannot run, is stopped, or its history cannot be read.
 pub fn run(args: &Args, cx: &Cx) -> Outcome {
     match &args.what {
         Some(What::History { session, metta, json, around, limit }) => {
@@ -154,20 +154,20 @@ fn work(args: &Args, cx: &Cx) -> Outcome {
         channel: open(&args.channel, &root, &send),
         asks: args.ask,
         max_turns: args.max_turns,
-        sinks: vec![Arc::new(Shown(Mutex::new(send)))],
+        sinks: vec![Arc::new(EventSender(Mutex::new(send)))],
         cancel,
     };
-    match shown(&harness, setup, receive, args.events.is_some(), cx)? {
+    match drive_loop(&harness, setup, receive, args.events.is_some(), cx)? {
         Ended::Stopped => Err(Failure::silent(Exit::Interrupted)),
         Ended::Over | Ended::Turns => Ok(Exit::Success),
     }
 }
 
-/// Drives the loop while a thread prints what it says and does.
-fn shown(harness: &Harness, setup: Setup, receive: Receiver<Out>, jsonl: bool, cx: &Cx) -> Result<Ended, Failure> {
+/// Runs the loop while a thread prints what it says and does.
+fn drive_loop(harness: &Harness, setup: Setup, receive: Receiver<Out>, jsonl: bool, cx: &Cx) -> Result<Ended, Failure> {
     std::thread::scope(|scope| {
         let printer = scope.spawn(move || print(receive, jsonl, cx));
-        // the setup goes with the future, and its end of the channel with it: the printer ends then
+        // the future owns the setup and with it the senders: the printer ends when it is dropped
         let ended = cx.runtime().map(|runtime| runtime.block_on(perpetual::run(harness, setup)));
         let printed = printer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         let ended = ended??;
@@ -176,9 +176,9 @@ fn shown(harness: &Harness, setup: Setup, receive: Receiver<Out>, jsonl: bool, c
     })
 }
 
-/// The line to be printed.
+/// Something to be printed.
 enum Out {
-    /// A text of the loop; how that went is told back.
+    /// A text of the loop; the result of printing it is sent back.
     Say(String, Sender<io::Result<()>>),
     /// An event.
     Event(Box<Event>),
@@ -187,20 +187,20 @@ enum Out {
 fn print(receive: Receiver<Out>, jsonl: bool, cx: &Cx) -> Result<(), Failure> {
     for out in receive {
         match out {
-            Out::Say(text, told) => {
-                let said = if jsonl { Ok(()) } else { cx.ui.data(&text) };
-                // who asked may be gone
-                let _ = told.send(said);
+            Out::Say(text, reply) => {
+                let result = if jsonl { Ok(()) } else { cx.ui.data(&text) };
+                // the loop may be gone
+                let _ = reply.send(result);
             }
             Out::Event(event) if jsonl => cx.ui.json(&event)?,
-            Out::Event(event) => tell(&event, cx),
+            Out::Event(event) => print_event(&event, cx),
         }
     }
     Ok(())
 }
 
-/// Tells a person what the loop does.
-fn tell(event: &Event, cx: &Cx) {
+/// Prints for the user what the loop does.
+fn print_event(event: &Event, cx: &Cx) {
     let about = |name: &str| event.metadata.get(name).and_then(serde_json::Value::as_str).unwrap_or_default();
     let aside = |text: &str| cx.ui.aside(Role::Dim, &in_line(text));
     match event.event_type {
@@ -222,12 +222,12 @@ fn tell(event: &Event, cx: &Cx) {
     }
 }
 
-/// Where events go to be shown.
-struct Shown(Mutex<Sender<Out>>);
+/// Sends events to the printer.
+struct EventSender(Mutex<Sender<Out>>);
 
-impl Sink for Shown {
+impl Sink for EventSender {
     fn take(&self, event: &Event) {
-        // whoever showed it is gone: the loop goes on unseen
+        // if the printer is gone, the loop goes on unseen
         let _ = self.0.lock().unwrap_or_else(PoisonError::into_inner).send(Out::Event(Box::new(event.clone())));
     }
 }
@@ -238,23 +238,23 @@ fn open(wire: &Wire, root: &std::path::Path, out: &Sender<Out>) -> Box<dyn Chann
         Wire::Files(from, to) => Box::new(Files::new(root.join(from), root.join(to))),
         Wire::Stdio => {
             let out = out.clone();
-            Box::new(Lines::new(typed(), move |text: &str| {
+            Box::new(Lines::new(read_stdin(), move |text: &str| {
                 let gone = || io::Error::from(io::ErrorKind::BrokenPipe);
-                let (told, said) = mpsc::channel();
-                out.send(Out::Say(text.to_owned(), told)).map_err(|_| gone())?;
-                said.recv().map_err(|_| gone())?
+                let (reply, result) = mpsc::channel();
+                out.send(Out::Say(text.to_owned(), reply)).map_err(|_| gone())?;
+                result.recv().map_err(|_| gone())?
             }))
         }
     }
 }
 
-/// The lines of standard input, read by a thread of their own: it ends with the input or with the process.
-fn typed() -> Receiver<String> {
+/// Reads the lines of standard input in a thread of its own, which ends with the input or with the process.
+fn read_stdin() -> Receiver<String> {
     let (send, receive) = mpsc::channel();
     std::thread::spawn(move || {
         let mut input = io::stdin().lock();
-        while let Ok(Some(line)) = next_line(&mut input, LONGEST_MESSAGE) {
-            // of a line that is too long nothing is taken
+        while let Ok(Some(line)) = next_line(&mut input, MAX_MESSAGE_BYTES) {
+            // a line that is too long is skipped
             let Ok(line) = line else { continue };
             let line = String::from_utf8_lossy(&line).trim_end_matches('\r').to_owned();
             if send.send(line).is_err() {
@@ -268,8 +268,8 @@ fn typed() -> Receiver<String> {
 /// The latest entries of a loop's history, or those around a time.
 fn entries(session: &str, around: Option<&str>, limit: usize, cx: &Cx) -> Result<Vec<Entry>, Failure> {
     let limit = if around.is_some() { usize::MAX } else { limit };
-    let kept = wire::kept(cx)?.loop_history(session, limit).map_err(wire::failure)?;
-    let all: Vec<Entry> = kept.iter().filter_map(|entry| serde_json::from_str(entry).ok()).collect();
+    let stored = wire::existing_store(cx)?.loop_history(session, limit).map_err(wire::failure)?;
+    let all: Vec<Entry> = stored.iter().filter_map(|entry| serde_json::from_str(entry).ok()).collect();
     let Some(around) = around else { return Ok(all) };
     let time = parse_time(around).ok_or_else(|| {
         Failure::usage(format!("`{around}` is no time")).hint("for example: --around \"2026-11-27 08:00\"")

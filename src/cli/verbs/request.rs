@@ -1,10 +1,10 @@
-//! The default verb: plain words in, a command out.
+//! The default verb: turns a request in plain words into a command.
 
-use crate::answer::ask::{Place, ask, check, failure, milliseconds, paired};
+use crate::answer::ask::{Place, ask, check, check_target, failure, milliseconds};
 use crate::answer::asker::Asker;
-use crate::answer::deliver::{How, deliver};
+use crate::answer::deliver::{Delivery, deliver};
 use crate::answer::log::last;
-use crate::answer::run::With;
+use crate::answer::run::ExecuteOptions;
 use crate::answer::{followup, present, revise};
 use crate::flags::RequestArgs;
 use crate::setup::wire;
@@ -15,22 +15,22 @@ use caro_command::{CommandRequest, library};
 use std::ffi::OsString;
 use std::time::Instant;
 
-/// Answers the request. With `--json` a program that waits for a document gets one, whatever happens.
+/// Answers the request. With `--json` a document is printed even if it fails.
 ///
 /// # Errors
-/// Whatever stands in the way of an answer.
+/// If there is no answer.
 pub fn run(args: &RequestArgs, cx: &Cx) -> Outcome {
-    cx.documented(args.answer.json, answer(args, cx))
+    cx.with_error_document(args.answer.json, answer(args, cx))
 }
 
 fn answer(args: &RequestArgs, cx: &Cx) -> Outcome {
     let request = words(&args.words)?;
     if !args.literal {
-        no_verb(&cx.definition(), &args.words, &request)?;
+        reject_misspelled_verb(&cx.definition(), &args.words, &request)?;
     }
-    let from = args.from.as_deref().map(revise::checked).transpose()?;
+    let from = args.from.as_deref().map(revise::check_command).transpose()?;
     let settings = cx.settings(&args.answer.layer())?;
-    paired(&settings)?;
+    check_target(&settings)?;
     if args.execute && !cx.ui.can_ask_at_terminal() {
         return Err(Failure::no("-x asks before it runs anything, and here is nobody to ask")
             .hint("call it from a terminal; without -x the command is printed"));
@@ -38,32 +38,32 @@ fn answer(args: &RequestArgs, cx: &Cx) -> Outcome {
     if cx.cwd.is_none() {
         cx.ui.warn("the working directory no longer exists");
     }
-    // before a model is opened for nothing
-    let kept = if from == Some(revise::LAST) { Some(last::find(&settings, cx)?) } else { None };
+    // checked before a model is opened in vain
+    let last_answer = if from == Some(revise::LAST) { Some(last::find(&settings, cx)?) } else { None };
     let runtime = cx.runtime()?;
     // the line editor of a shell has no data for the command
     let data = if args.widget { None } else { Some(stdin::look()) };
     let keys = args.widget.then(|| keys::watch(cx.interrupt()));
     let wired = wire::open(cx, &settings)?;
     let place = Place::of(&wired.recipe.context, &settings, None);
-    // on a shell's line a comment behind a command says how it is to be changed
+    // on a shell's line a comment after a command says how to change the command
     let on_line = if args.widget { revise::split(&request, place.dialect, &wired.recipe.context) } else { None };
-    let (said, words) = match (on_line, kept, from) {
-        (Some((command, words)), ..) => (vec![revise::given(command)], words),
-        (None, Some(kept), _) => (last::conversation(&kept, &place)?, request.as_str()),
-        (None, None, from) => (from.map(revise::given).into_iter().collect(), request.as_str()),
+    let (said, words) = match (on_line, last_answer, from) {
+        (Some((command, words)), ..) => (vec![revise::exchange(command)], words),
+        (None, Some(answer), _) => (last::conversation(&answer, &place)?, request.as_str()),
+        (None, None, from) => (from.map(revise::exchange).into_iter().collect(), request.as_str()),
     };
     let ask = ask(words.to_owned(), &place, &settings, &args.answer, cx.interrupt().cancel());
-    let mut before = revise::before(said);
+    let mut before = revise::history(said);
     if let Some(data) = data {
         data.tell(&mut before, wired.recipe.context.available_commands.contains_key("jq"), cx);
     }
     let ask = CommandRequest { before, ..ask };
-    // The time runs from the start of the program; only a download is not counted.
+    // the timeout begins at the start of the program; only a download is not counted
     let spent = cx.started.elapsed().saturating_sub(wired.opened.download);
     let ask = CommandRequest { timeout: settings.timeout.saturating_sub(spent), ..ask };
     let is_first = wired.is_first && !args.answer.json;
-    let mut answer = first::while_told(&cx.ui, is_first, || {
+    let mut answer = first::with_progress(&cx.ui, is_first, || {
         runtime.block_on(async {
             if wired.is_first {
                 let until = Instant::now() + ask.timeout;
@@ -83,11 +83,11 @@ fn answer(args: &RequestArgs, cx: &Cx) -> Outcome {
             cx.ui.fact("adapter", adapter);
         }
     }
-    let execute = args.execute.then_some(With { preview: args.preview, trash: args.trash });
+    let execute = args.execute.then_some(ExecuteOptions { preview: args.preview, trash: args.trash });
     let context = wired.recipe.context.clone();
     let is_bare = args.execute || args.widget || args.no_keys || args.answer.json;
-    let has_keys = !answer.cmd.is_empty() && followup::are_wanted(is_bare, &settings, cx);
-    let how = How {
+    let has_keys = !answer.cmd.is_empty() && followup::should_offer(is_bare, &settings, cx);
+    let how = Delivery {
         args: &args.answer,
         execute,
         widget: args.widget,
@@ -111,15 +111,15 @@ fn answer(args: &RequestArgs, cx: &Cx) -> Outcome {
                 let request = settings.request_history.then_some(request.as_str());
                 followup::run(answer, &followup::Session { asker, asks: true, request })
             }
-            false => deliver(answer, How { asker: Some(&asker), ..how }, &place, &settings, &context, cx),
+            false => deliver(answer, Delivery { asker: Some(&asker), ..how }, &place, &settings, &context, cx),
         }
     };
     crate::wind_up(runtime);
     outcome
 }
 
-/// Holds a request against the verbs: one whose first word is a slip away from one meant that.
-fn no_verb(program: &clap::Command, words: &[OsString], request: &str) -> Result<(), Failure> {
+/// Rejects a request whose first word looks like a misspelled verb.
+fn reject_misspelled_verb(program: &clap::Command, words: &[OsString], request: &str) -> Result<(), Failure> {
     let first = words.first().and_then(|word| word.to_str()).unwrap_or_default();
     let is_word = |word: &str| {
         let lower = word.to_lowercase();
@@ -127,7 +127,7 @@ fn no_verb(program: &clap::Command, words: &[OsString], request: &str) -> Result
     };
     let verb = match words.len() {
         0 | 1 => slip(program, request),
-        // `versions of ...`, `tool that ...` are other words; a word of English or a program begins a request
+        // `versions of ...` and `tool that ...` are no slips; an English word or a program begins a request
         _ => slip(program, first)
             .filter(|verb| !first.starts_with(verb.as_str()) && !verb.starts_with(first) && !is_word(first)),
     };
@@ -139,7 +139,7 @@ fn no_verb(program: &clap::Command, words: &[OsString], request: &str) -> Result
     Err(Failure::usage(format!("there is no verb `{first}`")).hint(format!("`caro {verb}`? {quoted}")))
 }
 
-/// The request as one text.
+/// Joins the words of the request.
 fn words(words: &[OsString]) -> Result<String, Failure> {
     let try_it = "try: caro \"show top processes\"";
     let mut request = String::new();

@@ -1,6 +1,7 @@
-//! `caro skills`: what skills there are, which fit a task, and what is wrong with one.
+//! `caro skills`: lists, shows, searches, checks and makes skills.
 //!
-//! They lie in `skills` beside the configuration file, and in a project's `.agents/skills`; four come with the program.
+//! Skills lie in `skills` beside the configuration file, and in a project's `.agents/skills`; four come with the
+//! program.
 
 use crate::setup::stores::{self, PROJECT_SKILLS};
 use crate::term::given;
@@ -69,7 +70,7 @@ enum What {
     },
 }
 
-/// Does what was asked for.
+/// Runs the chosen subcommand.
 ///
 /// # Errors
 /// If there is no such skill, or something cannot be written.
@@ -104,7 +105,7 @@ fn list(root: &Path, json: bool, cx: &Cx) -> Outcome {
     Ok(Exit::Success)
 }
 
-fn line(cx: &Cx, s: &skill::Skill, before: &str) -> std::io::Result<()> {
+fn line(cx: &Cx, s: &skill::Skill, prefix: &str) -> std::io::Result<()> {
     let from = match s.origin {
         Origin::User => "user",
         Origin::Project => "project",
@@ -112,7 +113,7 @@ fn line(cx: &Cx, s: &skill::Skill, before: &str) -> std::io::Result<()> {
     };
     let head = cx.ui.entry(Role::Accent, &s.front.name);
     let text = s.front.description.split_whitespace().collect::<Vec<_>>().join(" ");
-    cx.ui.line(&format!("{before}{head}  {}  {}", cx.ui.paint(Role::Dim, from), cx.ui.entry(Role::Plain, &text)))
+    cx.ui.line(&format!("{prefix}{head}  {}  {}", cx.ui.paint(Role::Dim, from), cx.ui.entry(Role::Plain, &text)))
 }
 
 fn document(s: &skill::Skill) -> serde_json::Value {
@@ -126,7 +127,7 @@ fn show(root: &Path, name: &str, json: bool, cx: &Cx) -> Outcome {
     let (skills, _) = stores::skills(root, cx).find();
     let s = match skills.get(name) {
         Ok(s) => s,
-        Err(unknown) => return Err(broken(name, &stores::skill_places(root, cx)).unwrap_or_else(|| unknown.into())),
+        Err(unknown) => return Err(unusable(name, &stores::skill_places(root, cx)).unwrap_or_else(|| unknown.into())),
     };
     let rendered = render::render(s);
     if let Ok(rendered) = &rendered {
@@ -146,7 +147,7 @@ fn show(root: &Path, name: &str, json: bool, cx: &Cx) -> Outcome {
     }
     match rendered {
         Ok(rendered) => cx.ui.data(&rendered.text)?,
-        // what is kept from a model is not kept from the person
+        // a skill that is withheld from models is still shown to the user
         Err(error @ SkillError::Withheld { .. }) => {
             cx.ui.warn(&in_line(&error.to_string()));
             let own = skill::Skill { origin: Origin::User, ..(**s).clone() };
@@ -161,9 +162,13 @@ fn show(root: &Path, name: &str, json: bool, cx: &Cx) -> Outcome {
     Ok(Exit::Success)
 }
 
-/// What keeps the skill in the folder of that name from being used; nothing if there is no such folder, or it is not that.
-fn broken(name: &str, places: &[Place]) -> Option<Failure> {
-    let folder = folder_of(name, places).filter(|_| Path::new(name).file_name().is_some_and(|last| last == name))?;
+/// The failure for a skill that has a folder but cannot be used; `None` if there is no such folder or no fatal finding.
+fn unusable(name: &str, places: &[Place]) -> Option<Failure> {
+    // a path is no name of a skill
+    if Path::new(name).file_name().is_none_or(|last| last != name) {
+        return None;
+    }
+    let folder = folder_of(name, places)?;
     let findings = skill::check::check(&folder, &place_of(&folder, places));
     let fatal = findings.into_iter().find(|finding| finding.fatal)?;
     Some(
@@ -172,7 +177,7 @@ fn broken(name: &str, places: &[Place]) -> Option<Failure> {
     )
 }
 
-/// The first folder of that name, whatever is in it.
+/// Finds the first folder with that name in the places, whatever it contains.
 fn folder_of(name: &str, places: &[Place]) -> Option<PathBuf> {
     places.iter().map(|place| place.folder.join(name)).find(|folder| folder.is_dir())
 }
@@ -195,11 +200,11 @@ fn search(root: &Path, words: &str, scores: bool, json: bool, cx: &Cx) -> Outcom
         cx.ui.document(&all)?;
     } else {
         for hit in &hits {
-            let before = match scores {
+            let prefix = match scores {
                 true => format!("{:.3} (words {:.2}, meaning {:.2})  ", hit.score, hit.words, hit.nearness),
                 false => String::new(),
             };
-            line(cx, &hit.skill, &before)?;
+            line(cx, &hit.skill, &prefix)?;
         }
     }
     if hits.is_empty() {
@@ -213,7 +218,7 @@ fn check(root: &Path, names: &[String], json: bool, cx: &Cx) -> Outcome {
     let mut folders: Vec<PathBuf> = Vec::new();
     let places = stores::skill_places(root, cx);
     if names.is_empty() {
-        // those on board are nobody's to mend
+        // the user cannot fix the skills that come with the program
         for place in places.iter().filter(|place| place.origin != Origin::Board) {
             let entries = std::fs::read_dir(&place.folder).into_iter().flatten().flatten().map(|e| e.path());
             folders.extend(entries.filter(|p| p.is_dir()));
@@ -221,8 +226,8 @@ fn check(root: &Path, names: &[String], json: bool, cx: &Cx) -> Outcome {
         folders.sort();
     }
     for name in names {
-        let given = root.join(name);
-        let folder = folder_of(name, &places).or_else(|| given.is_dir().then_some(given));
+        let path = root.join(name);
+        let folder = folder_of(name, &places).or_else(|| path.is_dir().then_some(path));
         folders.push(folder.ok_or_else(|| {
             Failure::usage(format!("there is no skill and no folder `{name}`"))
                 .hint("`caro skills list` shows what there is")
@@ -231,19 +236,19 @@ fn check(root: &Path, names: &[String], json: bool, cx: &Cx) -> Outcome {
     let wrong = stores::skills(root, cx).find().0.wrong;
     let findings = |folder: &PathBuf| {
         let mut findings = skill::check::check(folder, &place_of(folder, &places));
-        // of two with one name the second is never used
+        // of two skills with the same name the second is never used
         let file = folder.join(skill::FILE).display().to_string();
-        let twice = wrong.iter().find(|error| matches!(error, SkillError::Twice { path, .. } if *path == file));
-        findings.extend(twice.map(|error| skill::check::Finding { fatal: true, text: error.to_string() }));
+        let duplicate = wrong.iter().find(|error| matches!(error, SkillError::Twice { path, .. } if *path == file));
+        findings.extend(duplicate.map(|error| skill::check::Finding { fatal: true, text: error.to_string() }));
         findings
     };
     let all: Vec<_> = folders.iter().map(|folder| (folder, findings(folder))).collect();
-    let bad = all.iter().any(|(_, findings)| !findings.is_empty());
+    let has_findings = all.iter().any(|(_, findings)| !findings.is_empty());
     if json {
         let all: Vec<_> =
             all.iter().map(|(folder, findings)| serde_json::json!({"folder": folder, "findings": findings})).collect();
         cx.ui.document(&all)?;
-        return Ok(if bad { Exit::No } else { Exit::Success });
+        return Ok(if has_findings { Exit::No } else { Exit::Success });
     }
     for (folder, findings) in &all {
         let name = folder.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
@@ -259,15 +264,15 @@ fn check(root: &Path, names: &[String], json: bool, cx: &Cx) -> Outcome {
     if all.is_empty() {
         cx.ui.note("no skills to check");
     }
-    Ok(if bad { Exit::No } else { Exit::Success })
+    Ok(if has_findings { Exit::No } else { Exit::Success })
 }
 
-/// The place that a folder is found in; one that is found in none is as good as the person's own.
+/// The place that contains the folder; a folder outside all places counts as the user's own.
 fn place_of(folder: &Path, places: &[Place]) -> Place {
-    let above = folder.parent().unwrap_or(folder);
-    let real = above.canonicalize().ok();
+    let parent = folder.parent().unwrap_or(folder);
+    let real = parent.canonicalize().ok();
     let place = places.iter().find(|place| real.is_some() && place.folder.canonicalize().ok() == real);
-    place.cloned().unwrap_or_else(|| Place { folder: above.to_owned(), origin: Origin::User })
+    place.cloned().unwrap_or_else(|| Place { folder: parent.to_owned(), origin: Origin::User })
 }
 
 fn new(root: &Path, name: &str, description: &str, project: bool, cx: &Cx) -> Outcome {

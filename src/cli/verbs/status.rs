@@ -1,4 +1,4 @@
-//! `caro status`: the resident processes of this user.
+//! `caro status`: shows the resident processes of this user.
 
 use crate::term::ui::Role;
 use crate::{Cx, Exit, Failure, Outcome};
@@ -13,7 +13,7 @@ pub struct Args {
     json: bool,
 }
 
-/// Shows them; 1 if there is none.
+/// Shows the resident processes. The exit code is 1 if there are none.
 ///
 /// # Errors
 /// If the folder of their sockets is not safe, or stdout cannot be written.
@@ -22,7 +22,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
         Some(folder) => resident::list(folder).map_err(|e| Failure::no(&e).hint(e.hint()))?,
         None => Vec::new(),
     };
-    let none = found.is_empty();
+    let exit = if found.is_empty() { Exit::No } else { Exit::Success };
     if args.json {
         let all: Vec<serde_json::Value> = found
             .iter()
@@ -32,10 +32,12 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
             })
             .collect();
         cx.ui.document(&serde_json::json!({ "residents": all }))?;
-    } else if none {
+        return Ok(exit);
+    }
+    if found.is_empty() {
         cx.ui.data("no resident process is running")?;
     }
-    for one in found.iter().filter(|_| !args.json) {
+    for one in &found {
         match one {
             Ok(status) => show(cx, status)?,
             Err(pid) => {
@@ -45,7 +47,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
             }
         }
     }
-    Ok(if none { Exit::No } else { Exit::Success })
+    Ok(exit)
 }
 
 fn show(cx: &Cx, status: &Status) -> Result<(), Failure> {
@@ -75,7 +77,7 @@ fn show(cx: &Cx, status: &Status) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A span of time as a person says it.
+/// Formats a span of time, rounded down: `90 s`, `5 min`.
 fn span(time: Duration) -> String {
     let s = time.as_secs();
     match s {

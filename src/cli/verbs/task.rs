@@ -1,4 +1,5 @@
-//! `caro task`: tasks that begin by themselves. A `caro loop` of the same folder runs them when they are due.
+//! `caro task`: adds, lists, runs and removes scheduled tasks. A `caro loop` of the same folder runs them when they
+//! are due.
 
 use crate::harness::view::{self, Shows};
 use crate::harness::{Drive, wire};
@@ -82,10 +83,10 @@ struct Listed {
     runs: Vec<TaskRun>,
 }
 
-/// Runs of a task that are listed.
-const RUNS: usize = 10;
+/// Most runs of a task that are listed.
+const MAX_RUNS: usize = 10;
 
-/// Does what was asked for.
+/// Runs the chosen subcommand.
 ///
 /// # Errors
 /// If there is no such task, or the store cannot be used.
@@ -95,7 +96,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
         What::List { json } => list(*json, cx),
         What::Run { name, yes, model } => run_now(name, *yes, model.clone(), cx),
         What::Rm { name } => {
-            if !wire::kept(cx)?.remove_task(name).map_err(wire::failure)? {
+            if !wire::existing_store(cx)?.remove_task(name).map_err(wire::failure)? {
                 return Err(missing(name));
             }
             cx.ui.note(&format!("removed {name}"));
@@ -143,7 +144,7 @@ fn add(what: &What, cx: &Cx) -> Outcome {
         task.name = name;
         if store.add_task(&task).map_err(wire::failure)? {
             cx.ui.data(&task.name)?;
-            cx.ui.note(&when(&task));
+            cx.ui.note(&describe_time(&task));
             return Ok(Exit::Success);
         }
     }
@@ -151,7 +152,7 @@ fn add(what: &What, cx: &Cx) -> Outcome {
         .hint("give it another name with --name, or remove that one with `caro task rm`"))
 }
 
-/// The names that a task may have: the given one, or those that its first words make.
+/// The names to try for a task: the given one, or those made of its first words.
 fn names(given: Option<&str>, text: &str) -> Result<Vec<String>, Failure> {
     let fits = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
     if let Some(name) = given {
@@ -167,8 +168,8 @@ fn names(given: Option<&str>, text: &str) -> Result<Vec<String>, Failure> {
     Ok(std::iter::once(made.clone()).chain((2..100).map(|n| format!("{made}-{n}"))).collect())
 }
 
-/// When a task begins, for a person.
-fn when(task: &StoredTask) -> String {
+/// Describes when a task begins.
+fn describe_time(task: &StoredTask) -> String {
     match task.next {
         Some(next) => format!("{}; due {}, in a `caro loop` of {}", task.schedule, stamp(next), task.root.display()),
         None => format!("{}; `caro task run {}` runs it", task.schedule, task.name),
@@ -176,9 +177,9 @@ fn when(task: &StoredTask) -> String {
 }
 
 fn list(json: bool, cx: &Cx) -> Outcome {
-    let store = wire::kept(cx)?;
+    let store = wire::existing_store(cx)?;
     let listed = |task: StoredTask| {
-        let runs = store.task_runs(&task.name, RUNS).map_err(wire::failure)?;
+        let runs = store.task_runs(&task.name, MAX_RUNS).map_err(wire::failure)?;
         Ok::<_, Failure>(Listed { task, runs })
     };
     let all = store.tasks().map_err(wire::failure)?;
@@ -194,13 +195,13 @@ fn list(json: bool, cx: &Cx) -> Outcome {
             cx.ui.entry(Role::Command, &task.text)
         ))?;
         let many = if runs.is_empty() { String::new() } else { format!(", {}", plural(runs.len(), "run")) };
-        cx.ui.line(&format!("    {}", cx.ui.entry(Role::Dim, &format!("{}; last: {last}{many}", when(task)))))
+        cx.ui.line(&format!("    {}", cx.ui.entry(Role::Dim, &format!("{}; last: {last}{many}", describe_time(task)))))
     })?;
     Ok(Exit::Success)
 }
 
 fn run_now(name: &str, yes: bool, model: Option<String>, cx: &Cx) -> Outcome {
-    let tasks = wire::kept(cx)?.tasks().map_err(wire::failure)?;
+    let tasks = wire::existing_store(cx)?.tasks().map_err(wire::failure)?;
     let task = tasks.into_iter().find(|task| task.name == name).ok_or_else(|| missing(name))?;
     if !task.root.is_dir() {
         return Err(Failure::usage(format!("the folder of the task is gone: {}", task.root.display()))
@@ -209,7 +210,7 @@ fn run_now(name: &str, yes: bool, model: Option<String>, cx: &Cx) -> Outcome {
     let drive = Drive::plain(model, yes, Vec::new());
     let harness = wire::open(cx, &drive, "agent", drive.options(), &task.root, Wants::Answers)?;
     let cancel = cx.interrupt().cancel().clone();
-    let done = view::while_shown(cx, Shows::Steps, false, |signals| {
+    let done = view::show_during(cx, Shows::Steps, false, |signals| {
         let work = background::run_now(&harness, name, &cancel, vec![signals.sink()]);
         Ok(cx.runtime()?.block_on(work)?)
     })?;

@@ -1,4 +1,4 @@
-//! `caro tools`: every tool that an agent has here, wherever it comes from.
+//! `caro tools`: lists and searches the tools that an agent has here, whatever provides them.
 
 use crate::harness::{servers, wire};
 use crate::term::given;
@@ -7,8 +7,8 @@ use crate::{Cx, Exit, Outcome};
 use caro_agent::retrieve;
 use caro_agent::tool::{Provider, ToolSpec};
 
-/// Characters of a description that are shown.
-const WIDTH: usize = 90;
+/// Most characters of a description that are shown.
+const MAX_DESCRIPTION: usize = 90;
 
 /// List and search the tools that agents have
 #[derive(Debug, clap::Args)]
@@ -45,7 +45,7 @@ enum What {
     },
 }
 
-/// Lists or searches.
+/// Lists or searches the tools.
 ///
 /// # Errors
 /// If two tools have one name, or stdout cannot be written.
@@ -88,7 +88,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
     Ok(Exit::Success)
 }
 
-/// Where a tool is from, for a person.
+/// The origin of a tool, as it is printed.
 fn source(spec: &ToolSpec) -> String {
     match &spec.provider {
         Provider::Builtin => "built in".into(),
@@ -103,7 +103,7 @@ fn line(cx: &Cx, spec: &ToolSpec, score: Option<f64>) -> std::io::Result<()> {
     let score = score.map(|s| format!("{s:5.2}  ")).unwrap_or_default();
     let head = cx.ui.entry(Role::Accent, &spec.name);
     let from = cx.ui.entry(Role::Dim, &source(spec));
-    let mut text: String = spec.description.chars().take(WIDTH).collect();
+    let mut text: String = spec.description.chars().take(MAX_DESCRIPTION).collect();
     if text.len() < spec.description.len() {
         text.push_str("...");
     }

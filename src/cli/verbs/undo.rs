@@ -1,4 +1,5 @@
-//! `caro undo`: puts back what a command that caro ran has deleted, moved or changed; lists and clears what is kept for that.
+//! `caro undo`: puts back what a command that caro ran has deleted, moved or changed; lists and clears what is stored
+//! for that.
 
 use crate::answer::undo::store;
 use crate::term::interrupt::Phase;
@@ -9,8 +10,8 @@ use caro_undo::plan::Cover;
 use caro_undo::{Store, UndoError, restore};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The most files that are named when they stand in the way.
-const NAMED: usize = 10;
+/// Most files that are named in a message.
+const MAX_NAMED: usize = 10;
 
 /// Put back what the last command that caro ran has deleted, moved or changed
 #[derive(Debug, clap::Args)]
@@ -36,7 +37,7 @@ pub struct Args {
     clear: bool,
 }
 
-/// Undoes, lists or clears.
+/// Undoes a command, or lists or clears what can be undone.
 ///
 /// # Errors
 /// If there is nothing to undo, or it would write over what changed since.
@@ -58,27 +59,27 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
 
 fn undo(store: &Store, entry: &Entry, force: bool, cx: &Cx) -> Outcome {
     let done = {
-        // half an undo can be done again, but a whole one is better
+        // an interrupted undo can be repeated, but a complete one is better
         let _phase = cx.interrupt().during(Phase::Child);
         let _status = cx.ui.status("putting back");
         restore(store, entry.id, force, &mut ()).map_err(failure)?
     };
-    let what = in_line(&entry.command);
+    let command = in_line(&entry.command);
     let files = usize::try_from(done.put_back).unwrap_or(usize::MAX);
-    let mut told = format!("undone: {what}");
+    let mut message = format!("undone: {command}");
     if files > 0 {
-        told.push_str(&format!("; {} put back", plural(files, "path")));
+        message.push_str(&format!("; {} put back", plural(files, "path")));
     }
     if done.removed > 0 {
-        told.push_str(&format!(
+        message.push_str(&format!(
             "; {} that it made",
             plural(usize::try_from(done.removed).unwrap_or(usize::MAX), "path")
         ));
-        told.push_str(" removed");
+        message.push_str(" removed");
     }
-    cx.ui.line(&cx.ui.paint(Role::Plain, &told))?;
+    cx.ui.line(&cx.ui.paint(Role::Plain, &message))?;
     entry.plan.gaps.iter().for_each(|gap| cx.ui.warn(&format!("not undone: {}", in_line(gap))));
-    for (path, why) in done.problems.iter().take(NAMED) {
+    for (path, why) in done.problems.iter().take(MAX_NAMED) {
         cx.ui.warn(&format!("{}: {}", in_line(&path.display().to_string()), in_line(why)));
     }
     cx.ui.note(&format!("`caro undo {}` takes that back", done.by));
@@ -112,15 +113,15 @@ fn list(store: &Store, json: bool, cx: &Cx) -> Outcome {
     Ok(Exit::Success)
 }
 
-/// A line about an entry, besides its command.
+/// The details of an entry, besides its command.
 fn about(entry: &Entry) -> String {
-    let kept = plural(usize::try_from(entry.count).unwrap_or(usize::MAX), "path");
+    let paths = plural(usize::try_from(entry.count).unwrap_or(usize::MAX), "path");
     let state = match (entry.state, entry.undoes) {
         (State::Undone(by), _) => format!("undone by {by}"),
-        (State::Ran(_), Some(of)) => format!("this is the undo of {of}; {kept}, {}", size(entry.bytes)),
-        (State::Ran(0), None) => format!("{kept}, {}", size(entry.bytes)),
-        (State::Ran(code), None) => format!("{kept}, {}; it ended with {code}", size(entry.bytes)),
-        (State::Ready | State::Planned, _) => format!("{kept}, {}; it was cut off", size(entry.bytes)),
+        (State::Ran(_), Some(of)) => format!("this is the undo of {of}; {paths}, {}", size(entry.bytes)),
+        (State::Ran(0), None) => format!("{paths}, {}", size(entry.bytes)),
+        (State::Ran(code), None) => format!("{paths}, {}; it ended with {code}", size(entry.bytes)),
+        (State::Ready | State::Planned, _) => format!("{paths}, {}; it was cut off", size(entry.bytes)),
     };
     let cover = match entry.plan.cover {
         Cover::Whole => "",
@@ -139,7 +140,7 @@ fn document(entry: &Entry) -> serde_json::Value {
     })
 }
 
-/// `5 s ago`, `3 h ago`.
+/// Formats an age: `5 s ago`, `3 h ago`.
 fn ago(seconds: u64) -> String {
     match seconds {
         0..60 => format!("{seconds} s ago"),
@@ -161,15 +162,15 @@ fn clear(store: &Store, id: Option<u64>, cx: &Cx) -> Outcome {
     Ok(Exit::Success)
 }
 
-/// Why not, for a person.
+/// The failure of an undo, with the files that prevent it.
 fn failure(error: UndoError) -> Failure {
     let mut message = error.to_string();
     if let UndoError::Changed(paths) = &error {
-        for path in paths.iter().take(NAMED) {
+        for path in paths.iter().take(MAX_NAMED) {
             message.push_str(&format!("\n  {}", in_line(&path.display().to_string())));
         }
-        if paths.len() > NAMED {
-            message.push_str(&format!("\n  ... {} more", paths.len() - NAMED));
+        if paths.len() > MAX_NAMED {
+            message.push_str(&format!("\n  ... {} more", paths.len() - MAX_NAMED));
         }
     }
     Failure::no(message).hint(error.hint())
@@ -180,11 +181,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_told_in_the_unit_that_fits() {
-        for (seconds, told) in
+    fn ages_are_shown_in_the_unit_that_fits() {
+        for (seconds, shown) in
             [(0, "0 s ago"), (61, "1 min ago"), (7200, "2 h ago"), (86_400, "1 day ago"), (200_000, "2 days ago")]
         {
-            assert_eq!(ago(seconds), told);
+            assert_eq!(ago(seconds), shown);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `caro version`: what was built, for a report of a bug.
+//! `caro version`: prints the version, the system and the devices that were compiled in, for bug reports.
 
 use crate::{Cx, Exit, Outcome};
 

@@ -1,4 +1,5 @@
-//! `caro workspace`: the files that agents keep for themselves, apart from the person's; each session has its own.
+//! `caro workspace`: shows the files that agents store for themselves, apart from the user's. Each session has its
+//! own workspace.
 
 use crate::harness::wire::workspaces;
 use crate::setup::stores::no_home;
@@ -49,7 +50,7 @@ struct Row {
     artifact_bytes: usize,
 }
 
-/// Lists or shows.
+/// Runs the chosen subcommand.
 ///
 /// # Errors
 /// If there is no such session, folder or file.
@@ -79,7 +80,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
         }
         What::Show { session, path } => {
             let text = all.find(session)?.1.text(path)?;
-            // the terminal ends what it prints with a line end of its own
+            // printing adds a line end
             cx.ui.data(text.strip_suffix('\n').unwrap_or(&text))?;
         }
     }
@@ -89,7 +90,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
 impl From<WorkspaceError> for Failure {
     fn from(error: WorkspaceError) -> Self {
         let hint = match &error {
-            // the model has a tool for it, the person a verb
+            // the hint of the error names the tool of the model; the user has a verb
             WorkspaceError::Missing(_) => "`caro workspace ls SESSION` shows what is there",
             other => other.hint(),
         };

@@ -1,23 +1,24 @@
-//! Mending a command as text: what is not touched stays as it was written.
+//! Edits the text of a command; everything that is not edited stays as it was written.
 
 use caro_shell::{Finding, Invocation, Script, Severity, Word};
 use std::ops::Range;
 
-/// Changes to a script, made all at once.
+/// A list of edits to a script, which are applied together.
 #[derive(Debug)]
 pub(crate) struct Edits<'a> {
     script: &'a Script,
     changes: Vec<(Range<usize>, String)>,
-    sound: bool,
+    /// False once an edit names a word that is not in the text as written.
+    is_valid: bool,
 }
 
 impl<'a> Edits<'a> {
-    /// No change yet.
+    /// Creates an empty list.
     pub(crate) fn new(script: &'a Script) -> Self {
-        Self { script, changes: Vec::new(), sound: true }
+        Self { script, changes: Vec::new(), is_valid: true }
     }
 
-    /// The word becomes this text; it is taken out, with the blank before it, if there is none.
+    /// Replaces a word; an empty text removes it together with the blank before it.
     pub(crate) fn replace(mut self, word: &Word, text: &str) -> Self {
         let mut range = self.range(word);
         if text.is_empty() && self.script.text.get(..range.start).is_some_and(|t| t.ends_with(' ')) {
@@ -27,35 +28,35 @@ impl<'a> Edits<'a> {
         self
     }
 
-    /// Text is put in right after the word.
-    pub(crate) fn after(mut self, word: &Word, text: &str) -> Self {
+    /// Inserts text directly after a word.
+    pub(crate) fn insert_after(mut self, word: &Word, text: &str) -> Self {
         let end = self.range(word).end;
         self.changes.push((end..end, text.to_owned()));
         self
     }
 
-    /// Text is put in right before the word.
-    pub(crate) fn before(mut self, word: &Word, text: &str) -> Self {
+    /// Inserts text directly before a word.
+    pub(crate) fn insert_before(mut self, word: &Word, text: &str) -> Self {
         let start = self.range(word).start;
         self.changes.push((start..start, text.to_owned()));
         self
     }
 
-    /// All words from the first to the last become this text.
-    pub(crate) fn span(mut self, words: &[Word], text: &str) -> Self {
+    /// Replaces everything from the first word to the last.
+    pub(crate) fn replace_span(mut self, words: &[Word], text: &str) -> Self {
         if let (Some(first), Some(last)) = (words.first(), words.last()) {
             let (start, end) = (self.range(first).start, self.range(last).end);
-            self.sound &= start < end;
+            self.is_valid &= start < end;
             self.changes.push((start..end, text.to_owned()));
         }
         self
     }
 
-    /// The whole script, mended; `None` if a word does not stand in it as written, or changes overlap.
-    pub(crate) fn done(mut self) -> Option<String> {
+    /// Returns the edited script; `None` if a word is not in it as written, edits overlap, or nothing changes.
+    pub(crate) fn apply(mut self) -> Option<String> {
         self.changes.sort_by_key(|(range, _)| (range.start, range.end));
-        let apart = self.changes.windows(2).all(|w| w[0].0.end <= w[1].0.start);
-        if !self.sound || !apart || self.changes.is_empty() {
+        let is_disjoint = self.changes.windows(2).all(|w| w[0].0.end <= w[1].0.start);
+        if !self.is_valid || !is_disjoint || self.changes.is_empty() {
             return None;
         }
         let mut text = self.script.text.clone();
@@ -65,14 +66,15 @@ impl<'a> Edits<'a> {
         (text != self.script.text).then_some(text)
     }
 
-    /// Where a word stands. One inside `sh -c '...'` may stand nowhere: then nothing can be mended.
+    /// Returns the range of a word in the text. A word inside `sh -c '...'` may have none, which makes the edits
+    /// invalid.
     fn range(&mut self, word: &Word) -> Range<usize> {
-        self.sound &= self.script.text.get(word.span.clone()) == Some(word.raw.as_str());
+        self.is_valid &= self.script.text.get(word.span.clone()) == Some(word.raw.as_str());
         word.span.clone()
     }
 }
 
-/// A warning about a word.
+/// Makes a warning about a word.
 pub(super) fn warning(id: &str, word: &Word, why: impl Into<String>, fix: Option<String>) -> Finding {
     Finding {
         id: id.into(),
@@ -85,8 +87,8 @@ pub(super) fn warning(id: &str, word: &Word, why: impl Into<String>, fix: Option
     }
 }
 
-/// A cluster of short options without one of its letters; empty if none is left.
-pub(super) fn without(cluster: &str, letter: char) -> String {
+/// Returns a cluster of short options without one of its letters; empty if none is left.
+pub(super) fn without_letter(cluster: &str, letter: char) -> String {
     let left: String = cluster.chars().filter(|c| *c != letter).collect();
     if left == "-" { String::new() } else { left }
 }
@@ -96,17 +98,17 @@ pub(super) fn is_cluster(word: &Word) -> bool {
     word.raw.strip_prefix('-').is_some_and(|l| !l.is_empty() && l.chars().all(|c| c.is_ascii_alphabetic()))
 }
 
-/// The cluster of ls that holds this letter.
+/// Returns the cluster of options of `ls` that contains the letter.
 pub(super) fn ls_cluster_with(ls: &Invocation, letter: char) -> Option<&Word> {
     ls.args().iter().find(|w| is_ls_cluster(w) && w.raw.contains(letter))
 }
 
-/// A cluster of letters, and the `1` of ls.
+/// True for a cluster of short options of `ls`, which may include `1`.
 pub(super) fn is_ls_cluster(word: &Word) -> bool {
     word.raw.strip_prefix('-').is_some_and(|l| !l.is_empty() && l.chars().all(|c| c.is_ascii_alphabetic() || c == '1'))
 }
 
-/// The command's clusters of short options hold this letter.
+/// Returns the cluster of short options that contains the letter.
 pub(super) fn cluster_with(args: &[Word], letter: char) -> Option<&Word> {
     args.iter().find(|w| is_cluster(w) && w.raw.contains(letter))
 }

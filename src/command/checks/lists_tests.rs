@@ -1,15 +1,16 @@
-//! The checks over whole lists (`tests/checks`): silent on right commands, and wrong ones are named and mended.
+//! Tests of the checks on whole lists (`tests/checks`): right commands have no findings, wrong ones have the right
+//! finding and fix.
 
 use super::{CheckContext, run};
 use caro_shell::{Dialect, Finding, Severity, Target, parse};
 use std::collections::BTreeMap;
 
-/// What the checks have against a bash command for Linux where no manual is at hand, hints left out.
+/// Runs the checks on a bash command for Linux without manuals, and returns the findings other than hints.
 fn findings(request: &str, command: &str) -> Vec<Finding> {
     let script = parse(command, Dialect::Bash);
     let target = Target::named("linux-gnu").unwrap();
     let manuals = BTreeMap::new();
-    let it = CheckContext {
+    let cx = CheckContext {
         request,
         script: &script,
         target,
@@ -18,17 +19,17 @@ fn findings(request: &str, command: &str) -> Vec<Finding> {
         cwd: None,
         manuals: &manuals,
     };
-    run(&it).into_iter().filter(|f| f.severity > Severity::Hint).collect()
+    run(&cx).into_iter().filter(|f| f.severity > Severity::Hint).collect()
 }
 
-/// The lines of a list, each in its columns.
+/// Splits the lines of a list into columns.
 fn rows(list: &str) -> Vec<Vec<&str>> {
     let lines = list.lines().filter(|l| !l.is_empty() && !l.starts_with('#'));
     lines.map(|l| l.split(" => ").map(str::trim).collect()).collect()
 }
 
 #[test]
-fn nothing_is_said_against_right_commands() {
+fn right_commands_have_no_findings() {
     let rows = rows(include_str!("../../../tests/checks/right.txt"));
     assert!(rows.len() >= 150, "only {} pairs", rows.len());
     let mut wrong = Vec::new();
@@ -42,21 +43,21 @@ fn nothing_is_said_against_right_commands() {
 }
 
 #[test]
-fn wrong_commands_are_named_and_mended() {
+fn wrong_commands_have_the_right_finding_and_fix() {
     let rows = rows(include_str!("../../../tests/checks/wrong.txt"));
     assert!(rows.len() >= 60, "only {} rows", rows.len());
     let mut wrong = Vec::new();
     for row in &rows {
-        let [request, command, id, mended] = row.as_slice() else { panic!("four columns: {row:?}") };
+        let [request, command, id, fix] = row.as_slice() else { panic!("four columns: {row:?}") };
         let found = findings(request, command);
         match found.iter().find(|f| f.id == *id) {
             None => wrong.push(format!("{request} => {command}: no {id}, but {found:?}")),
-            Some(f) if f.fix.as_deref().unwrap_or("-") != *mended => {
-                wrong.push(format!("{request} => {command}: mended to {:?}", f.fix));
+            Some(f) if f.fix.as_deref().unwrap_or("-") != *fix => {
+                wrong.push(format!("{request} => {command}: fixed to {:?}", f.fix));
             }
-            // what mends is clean itself
-            Some(_) if *mended != "-" && findings(request, mended).iter().any(|f| f.id == *id) => {
-                wrong.push(format!("{request} => {mended}: draws {id} still"));
+            // the fix itself does not have the finding
+            Some(_) if *fix != "-" && findings(request, fix).iter().any(|f| f.id == *id) => {
+                wrong.push(format!("{request} => {fix}: still has {id}"));
             }
             Some(_) => {}
         }
@@ -65,13 +66,13 @@ fn wrong_commands_are_named_and_mended() {
 }
 
 #[test]
-fn no_request_and_no_command_breaks_a_check() {
+fn no_pair_of_request_and_command_panics() {
     let lists = [include_str!("../../../tests/checks/right.txt"), include_str!("../../../tests/checks/wrong.txt")]
         .map(rows)
         .concat();
     let commands: Vec<&str> = lists.iter().map(|row| row[1]).collect();
     for (i, row) in lists.iter().enumerate() {
-        // a request meets another's command, and halves of it, cut anywhere
+        // a request with the command of another one, and with half of it
         for step in [1, 7, 31] {
             let command = commands[(i + step) % commands.len()];
             let half: String = command.chars().take(command.chars().count() / 2).collect();
@@ -82,7 +83,7 @@ fn no_request_and_no_command_breaks_a_check() {
     }
 }
 
-/// Pieces of requests: the words that checks look for, and what nobody says.
+/// Pieces of requests: words that checks look for, and unusual text.
 const PIECES: [&str; 48] = [
     "",
     "\"",
@@ -138,7 +139,7 @@ proptest::proptest! {
     #![proptest_config(proptest::prelude::ProptestConfig { cases: 2000, failure_persistence: None, ..Default::default() })]
 
     #[test]
-    fn no_words_of_a_request_break_a_check(
+    fn no_words_of_a_request_panic(
         said in proptest::collection::vec(proptest::sample::select(&PIECES[..]), 0..12),
         words in proptest::collection::vec(proptest::sample::select(&PIECES[..]), 0..4),
         row in 0usize..1000,

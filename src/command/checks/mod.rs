@@ -1,11 +1,11 @@
-//! What is wrong with a command, told with evidence and without a model.
+//! Finds errors in a command, with evidence and without a model.
 //!
-//! Each check is one function from a [`CheckContext`] to findings. A check makes sense to a user who has never seen our task
-//! files, and rather stays silent than accuses wrongly. [`facts`] is true of a command whatever was asked; [`request`] holds
-//! what was asked against the command, in general terms, and may use `facts`, not the other way round. [`edit`] mends a
-//! command as text, [`words`] reads a request as plain English words.
+//! Each check is a function from a [`CheckContext`] to findings. A check must make sense to a user who has never seen
+//! our test tasks, and reports nothing rather than a false error. [`facts`] hold for a command whatever the request
+//! is; [`request`] compares the command with the request, in general terms, and may use `facts`, but not the other
+//! way round. [`edit`] edits the text of a command; [`words`] splits a request into English words.
 //!
-//! A wording that only one request has is no matter of a check: that is taught to the model.
+//! A wording that occurs in a single request is no reason for a check: that is a matter of training the model.
 
 pub(crate) mod edit;
 mod facts;
@@ -13,7 +13,7 @@ mod request;
 mod words;
 
 pub use facts::programs::ID as NOT_INSTALLED;
-pub(super) use facts::{WAITS, begin, cells, prose, separated_by, syntax};
+pub(super) use facts::{WAITS, cells, first_lines, prose, separator_of, syntax};
 pub(super) use request::{asks_for_number, in_place, saved};
 
 use caro_host::ExecutionContext;
@@ -25,28 +25,28 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
-/// A command with everything the checks may look at.
+/// A command with everything that the checks may read.
 #[derive(Debug)]
 pub struct CheckContext<'a> {
-    /// The request that it answers; empty for `caro check`.
+    /// The request that the command answers; empty for `caro check`.
     pub request: &'a str,
     /// The command.
     pub script: &'a Script,
-    /// The machine it is written for.
+    /// The system that it is written for.
     pub target: Target,
-    /// The shell it is written for.
+    /// The shell that it is written for.
     pub dialect: Dialect,
-    /// This machine, where the command is written for it.
+    /// The facts of this machine, if the command is written for it.
     pub context: Option<&'a ExecutionContext>,
-    /// The folder that it will run in, where that is of this machine: what the request names may be there.
+    /// The working directory of the command, if it is on this machine.
     pub cwd: Option<&'a Path>,
-    /// The manuals at hand, by program name.
+    /// The manuals that were found, by program name.
     pub manuals: &'a BTreeMap<String, Arc<Entry>>,
 }
 
 impl CheckContext<'_> {
-    /// The manual of an invocation, and how many of its arguments name the subcommand that the manual is about
-    /// (`git log` has its own page).
+    /// Returns the manual of an invocation, and the number of arguments up to the subcommand that it is about
+    /// (`git log` has a page of its own).
     fn manual_of(&self, command: &Invocation) -> Option<(&Entry, usize)> {
         let name = command.name()?;
         let whole = self.manuals.get(name)?;
@@ -57,68 +57,69 @@ impl CheckContext<'_> {
     }
 }
 
-/// Tells what is wrong with a command.
+/// A check: returns the findings against a command.
 type Check = fn(&CheckContext) -> Vec<Finding>;
 
-/// The one there is; nothing of several, of which it is not clear which is meant.
+/// Returns the only item of an iterator; `None` if there are none or several.
 fn only<T>(mut all: impl Iterator<Item = T>) -> Option<T> {
-    all.next().filter(|_| all.next().is_none())
+    let first = all.next()?;
+    if all.next().is_none() { Some(first) } else { None }
 }
 
-/// The text of a file that is no longer than that; nothing of what is no file, or no text.
-pub(super) fn read(file: &Path, most: u64) -> Option<String> {
+/// Reads a text file of at most `most` bytes; `None` for anything else.
+pub(super) fn read_text(file: &Path, most: u64) -> Option<String> {
     let meta = file.metadata().ok().filter(|meta| meta.is_file() && meta.len() <= most)?;
     let mut text = String::with_capacity(meta.len() as usize);
     File::open(file).ok()?.take(most).read_to_string(&mut text).ok()?;
     Some(text)
 }
 
-/// The first bytes of a file, so many at most; nothing of what is no file: opening a pipe waits for its other end.
-fn beginning(file: &Path, most: u64) -> Option<Vec<u8>> {
+/// Reads at most the first `most` bytes of a regular file; `None` for anything else, as opening a named pipe would
+/// block.
+fn read_prefix(file: &Path, most: u64) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     file.metadata().ok().filter(|meta| meta.is_file())?;
     File::open(file).ok()?.take(most).read_to_end(&mut bytes).ok()?;
     Some(bytes)
 }
 
-/// The one `find` of a script; with several, it is not clear which of them the request is about.
-fn find(script: &Script) -> Option<&Invocation> {
+/// Returns the only `find` of a script; with several, it is not clear which one the request is about.
+fn single_find(script: &Script) -> Option<&Invocation> {
     let finds = script.commands.iter().filter(|c| c.name() == Some("find"));
     only(finds)
 }
 
-/// Where a `find` starts: what stands behind its options on links, and before its first test.
+/// Returns the starting points of a `find`: the words between its options on links and its first test.
 fn starting_points(search: &Invocation) -> impl Iterator<Item = &Word> {
     let is_option = |w: &&Word| matches!(w.text.as_str(), "-H" | "-L" | "-P");
     search.args().iter().skip_while(is_option).take_while(|w| !w.text.starts_with(['-', '(', '!', ')', ',']))
 }
 
-/// True for a file that the script itself may have written before: it is redirected to, or another command than this one
-/// has it as an argument.
-fn made(script: &Script, command: &Invocation, name: &str) -> bool {
+/// True for a file that the script itself may create: it is the target of a redirection, or an argument of another
+/// command.
+fn is_written_before(script: &Script, command: &Invocation, name: &str) -> bool {
     let names = |c: &&Invocation| !std::ptr::eq(*c, command) && c.args().iter().any(|w| w.text == name);
     script.commands.iter().flat_map(|c| &c.redirects).any(|r| r.target.text == name)
         || script.commands.iter().any(|c| names(&c))
 }
 
-/// Everything that the checks have against a command, heaviest first.
-pub fn run(it: &CheckContext) -> Vec<Finding> {
-    let mut findings = syntax::check(it);
-    // what does not parse would only draw nonsense from the rest
+/// Runs all checks on a command, and returns the findings, the most serious first.
+pub fn run(cx: &CheckContext) -> Vec<Finding> {
+    let mut findings = syntax::check(cx);
+    // the other checks would misread a command that does not parse
     if findings.is_empty() {
-        // these know the Unix tools; PowerShell has other programs of the same names
-        let is_unix = it.dialect != Dialect::PowerShell;
+        // the Unix checks do not apply to PowerShell, which has other programs of the same names
+        let is_unix = cx.dialect != Dialect::PowerShell;
         let lists = [(facts::ANY, true), (request::UNIX, is_unix), (facts::UNIX, is_unix), (request::ANY, true)];
         for (checks, _) in lists.into_iter().filter(|(_, applies)| *applies) {
-            findings.extend(checks.iter().flat_map(|check| check(it)));
+            findings.extend(checks.iter().flat_map(|check| check(cx)));
         }
     }
     findings.sort_by_key(|f| std::cmp::Reverse(f.severity));
     findings
 }
 
-/// How much all findings weigh together; 0 is a clean command. An error outweighs any number of warnings a command of
-/// reasonable length can draw, a warning any number of hints.
+/// Returns the total weight of findings; 0 for a clean command. An error outweighs 99 warnings, a warning 99 hints.
 pub fn weight(findings: &[Finding]) -> u32 {
     findings
         .iter()
@@ -136,12 +137,12 @@ mod lists_tests;
 mod tests {
     use super::*;
 
-    /// What one check has against a bash command for Linux, with no manuals at hand.
+    /// Runs one check on a bash command for Linux, without manuals.
     pub(super) fn findings(check: fn(&CheckContext) -> Vec<Finding>, request: &str, command: &str) -> Vec<Finding> {
         findings_in(None, check, request, command)
     }
 
-    /// The same of one that is for this machine, where these are all its programs.
+    /// Runs one check on a bash command for this machine, on which only these programs are installed.
     pub(super) fn findings_among(
         programs: &[&str],
         check: fn(&CheckContext) -> Vec<Finding>,
@@ -163,7 +164,7 @@ mod tests {
         })
     }
 
-    /// The same of one that is to run in a folder.
+    /// Runs one check on a bash command that is to run in a folder.
     pub(super) fn findings_in(
         cwd: Option<&Path>,
         check: fn(&CheckContext) -> Vec<Finding>,
@@ -183,9 +184,9 @@ mod tests {
         })
     }
 
-    /// Right answers that one check or another once took for wrong ones.
+    /// Right answers in which a check once found an error.
     #[test]
-    fn nothing_is_said_against_what_is_right() {
+    fn right_answers_have_no_findings() {
         let dir = tempfile::tempdir().unwrap();
         for (name, text) in [
             ("people.csv", "name,age,city\nAda,36,Rome\nBob,41,Oslo\n"),

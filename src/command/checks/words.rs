@@ -1,52 +1,52 @@
-//! A request as plain English words. What another language says matches nothing here, and so accuses nobody.
+//! Splits a request into English words. Words of another language match no phrase, so that they cause no findings.
 
-/// The words of a request: lower case, without punctuation; what stands in quotes is left out, for it is a name.
+/// The words of a request in lower case, without punctuation. Quoted text is left out, as it is a name.
 #[derive(Debug)]
 pub(super) struct Words(Vec<String>);
 
 impl Words {
-    /// The words of a request.
+    /// Splits a request into words.
     pub(super) fn of(request: &str) -> Self {
         let mut plain = String::with_capacity(request.len());
         let mut quote = None;
-        let (mut before, mut path) = (' ', false);
+        let (mut before, mut in_path) = (' ', false);
         for c in request.chars() {
             match quote {
                 Some(q) if c == q => quote = None,
                 Some(_) => {}
-                // an apostrophe inside a word is none
+                // an apostrophe inside a word is no quote
                 None if matches!(c, '"' | '`') || c == '\'' && !before.is_alphanumeric() => {
                     quote = Some(c);
                     plain.push_str(" \u{b7} ");
                 }
                 // "case-insensitive", "top-level", but not "-3" or "/a-b"
-                None if c == '-' && before.is_alphabetic() && !path => plain.push(' '),
+                None if c == '-' && before.is_alphabetic() && !in_path => plain.push(' '),
                 None => plain.extend(c.to_lowercase()),
             }
-            path = !c.is_whitespace() && (path || matches!(c, '/' | '.' | '~'));
+            in_path = !c.is_whitespace() && (in_path || matches!(c, '/' | '.' | '~'));
             before = c;
         }
         let trim = |w: &str| w.trim_matches([',', ';', ':', '(', ')', '?', '!', '.']).to_owned();
         Self(plain.split_whitespace().map(trim).filter(|w| !w.is_empty()).collect())
     }
 
-    /// The words in order.
+    /// Returns the words in order.
     pub(super) fn list(&self) -> &[String] {
         &self.0
     }
 
-    /// True if one of the phrases stands there word for word.
+    /// True if the request contains one of the phrases, word for word.
     pub(super) fn contains_phrase(&self, phrases: &[&str]) -> bool {
-        phrases.iter().any(|phrase| self.at(phrase).is_some())
+        phrases.iter().any(|phrase| self.position_of(phrase).is_some())
     }
 
-    /// Where a phrase begins.
-    pub(super) fn at(&self, phrase: &str) -> Option<usize> {
+    /// Returns the index of the first word of a phrase.
+    pub(super) fn position_of(&self, phrase: &str) -> Option<usize> {
         let phrase: Vec<&str> = phrase.split(' ').collect();
         self.0.windows(phrase.len()).position(|w| w.iter().zip(&phrase).all(|(a, b)| a == b))
     }
 
-    /// True if something is said not to be, or to be left out: then what else is said may mean its opposite.
+    /// True if the request contains a negation or an exception, so that its other words may mean the opposite.
     pub(super) fn has_negation(&self) -> bool {
         const NEGATIONS: &[&str] = &[
             "not",
@@ -86,29 +86,29 @@ impl Words {
         self.0.iter().any(|w| NEGATIONS.contains(&w.as_str()) || w.ends_with("n't"))
     }
 
-    /// Every number, with its place; small ones may be spelled out.
+    /// Returns every number with its index; numbers up to twelve may be spelled out.
     pub(super) fn numbers(&self) -> Vec<(usize, u64)> {
         self.0.iter().enumerate().filter_map(|(i, w)| Some((i, number(w)?))).collect()
     }
 }
 
-/// The quotes and the punctuation around a word; a full stop is part of many names, and only the last one is none.
-const AROUND: [char; 10] = ['\'', '"', '`', ',', ';', ':', '(', ')', '?', '!'];
+/// Quotes and punctuation around a word. A full stop is part of many names, and is removed only from the end.
+const PUNCTUATION: [char; 10] = ['\'', '"', '`', ',', ';', ':', '(', ')', '?', '!'];
 
-/// The words of a request as they are written, names of files among them, without the punctuation around and between them.
-pub(super) fn written(request: &str) -> impl Iterator<Item = &str> {
-    let words = request.split(|c: char| c.is_whitespace() || AROUND.contains(&c));
+/// Splits a request into its words as they are written, file names included, without punctuation.
+pub(super) fn written_words(request: &str) -> impl Iterator<Item = &str> {
+    let words = request.split(|c: char| c.is_whitespace() || PUNCTUATION.contains(&c));
     words.map(|w| w.strip_suffix('.').unwrap_or(w))
 }
 
-/// A word of a request without the quotes and the punctuation around it.
-pub(super) fn bare(word: &str) -> &str {
-    let word = word.trim_matches(AROUND);
-    // the end of a sentence; and then the quote that it stood behind
-    word.strip_suffix('.').map_or(word, |word| word.trim_end_matches(AROUND))
+/// Returns a word of a request without the quotes and punctuation around it.
+pub(super) fn without_punctuation(word: &str) -> &str {
+    let word = word.trim_matches(PUNCTUATION);
+    // the full stop of a sentence, and then a quote before it
+    word.strip_suffix('.').map_or(word, |word| word.trim_end_matches(PUNCTUATION))
 }
 
-/// A whole number, in digits or as a word up to twelve.
+/// Parses a whole number of at most nine digits, or a number word up to twelve.
 pub(super) fn number(word: &str) -> Option<u64> {
     const SPELLED: [&str; 13] =
         ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"];
@@ -119,7 +119,7 @@ pub(super) fn number(word: &str) -> Option<u64> {
     }
 }
 
-/// True for a word that means folders inside the one meant.
+/// True for a word that means subfolders.
 pub(super) fn is_subfolder(word: &str) -> bool {
     matches!(
         word,
@@ -127,7 +127,7 @@ pub(super) fn is_subfolder(word: &str) -> bool {
     )
 }
 
-/// The year of `2024-02-29`.
+/// Returns the year of a date such as `2024-02-29`.
 pub(super) fn year(word: &str) -> Option<u32> {
     let [year, month, day] = word.split('-').collect::<Vec<_>>()[..] else { return None };
     let digits = |text: &str, n: usize| text.len() == n && text.bytes().all(|b| b.is_ascii_digit());
@@ -139,15 +139,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_bare_whatever_stands_around_it() {
-        for around in ["notes.txt", "notes.txt.", "'notes.txt',", "(\"notes.txt\").", "`notes.txt`?"] {
-            assert_eq!(bare(around), "notes.txt");
+    fn punctuation_around_a_name_is_removed() {
+        for (word, name) in [
+            ("notes.txt", "notes.txt"),
+            ("notes.txt.", "notes.txt"),
+            ("'notes.txt',", "notes.txt"),
+            ("(\"notes.txt\").", "notes.txt"),
+            ("`notes.txt`?", "notes.txt"),
+            ("don't", "don't"),
+            ("...", ".."),
+            ("./a.", "./a"),
+            ("?", ""),
+        ] {
+            assert_eq!(without_punctuation(word), name);
         }
-        assert_eq!((bare("don't"), bare("..."), bare("./a."), bare("?")), ("don't", "..", "./a", ""));
     }
 
     #[test]
-    fn a_request_is_its_words() {
+    fn a_request_is_split_into_words() {
         let words =
             Words::of("Find 'how many' files, case-insensitively; don't touch /a-b/c.txt (in the last ten days)!");
         assert!(words.contains_phrase(&["case insensitively", "in the last ten days"]) && words.has_negation());

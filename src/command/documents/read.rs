@@ -1,33 +1,35 @@
-//! The commands of a passage, with the words that say what they do. Works on any piece of a text, line by line: a passage
-//! may begin and end anywhere.
+//! Extracts the commands of a passage, with the words that describe them. Works line by line, as a passage may begin
+//! and end anywhere in a document.
 //!
-//! A command is: what stands in a fence, or indented, below a line of words; a line that is nothing but `` `code` `` below one (the
-//! form of tldr pages); the one piece of code in a line of words, a list's item or a table's row. In a fence each `# comment` says what
-//! follows it does; where lines begin with `$ `, only they are commands. A few commands in a row are one, joined by `&&`.
+//! A command is: the code in a fence, or indented, below a line of words; a line that is nothing but `` `code` ``
+//! below one (the form of tldr pages); the only piece of code in a line of words, a list item or a table row. In a
+//! fence each `# comment` describes the lines after it; if lines begin with `$ `, only those are commands. Up to
+//! three commands in a row become one, joined by `&&`.
 
 use super::super::library;
 use caro_intent::courtesy;
 
-/// The most commands in a row that are one.
-const IN_A_ROW: usize = 3;
-/// The most bytes of a command, and of what is said of it.
-const LONGEST: usize = 240;
-/// What fences of commands are called, if anything.
+/// Most commands in a row that are joined to one.
+const MAX_JOINED: usize = 3;
+/// Most bytes of a command, and of its description.
+const MAX_BYTES: usize = 240;
+/// Language tags of fences that contain commands.
 const SHELLS: [&str; 12] =
     ["", "bash", "console", "fish", "powershell", "ps1", "pwsh", "sh", "shell", "shell-session", "terminal", "zsh"];
 
-/// A command, and the words that may say what it does.
+/// A command with its descriptions.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Pair {
-    /// Lines of the passage before its own.
+    /// The line of the command in the passage, from 0.
     pub line: usize,
-    /// Each says it.
-    pub said: Vec<String>,
-    /// On one line.
+    /// Alternative descriptions of the command.
+    pub descriptions: Vec<String>,
+    /// The command on one line.
     pub command: String,
 }
 
-/// Every command of a passage. The last heading of its `title` says it too, where it is the only one.
+/// Returns every command of a passage. The last heading of its `title` is a further description, alone if there is
+/// only one command, and joined with the command's own.
 pub fn pairs(text: &str, title: &str) -> Vec<Pair> {
     let mut reader = Reader::default();
     for (at, line) in text.lines().enumerate() {
@@ -35,19 +37,20 @@ pub fn pairs(text: &str, title: &str) -> Vec<Pair> {
     }
     reader.end_block();
     let mut pairs = reader.pairs;
-    let heading = words(title.rsplit(" > ").next().unwrap_or_default());
-    let alone = pairs.len() == 1;
+    let heading = plain_words(title.rsplit(" > ").next().unwrap_or_default());
+    let is_only = pairs.len() == 1;
     for pair in &mut pairs {
-        let with = pair.said.first().filter(|said| **said != heading).map(|said| format!("{heading} {said}"));
-        // a heading of one word, as in tldr pages, is a program's name and says nothing
+        let own = pair.descriptions.first().filter(|own| **own != heading);
+        let joined = own.map(|own| format!("{heading} {own}"));
+        // a heading of one word, as in tldr pages, is a program's name and describes nothing
         if heading.contains(' ') {
-            pair.said.extend(with);
-            if alone && !pair.said.contains(&heading) {
-                pair.said.push(heading.clone());
+            pair.descriptions.extend(joined);
+            if is_only && !pair.descriptions.contains(&heading) {
+                pair.descriptions.push(heading.clone());
             }
         }
     }
-    pairs.retain(|pair| !pair.said.is_empty());
+    pairs.retain(|pair| !pair.descriptions.is_empty());
     pairs
 }
 
@@ -55,15 +58,15 @@ pub fn pairs(text: &str, title: &str) -> Vec<Pair> {
 struct Reader {
     pairs: Vec<Pair>,
     /// The latest line of words.
-    said: String,
-    /// True behind an empty line: code that is only indented does not follow words at once.
+    description: String,
+    /// True after an empty line, as indented code must not follow words directly.
     after_blank: bool,
     block: Option<Block>,
 }
 
-/// Lines of code.
+/// A block of code.
 struct Block {
-    /// What closes it; nothing for indented lines.
+    /// The fence that closes it; empty for indented code.
     fence: String,
     is_shell: bool,
     lines: Vec<(usize, String)>,
@@ -96,7 +99,7 @@ impl Reader {
         } else if after_blank
             && is_indented(line)
             && !bare.starts_with(['-', '*', '+', '|', '>'])
-            && !self.said.is_empty()
+            && !self.description.is_empty()
         {
             self.block = Some(Block { fence: String::new(), is_shell: true, lines: vec![(at, bare.to_owned())] });
         } else if !bare.is_empty() {
@@ -104,27 +107,27 @@ impl Reader {
         }
     }
 
-    /// A line that is none of a block.
+    /// Reads a line outside of a block.
     fn prose(&mut self, at: usize, line: &str) {
         let pieces: Vec<&str> = line.split('`').collect();
         let [before, code, after] = pieces[..] else {
-            self.said = words(line);
+            self.description = plain_words(line);
             return;
         };
-        let around = words(&format!("{before} {after}"));
-        let said = if around.is_empty() { std::mem::take(&mut self.said) } else { around };
-        // one word in the middle of a sentence is a name and no command
-        let at_an_end = after.trim().is_empty() || words(before).is_empty();
+        let around = plain_words(&format!("{before} {after}"));
+        let description = if around.is_empty() { std::mem::take(&mut self.description) } else { around };
+        // a single word in the middle of a sentence is a name and no command
+        let at_an_end = after.trim().is_empty() || plain_words(before).is_empty();
         if code.contains(' ') || at_an_end {
-            self.push(at, code, &said);
+            self.push(at, code, &description);
         }
     }
 
     fn end_block(&mut self) {
         let Some(Block { is_shell: true, lines, .. }) = self.block.take() else { return };
-        let lines = joined(lines);
+        let lines = join_continued(lines);
         let prompted = lines.iter().any(|(_, line)| line.starts_with("$ "));
-        let mut said = std::mem::take(&mut self.said);
+        let mut description = std::mem::take(&mut self.description);
         let mut row: Vec<(usize, String)> = Vec::new();
         let mut commands = 0;
         for (at, line) in lines {
@@ -135,35 +138,35 @@ impl Reader {
                 line.as_str()
             };
             if let Some(comment) = line.strip_prefix('#') {
-                self.end_row(&mut row, &said);
-                said = words(comment);
+                self.end_row(&mut row, &description);
+                description = plain_words(comment);
             } else if line.is_empty() {
-                // what a comment says ends here; what stands before the block holds for all of it
+                // an empty line ends a row of commands
                 if commands > 0 {
-                    self.end_row(&mut row, &said);
+                    self.end_row(&mut row, &description);
                 }
             } else {
                 commands += 1;
                 row.push((at, line.to_owned()));
             }
         }
-        self.end_row(&mut row, &said);
+        self.end_row(&mut row, &description);
     }
 
-    fn end_row(&mut self, row: &mut Vec<(usize, String)>, said: &str) {
+    fn end_row(&mut self, row: &mut Vec<(usize, String)>, description: &str) {
         let row = std::mem::take(row);
-        if (1..=IN_A_ROW).contains(&row.len()) {
+        if (1..=MAX_JOINED).contains(&row.len()) {
             let command = row.iter().map(|(_, line)| line.as_str()).collect::<Vec<_>>().join(" && ");
-            self.push(row[0].0, &command, said);
+            self.push(row[0].0, &command, description);
         }
     }
 
-    fn push(&mut self, line: usize, command: &str, said: &str) {
-        let command = filled(command.trim());
-        let is_one = !command.is_empty() && !command.starts_with(['-', '<', '#']) && !command.contains('\n');
-        if is_one && command.len() <= LONGEST && said.len() <= LONGEST {
-            let said = if said.is_empty() { Vec::new() } else { vec![said.to_owned()] };
-            self.pairs.push(Pair { line, said, command });
+    fn push(&mut self, line: usize, command: &str, description: &str) {
+        let command = fill_placeholders(command.trim());
+        let is_command = !command.is_empty() && !command.starts_with(['-', '<', '#']) && !command.contains('\n');
+        if is_command && command.len() <= MAX_BYTES && description.len() <= MAX_BYTES {
+            let descriptions = if description.is_empty() { Vec::new() } else { vec![description.to_owned()] };
+            self.pairs.push(Pair { line, descriptions, command });
         }
     }
 }
@@ -172,40 +175,40 @@ fn is_indented(line: &str) -> bool {
     line.starts_with("    ") || line.starts_with('\t')
 }
 
-/// Lines that go on behind a backslash as one.
-fn joined(lines: Vec<(usize, String)>) -> Vec<(usize, String)> {
+/// Joins lines that are continued by a backslash.
+fn join_continued(lines: Vec<(usize, String)>) -> Vec<(usize, String)> {
     let mut whole: Vec<(usize, String)> = Vec::new();
-    let mut goes_on = false;
+    let mut is_continued = false;
     for (at, line) in lines {
         let (text, more) = match line.strip_suffix('\\') {
             Some(text) => (text.trim_end().to_owned(), true),
             None => (line, false),
         };
-        match whole.last_mut().filter(|_| goes_on) {
-            Some((_, last)) => *last = format!("{last} {text}"),
-            None => whole.push((at, text)),
+        match whole.last_mut() {
+            Some((_, last)) if is_continued => *last = format!("{last} {text}"),
+            _ => whole.push((at, text)),
         }
-        goes_on = more;
+        is_continued = more;
     }
     whole
 }
 
-/// The words of a line: without the marks of lists, headings, tables and emphasis, and without the brackets with which a tldr
-/// page shows a letter's meaning (`E[x]tract`). Empty if none says anything.
-fn words(line: &str) -> String {
+/// Returns the words of a line, without the marks of lists, headings, tables and emphasis, the brackets of tldr pages
+/// around the letter of an option (`E[x]tract`), and polite phrases. Empty if there are no words to compare.
+fn plain_words(line: &str) -> String {
     let line = line.trim().trim_start_matches(['#', '-', '*', '+', '>', '|', ' ']);
     let digits = line.len() - line.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-    let line = line[digits..].strip_prefix(['.', ')']).filter(|_| digits > 0).unwrap_or(line);
-    let kept: String = line.chars().filter(|c| !matches!(c, '[' | ']' | '*' | '|')).collect();
-    let kept = kept.split_whitespace().collect::<Vec<_>>().join(" ");
-    let kept = kept.trim_matches(|c: char| matches!(c, ':' | '.' | '-' | '–' | '—' | ' ')).to_owned();
-    let order = courtesy::without(&kept);
-    if library::says_something(order) { order.to_owned() } else { String::new() }
+    let item = if digits > 0 { line[digits..].strip_prefix(['.', ')']) } else { None };
+    let text: String = item.unwrap_or(line).chars().filter(|c| !matches!(c, '[' | ']' | '*' | '|')).collect();
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = text.trim_matches(|c: char| matches!(c, ':' | '.' | '-' | '–' | '—' | ' ')).to_owned();
+    let order = courtesy::without(&text);
+    if library::has_words(order) { order.to_owned() } else { String::new() }
 }
 
-/// A command whose placeholders stand for themselves: `{{path/to/file}}` and `<file>` without their marks, of
-/// `{{[-x|--extract]}}` the first.
-fn filled(command: &str) -> String {
+/// Replaces placeholders by their text: `{{path/to/file}}` and `<file>` lose their marks, `{{[-x|--extract]}}`
+/// becomes its first alternative.
+fn fill_placeholders(command: &str) -> String {
     let (mut text, mut rest) = (String::with_capacity(command.len()), command);
     while let Some((before, inside, after)) = placeholder(rest) {
         text.push_str(before);
@@ -217,7 +220,7 @@ fn filled(command: &str) -> String {
     text
 }
 
-/// The first placeholder, with what stands before and behind it.
+/// Returns the text before the first placeholder, its content, and the text after it.
 fn placeholder(text: &str) -> Option<(&str, &str, &str)> {
     for (at, c) in text.char_indices() {
         let rest = &text[at..];
@@ -226,7 +229,7 @@ fn placeholder(text: &str) -> Option<(&str, &str, &str)> {
         {
             return Some((&text[..at], &inside[..end], &inside[end + 2..]));
         }
-        // `<file>`, and no redirection: a name, closed at once
+        // `<file>` is a name between angle brackets, not a redirection
         if c == '<'
             && let Some((inside, after)) = rest[1..].split_once('>')
             && inside.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -243,7 +246,7 @@ mod tests {
     use super::*;
 
     fn of(text: &str) -> Vec<(String, String)> {
-        pairs(text, "").into_iter().map(|p| (p.said.join(" / "), p.command)).collect()
+        pairs(text, "").into_iter().map(|p| (p.descriptions.join(" / "), p.command)).collect()
     }
 
     fn expect(text: &str, wanted: &[(&str, &str)]) {
@@ -253,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn every_way_to_write_a_command_down_is_read() {
+    fn every_form_of_a_command_is_read() {
         let wanted = [("restart the worker", "systemctl restart worker")];
         for text in [
             "restart the worker:\n\n```sh\nsystemctl restart worker\n```\n",
@@ -273,18 +276,18 @@ mod tests {
     }
 
     #[test]
-    fn a_block_has_what_its_comments_say() {
+    fn comments_in_a_block_describe_the_commands_after_them() {
         expect(
             "Deploy:\n```bash\n# build the site\ncd site\nmake\n\n# copy it over\nrsync -a out/ box:www/\n```\n",
             &[("build the site", "cd site && make"), ("copy it over", "rsync -a out/ box:www/")],
         );
-        // too much for one line, and what is no shell's
+        // too many commands for one line, and another language than shell
         expect("Set it all up:\n```\na 1\nb 2\nc 3\nd 4\n```\n", &[]);
         expect("Say hello:\n```python\nprint('hello')\n```\nGo on here.", &[]);
     }
 
     #[test]
-    fn what_is_no_command_stays_out() {
+    fn other_code_is_no_command() {
         for text in [
             "the `config` file of the worker",
             "pass `--force` to it",
@@ -301,19 +304,21 @@ mod tests {
     }
 
     #[test]
-    fn a_heading_says_it_where_there_is_one_command() {
-        let said = |text: &str, title: &str| pairs(text, title).into_iter().map(|p| p.said).collect::<Vec<_>>();
+    fn a_heading_describes_a_single_command() {
+        let descriptions = |text: &str, title: &str| -> Vec<Vec<String>> {
+            pairs(text, title).into_iter().map(|p| p.descriptions).collect()
+        };
         let text = "## Renew the certificate\n\nEvery 90 days:\n\n    certbot renew\n";
         let wanted = ["Every 90 days", "Renew the certificate Every 90 days", "Renew the certificate"];
-        assert_eq!(said(text, "Box > Renew the certificate"), [wanted]);
-        assert_eq!(said("## Renew it\n\n    certbot renew\n", "Box > Renew it"), [["Renew it"]]);
-        assert_eq!(said("```\ncertbot renew\n```", "Renew the certificate"), [["Renew the certificate"]]);
-        assert_eq!(said("```\na b\n```\n```\nc d\n```", "Renew the certificate").len(), 0, "which of them?");
-        assert_eq!(said("- E[x]tract a file:\n\n`tar xf {{path/to/a.tar}}`", "tar"), [["Extract a file"]]);
+        assert_eq!(descriptions(text, "Box > Renew the certificate"), [wanted]);
+        assert_eq!(descriptions("## Renew it\n\n    certbot renew\n", "Box > Renew it"), [["Renew it"]]);
+        assert_eq!(descriptions("```\ncertbot renew\n```", "Renew the certificate"), [["Renew the certificate"]]);
+        assert_eq!(descriptions("```\na b\n```\n```\nc d\n```", "Renew the certificate").len(), 0, "which of them?");
+        assert_eq!(descriptions("- E[x]tract a file:\n\n`tar xf {{path/to/a.tar}}`", "tar"), [["Extract a file"]]);
     }
 
     #[test]
-    fn placeholders_stand_for_themselves() {
+    fn placeholders_become_their_text() {
         for (written, command) in [
             ("tar {{[-x|--extract]}} -f {{path/to/a.tar[.gz|.bz2]}}", "tar -x -f path/to/a.tar[.gz|.bz2]"),
             ("git switch <branch-name>", "git switch branch-name"),
@@ -322,7 +327,7 @@ mod tests {
             ("echo {{", "echo {{"),
             ("é <é> {{ü}}", "é <é> ü"),
         ] {
-            assert_eq!(filled(written), command);
+            assert_eq!(fill_placeholders(written), command);
         }
     }
 }

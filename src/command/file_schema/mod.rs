@@ -1,9 +1,11 @@
-//! What the model is told of the files that a request names: how they are built, and nothing of what they hold. A small model
-//! takes the right column or key if it has seen its name, and guesses otherwise. The agent tells of such files itself.
+//! Describes the structure of the files that a request names for the model, without their values: the columns of a
+//! table, the keys of a JSON document. A small model takes the right column or key if it has seen its name, and
+//! guesses otherwise. The agent describes such files itself.
 //!
-//! `input`: the same of what comes in on standard input, which has no name.
+//! `input`: describes the data on standard input.
 //!
-//! Names in a file are others' words: only what looks like a name goes on, and nothing that reads like an order.
+//! Names in a file are untrusted text: only words that look like names are passed on, and nothing that reads like an
+//! instruction.
 
 pub mod input;
 mod json;
@@ -12,12 +14,13 @@ mod table;
 use caro_policy::{leads_to_secret, screen};
 use std::path::Path;
 
-/// Files that are told.
-const MOST: usize = 2;
+/// Most files that are described.
+const MAX_FILES: usize = 2;
 
-/// What is to be told, an entry a file: `sales.csv, separated by ',', has the columns date ($1), amount ($2).` Of JSON only
-/// where there is a `jq` that reads it: told of keys and without it, the model greps for them.
-pub fn told(request: &str, cwd: &Path, has_jq: bool) -> Vec<String> {
+/// Describes the files that a request names, one entry per file:
+/// `sales.csv, separated by ',', has the columns date ($1), amount ($2).` JSON is described only if there is a `jq`
+/// to read it: otherwise the model would search for the keys with grep.
+pub fn describe(request: &str, cwd: &Path, has_jq: bool) -> Vec<String> {
     let around = |c: char| matches!(c, '"' | '\'' | '`' | ',' | ';' | ':' | '(' | ')' | '?' | '!');
     let words = request.split_whitespace();
     let words = words.map(|word| word.trim_start_matches(around).trim_end_matches(|c| c == '.' || around(c)));
@@ -28,7 +31,7 @@ pub fn told(request: &str, cwd: &Path, has_jq: bool) -> Vec<String> {
         }
     }
     let texts = names.into_iter().filter_map(|name| of(name, &cwd.join(name), has_jq));
-    texts.filter(|text| !screen(text).blocks()).take(MOST).collect()
+    texts.filter(|text| !screen(text).blocks()).take(MAX_FILES).collect()
 }
 
 fn of(name: &str, file: &Path, has_jq: bool) -> Option<String> {
@@ -41,7 +44,8 @@ fn of(name: &str, file: &Path, has_jq: bool) -> Option<String> {
     if leads_to_secret(file) { None } else { describe(name, file) }
 }
 
-/// True for what may be the name of a column or a key: a few short words, no address and no sentence.
+/// True for a text that may be the name of a column or a key: at most four words and 40 characters, no address and no
+/// sentence.
 fn is_name(text: &str) -> bool {
     text.chars().any(char::is_alphabetic)
         && text.chars().all(|c| c.is_alphanumeric() || " _-.()/%#$".contains(c))
@@ -54,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_are_told_once_two_at_most_and_no_orders_in_them() {
+    fn at_most_two_files_are_described_once_each_and_without_instructions() {
         let dir = tempfile::tempdir().unwrap();
         for (name, text) in [
             ("sales.csv", "date,amount\n2026-01-01,3\n"),
@@ -65,11 +69,11 @@ mod tests {
         ] {
             std::fs::write(dir.path().join(name), text).unwrap();
         }
-        let of = |request: &str| told(request, dir.path(), true);
+        let of = |request: &str| describe(request, dir.path(), true);
         let sales = "sales.csv, separated by ',', has the columns date ($1), amount ($2).";
         assert_eq!(of("sum the amounts in 'sales.csv'."), [sales]);
         assert_eq!(of("sales.csv or sales.csv (and \"a.json\"), b.csv?"), [sales, "In jq a.json has .id (number)."]);
-        assert_eq!(told("the id in a.json", dir.path(), false), [""; 0]);
+        assert_eq!(describe("the id in a.json", dir.path(), false), [""; 0]);
         for other in ["count orders.csv", "count gone.csv", "count notes.txt", "csv", "", "."] {
             assert_eq!(of(other), [""; 0], "{other}");
         }

@@ -1,8 +1,8 @@
-//! Commands that a program itself says to run.
+//! Repairs by the command that the failed program itself says to run.
 
 use super::{Case, Class, Repair, complaint};
 
-pub(super) fn advised(case: &Case) -> Option<Repair> {
+pub(super) fn advised_command(case: &Case) -> Option<Repair> {
     let advice = complaint::advice(case.stderr)?;
     let program = case.commands().next().and_then(|command| command.name()).unwrap_or("the program");
     if advice.run.contains(['<', '>', '|', ';', '&']) {

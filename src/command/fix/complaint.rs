@@ -1,15 +1,15 @@
-//! A program's complaints, read from its standard error. The forms are data: `platform-rules/complaints.toml`.
+//! Parses a program's complaints from its standard error, by the patterns of `platform-rules/complaints.toml`.
 
 use regex::Regex;
 use std::sync::OnceLock;
 
-/// The most bytes of standard error that are read, from its end.
-pub const LONGEST: usize = 16 << 10;
+/// Most bytes of standard error that are read, from its end.
+pub const MAX_STDERR: usize = 16 << 10;
 
-/// The most complaints that are kept.
-const MOST: usize = 32;
+/// Most complaints that are returned.
+const MAX_COMPLAINTS: usize = 32;
 
-/// A kind of mistake that programs complain about.
+/// The kind of a complaint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
@@ -17,17 +17,17 @@ pub enum Kind {
     NoProgram,
     /// There is no such file or folder.
     NoFile,
-    /// A folder stands where a file is wanted.
+    /// A folder was given where a file is required.
     IsFolder,
-    /// A file stands where a folder is wanted.
+    /// A file was given where a folder is required.
     NotFolder,
-    /// It is there already.
+    /// The file or folder exists already.
     Exists,
     /// A folder that has to be empty is not.
     NotEmpty,
-    /// The rights do not suffice for that file.
+    /// Access to the file is denied.
     Denied,
-    /// Only root may do that.
+    /// The operation requires root.
     NeedsRoot,
     /// The program has no such option.
     UnknownFlag,
@@ -51,29 +51,29 @@ pub enum Kind {
     NoReference,
     /// The repository has no such remote.
     NoRemote,
-    /// It has to be called in a project's folder, and this is none.
+    /// The program has to run in a project's folder, and this is none.
     NoProject,
-    /// A quote is opened and not closed.
+    /// A quote is not closed.
     OpenQuote,
-    /// A letter that means something to the shell stands unquoted.
+    /// A character with a meaning to the shell is not quoted.
     SpecialLetter,
-    /// A pattern that is the program's was expanded by the shell.
+    /// The shell expanded a pattern that was meant for the program.
     OpenGlob,
-    /// A pattern fits no file, and the shell refuses to hand it on.
+    /// A pattern matches no file, and the shell rejects it.
     NoMatch,
-    /// The archive is packed in another way.
+    /// The archive has another compression.
     WrongCompression,
     /// An expression lacks its last delimiter.
     OpenExpression,
-    /// The program wants something to work on.
+    /// An operand is missing.
     MissingOperand,
-    /// The program wants to be told where to.
+    /// The destination is missing.
     MissingDestination,
     /// One name was given as several words.
     ManyWords,
-    /// Another process listens there.
+    /// Another process listens on the port.
     PortUsed,
-    /// The first line of a script names a program that is not there.
+    /// The first line of a script names a program that does not exist.
     BadInterpreter,
     /// There is no manual page of that name.
     NoPage,
@@ -84,11 +84,11 @@ pub enum Kind {
 /// One complaint.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Complaint {
-    /// Its kind.
+    /// The kind.
     pub kind: Kind,
-    /// The name that it is about; empty where no name is told.
+    /// The name in the complaint; empty if there is none.
     pub name: String,
-    /// The line, as it was written.
+    /// The whole line.
     pub line: String,
 }
 
@@ -97,7 +97,7 @@ pub struct Complaint {
 pub struct Advice {
     /// The command.
     pub run: String,
-    /// True if the failed command is to be run again behind it.
+    /// True if the failed command is to be run again after it.
     pub first: bool,
 }
 
@@ -134,8 +134,8 @@ struct OfferForm {
     behind: Option<String>,
 }
 
-/// The forms with their expressions.
-struct Forms {
+/// The compiled patterns.
+struct Patterns {
     complaints: Vec<(Kind, Regex)>,
     advice: Vec<(Then, Regex)>,
     offers: Vec<(Option<Regex>, Regex)>,
@@ -143,12 +143,12 @@ struct Forms {
 
 const TEXT: &str = include_str!("../../../platform-rules/complaints.toml");
 
-/// The forms, compiled once. One that is broken counts as none here: a test holds that there is none.
-fn forms() -> &'static Forms {
-    static FORMS: OnceLock<Forms> = OnceLock::new();
-    FORMS.get_or_init(|| {
+/// Returns the patterns, compiled once. Invalid ones are left out; a test checks that there are none.
+fn patterns() -> &'static Patterns {
+    static PATTERNS: OnceLock<Patterns> = OnceLock::new();
+    PATTERNS.get_or_init(|| {
         let Ok(File { complaint, advice, offer }) = toml::from_str(TEXT) else {
-            return Forms { complaints: Vec::new(), advice: Vec::new(), offers: Vec::new() };
+            return Patterns { complaints: Vec::new(), advice: Vec::new(), offers: Vec::new() };
         };
         let complaints = complaint.into_iter().filter_map(|form| Some((form.kind, Regex::new(&form.pattern).ok()?)));
         let advice = advice.into_iter().filter_map(|form| Some((form.then, Regex::new(&form.pattern).ok()?)));
@@ -156,13 +156,13 @@ fn forms() -> &'static Forms {
             let behind = form.behind.map(|pattern| Regex::new(&pattern)).transpose().ok()?;
             Some((behind, Regex::new(&form.pattern).ok()?))
         });
-        Forms { complaints: complaints.collect(), advice: advice.collect(), offers: offers.collect() }
+        Patterns { complaints: complaints.collect(), advice: advice.collect(), offers: offers.collect() }
     })
 }
 
-/// The end of a text of at most [`LONGEST`] bytes, from the beginning of a line.
+/// Returns the last lines of a text, at most [`MAX_STDERR`] bytes.
 pub fn tail(text: &str) -> &str {
-    let mut from = text.len().saturating_sub(LONGEST);
+    let mut from = text.len().saturating_sub(MAX_STDERR);
     while !text.is_char_boundary(from) {
         from += 1;
     }
@@ -170,7 +170,7 @@ pub fn tail(text: &str) -> &str {
     if from == 0 { end } else { end.split_once('\n').map_or(end, |(_, rest)| rest) }
 }
 
-/// A text with one kind of quotes, and without what colours it.
+/// Normalizes a text: replaces typographic quotes by ASCII ones, and removes colour sequences and carriage returns.
 fn plain(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
@@ -194,22 +194,22 @@ fn plain(text: &str) -> String {
     plain
 }
 
-/// Reads what was complained, in the order of the lines.
+/// Parses the complaints in standard error, in the order of its lines, without duplicates.
 pub fn complaints(stderr: &str) -> Vec<Complaint> {
     let mut found: Vec<Complaint> = Vec::new();
     if stderr.trim().is_empty() {
-        // the forms take their time to compile
+        // avoids compiling the patterns, which takes time
         return found;
     }
     for line in plain(tail(stderr)).lines() {
         let line = line.trim_end();
-        for (kind, form) in &forms().complaints {
-            let Some(captured) = form.captures(line) else { continue };
+        for (kind, pattern) in &patterns().complaints {
+            let Some(captured) = pattern.captures(line) else { continue };
             let name = ["name", "of", "flag"].iter().find_map(|group| captured.name(group));
             let name = name.map_or_else(String::new, |name| name.as_str().trim().to_owned());
             let complaint = Complaint { kind: *kind, name, line: line.trim().to_owned() };
             let is_new = !found.iter().any(|other| other.kind == complaint.kind && other.name == complaint.name);
-            if is_new && found.len() < MOST {
+            if is_new && found.len() < MAX_COMPLAINTS {
                 found.push(complaint);
             }
         }
@@ -217,29 +217,29 @@ pub fn complaints(stderr: &str) -> Vec<Complaint> {
     found
 }
 
-/// The command that the program itself says to run.
+/// Returns the command that the program itself says to run.
 pub fn advice(stderr: &str) -> Option<Advice> {
     if stderr.trim().is_empty() {
         return None;
     }
     let text = plain(tail(stderr));
-    forms().advice.iter().find_map(|(then, form)| {
-        let run = form.captures(&text)?.name("run")?.as_str().trim().to_owned();
+    patterns().advice.iter().find_map(|(then, pattern)| {
+        let run = pattern.captures(&text)?.name("run")?.as_str().trim().to_owned();
         Some(Advice { run, first: *then == Then::First })
     })
 }
 
-/// The names that the program itself offers, in its order.
+/// Returns the names that the program itself offers, in its order.
 pub fn offers(stderr: &str) -> Vec<String> {
     let text = plain(tail(stderr));
     let mut found: Vec<String> = Vec::new();
     if text.trim().is_empty() {
         return found;
     }
-    for (behind, form) in &forms().offers {
+    for (behind, pattern) in &patterns().offers {
         let mut is_behind = behind.is_none();
         for line in text.lines() {
-            let name = form.captures(line).and_then(|captured| captured.name("name"));
+            let name = pattern.captures(line).and_then(|captured| captured.name("name"));
             match (behind, name) {
                 (Some(behind), _) if behind.is_match(line.trim_end()) => is_behind = true,
                 (_, Some(name)) if is_behind => found.push(name.as_str().to_owned()),
@@ -277,11 +277,11 @@ mod tests {
     }
 
     #[test]
-    fn every_form_reads_its_own_examples_and_no_other() {
+    fn every_pattern_matches_its_own_examples_and_no_other() {
         let examples: Examples = toml::from_str(TEXT).unwrap();
-        assert_eq!(forms().complaints.len(), examples.complaint.len(), "one does not compile");
-        assert_eq!(forms().advice.len(), examples.advice.len());
-        assert_eq!(forms().offers.len(), examples.offer.len());
+        assert_eq!(patterns().complaints.len(), examples.complaint.len(), "one does not compile");
+        assert_eq!(patterns().advice.len(), examples.advice.len());
+        assert_eq!(patterns().offers.len(), examples.offer.len());
         for form in &examples.complaint {
             assert!(!form.source.is_empty() && !form.matches.is_empty() && !form.not_matches.is_empty());
             for (line, name) in &form.matches {
@@ -307,9 +307,9 @@ mod tests {
 
     #[test]
     fn only_the_end_of_a_long_text_is_read_and_no_letter_is_cut() {
-        let text = format!("{}\nls: unrecognized option '--siez'\n", "é".repeat(LONGEST));
+        let text = format!("{}\nls: unrecognized option '--siez'\n", "é".repeat(MAX_STDERR));
         assert_eq!(complaints(&text).len(), 1);
-        assert!(tail(&"é".repeat(LONGEST)).len() <= LONGEST);
+        assert!(tail(&"é".repeat(MAX_STDERR)).len() <= MAX_STDERR);
         assert_eq!(complaints("\u{1b}[31mcat: x: No such file or directory\u{1b}[0m")[0].name, "x");
     }
 }

@@ -1,4 +1,4 @@
-//! The facts of this machine and of the folder that a command failed in. Nothing here runs the command.
+//! Reads the facts of this machine and of the folder that a command failed in, without running the command.
 
 use super::near::nearest;
 use caro_manual::{Entry, common};
@@ -7,38 +7,39 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-/// The most entries of one folder that are looked at.
-const ENTRIES: usize = 4096;
-/// The most entries that a search below a folder looks at, and how deep it goes.
-const SEARCHED: usize = 8192;
-const DEPTH: usize = 4;
-/// The folders above that are looked into.
-const ABOVE: usize = 3;
+/// Most entries of one folder that are read.
+const MAX_ENTRIES: usize = 4096;
+/// Most entries that a search below a folder reads.
+const MAX_SEARCHED: usize = 8192;
+/// Most levels that a search goes below a folder.
+const MAX_DEPTH: usize = 4;
+/// Most levels that a search goes above a folder.
+const MAX_ABOVE: usize = 3;
 
 /// Finds the manual of a program, or of a subcommand of it.
 pub type Manuals<'a> = dyn Fn(&str, Option<&str>) -> Option<Arc<Entry>> + 'a;
 
-/// This machine, and the place where the command failed.
+/// The facts of this machine and of the folder where the command failed.
 #[derive(Clone, Copy)]
 pub struct Facts<'a> {
-    /// The folder that it was called in.
+    /// The working directory of the command.
     pub cwd: &'a Path,
-    /// The person's home.
+    /// The user's home directory.
     pub home: Option<&'a Path>,
     /// Every program on PATH.
     pub programs: &'a BTreeMap<String, PathBuf>,
-    /// The shell that it was written for.
+    /// The shell that the command was written for.
     pub dialect: Dialect,
-    /// True if the person may do everything.
+    /// True if the user is root.
     pub is_root: bool,
-    /// The manual of a program, or of a subcommand of it.
+    /// Finds the manual of a program, or of a subcommand of it.
     pub manual: &'a Manuals<'a>,
-    /// The command that installs what brings a program, by this machine's package index.
+    /// Returns the command that installs the package of a program, by this machine's package index.
     pub package: &'a dyn Fn(&str) -> Option<String>,
 }
 
 impl Facts<'_> {
-    /// The path that a word stands for.
+    /// Resolves a word to a path.
     pub fn path(&self, text: &str) -> PathBuf {
         match (text.strip_prefix("~/"), self.home) {
             (Some(rest), Some(home)) => home.join(rest),
@@ -47,27 +48,27 @@ impl Facts<'_> {
         }
     }
 
-    /// True if there is such a file or folder.
+    /// True if the path exists.
     pub fn exists(&self, text: &str) -> bool {
         !text.is_empty() && self.path(text).symlink_metadata().is_ok()
     }
 
-    /// True if that is a folder.
+    /// True if the path is a folder.
     pub fn is_folder(&self, text: &str) -> bool {
         !text.is_empty() && self.path(text).is_dir()
     }
 
-    /// True if that is a file.
+    /// True if the path is a file.
     pub fn is_file(&self, text: &str) -> bool {
         !text.is_empty() && self.path(text).is_file()
     }
 
-    /// True if the shell would find such a program.
+    /// True if the shell finds such a program or builtin.
     pub fn has_program(&self, name: &str) -> bool {
         self.programs.contains_key(name) || is_builtin(name, self.dialect)
     }
 
-    /// The program that was most likely meant.
+    /// Returns the program that was most likely meant.
     pub fn nearest_program(&self, typed: &str) -> Option<&str> {
         let lower = typed.to_lowercase();
         if lower != typed
@@ -79,14 +80,15 @@ impl Facts<'_> {
         nearest(typed, names.chain(BUILTINS), |name| common().any(|other| other == name) || BUILTINS.contains(&name))
     }
 
-    /// The names in a folder; hidden ones only if they are asked for.
+    /// Returns the names in a folder, hidden ones only if `hidden` is true.
     pub fn names(&self, folder: &Path, hidden: bool) -> Vec<String> {
-        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().take(ENTRIES);
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().take(MAX_ENTRIES);
         let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
         names.filter(|name| hidden || !name.starts_with('.')).collect()
     }
 
-    /// The path that was most likely meant, component by component, written as it was typed.
+    /// Returns the existing path that was most likely meant, found component by component, in the form that was typed
+    /// (`./`, `~/`).
     pub fn nearest_path(&self, typed: &str) -> Option<String> {
         let mut real = if typed.starts_with('/') { PathBuf::from("/") } else { PathBuf::new() };
         let (root, rest) = match typed.strip_prefix("~/") {
@@ -102,10 +104,10 @@ impl Facts<'_> {
             }
             let is_last = at + 1 == parts.len();
             let names = self.names(&folder, part.starts_with('.'));
-            let fitting = names.iter().filter(|name| is_last || folder.join(name).is_dir());
-            real.push(nearest(part, fitting.map(String::as_str), |_| false)?);
+            let candidates = names.iter().filter(|name| is_last || folder.join(name).is_dir());
+            real.push(nearest(part, candidates.map(String::as_str), |_| false)?);
         }
-        let changed = root.join(&real).symlink_metadata().is_ok() && root.join(&real) != root.join(rest);
+        let is_found = root.join(&real).symlink_metadata().is_ok() && root.join(&real) != root.join(rest);
         let mut text = real.to_str()?.to_owned();
         if typed.starts_with("~/") {
             text.insert_str(0, "~/");
@@ -115,10 +117,11 @@ impl Facts<'_> {
         if typed.ends_with('/') {
             text.push('/');
         }
-        changed.then_some(text)
+        is_found.then_some(text)
     }
 
-    /// Where the same path is, below this folder or above it; `None` where it is nowhere, or in several places.
+    /// Finds the same relative path below this folder or above it; `None` if it is nowhere or in several places
+    /// below.
     pub fn elsewhere(&self, typed: &str) -> Option<String> {
         let wanted = Path::new(typed.strip_prefix("./").unwrap_or(typed));
         if wanted.is_absolute() || wanted.components().any(|part| !matches!(part, Component::Normal(_))) {
@@ -129,7 +132,7 @@ impl Facts<'_> {
             return folder.join(wanted).to_str().map(str::to_owned);
         }
         let mut up = PathBuf::new();
-        for _ in 0..ABOVE {
+        for _ in 0..MAX_ABOVE {
             up.push("..");
             if below.is_empty() && self.cwd.join(&up).join(wanted).symlink_metadata().is_ok() {
                 return up.join(wanted).to_str().map(str::to_owned);
@@ -138,31 +141,33 @@ impl Facts<'_> {
         None
     }
 
-    /// The folder near by that holds one of these files, which make it a project's.
+    /// Finds the project folder near by: the nearest above this one, else the only one below, that contains one of
+    /// these files.
     pub fn project(&self, marks: &[&str]) -> Option<String> {
-        let has = |folder: &Path| marks.iter().any(|mark| folder.join(mark).symlink_metadata().is_ok());
+        let has_mark = |folder: &Path| marks.iter().any(|mark| folder.join(mark).symlink_metadata().is_ok());
         let mut up = PathBuf::new();
-        for _ in 0..ABOVE {
+        for _ in 0..MAX_ABOVE {
             up.push("..");
-            if has(&self.cwd.join(&up)) {
+            if has_mark(&self.cwd.join(&up)) {
                 return up.to_str().map(str::to_owned);
             }
         }
-        match &self.below(has)[..] {
+        match &self.below(has_mark)[..] {
             [folder] => folder.to_str().map(str::to_owned),
             _ => None,
         }
     }
 
-    /// The folders below this one, the nearest level first, that are like that; of one level all, then no deeper.
-    fn below(&self, is_like: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
-        let (mut level, mut looked) = (vec![PathBuf::new()], 0);
-        for _ in 0..DEPTH {
+    /// Searches the folders below this one level by level, and returns all matches of the first level that has any.
+    /// Empty if the search reads too many entries.
+    fn below(&self, matches: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
+        let (mut level, mut searched) = (vec![PathBuf::new()], 0);
+        for _ in 0..MAX_DEPTH {
             let mut next = Vec::new();
             for folder in &level {
                 for name in self.names(&self.cwd.join(folder), false) {
-                    looked += 1;
-                    if looked > SEARCHED {
+                    searched += 1;
+                    if searched > MAX_SEARCHED {
                         return Vec::new();
                     }
                     let inner = folder.join(&name);
@@ -172,7 +177,7 @@ impl Facts<'_> {
                     }
                 }
             }
-            let found: Vec<PathBuf> = next.iter().filter(|folder| is_like(&self.cwd.join(folder))).cloned().collect();
+            let found: Vec<PathBuf> = next.iter().filter(|folder| matches(&self.cwd.join(folder))).cloned().collect();
             if !found.is_empty() {
                 return found;
             }
@@ -182,7 +187,7 @@ impl Facts<'_> {
     }
 }
 
-/// Builtins of every shell that people mistype.
+/// Builtins that are often mistyped.
 const BUILTINS: [&str; 10] = ["cd", "echo", "export", "source", "alias", "history", "type", "unset", "pushd", "popd"];
 
 #[cfg(test)]
@@ -211,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_mended_part_by_part_and_keeps_its_form() {
+    fn a_path_is_corrected_component_by_component_and_keeps_its_form() {
         with(&["Documents/letters/march.txt", "data/people.csv", "notes.txt"], |facts| {
             for (typed, meant) in [
                 ("nots.txt", Some("notes.txt")),
@@ -229,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_lies_elsewhere_is_found_if_there_is_one() {
+    fn a_file_in_another_folder_is_found_if_it_is_the_only_one() {
         with(&["scripts/hello.py", "a/twice.txt", "b/twice.txt", "web/package.json"], |facts| {
             assert_eq!(facts.elsewhere("hello.py").as_deref(), Some("scripts/hello.py"));
             assert_eq!(facts.elsewhere("twice.txt"), None);
@@ -241,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn programs_have_their_nearest() {
+    fn the_nearest_program_is_found() {
         with(&[], |facts| {
             assert_eq!(facts.nearest_program("gerp"), Some("grep"));
             assert_eq!(facts.nearest_program("GREP"), Some("grep"));

@@ -1,33 +1,33 @@
-//! Flags that a program does not have.
+//! Repairs flags that a program does not have.
 
 use super::complaint::{self, Kind};
-use super::near::{begun, nearest};
+use super::near::{nearest, shortest_completion};
 use super::{Case, Class, Repair, repair};
 use caro_manual::Entry;
 use caro_shell::{Invocation, Word};
 use regex::Regex;
 use std::sync::{Arc, LazyLock};
 
-/// Flags as usage texts write them.
+/// Matches flags in usage texts.
 static FLAGS: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"(?:^|[\s\[(|,/'])(--?(?:\[no-\])?[A-Za-z][\w-]*)").ok());
 
-/// A wrong flag, where it stands, and what was meant.
-struct Wrong<'c> {
+/// A wrong flag with its word, and the flag that was meant.
+struct WrongFlag<'c> {
     word: &'c Word,
     flag: String,
     meant: String,
     program: String,
 }
 
-/// The nearest flag that the installed program has.
+/// Replaces unknown flags by the nearest ones that the installed program has.
 pub(super) fn unknown(case: &Case) -> Option<Repair> {
     let is_complained = case.first(Kind::UnknownFlag).is_some();
     if !is_complained && !case.is_silent {
         return None;
     }
-    let mut wrong: Vec<Wrong> = case.commands().flat_map(|command| by_manual(case, command)).collect();
-    // the complaint counts where the manual does not know
+    let mut wrong: Vec<WrongFlag> = case.commands().flat_map(|command| by_manual(case, command)).collect();
+    // a complaint about a flag that the manual has not found
     for complaint in case.all(Kind::UnknownFlag) {
         if !wrong.iter().any(|w| is_named(&w.flag, &complaint.name)) {
             wrong.extend(by_complaint(case, &complaint.name, &complaint.line));
@@ -47,7 +47,7 @@ fn is_named(flag: &str, name: &str) -> bool {
     flag.trim_start_matches('-') == name.trim_start_matches('-')
 }
 
-/// The manual of a command, and how many of its arguments lead to it.
+/// Returns the manual of a command, and the number of arguments up to the subcommand that it is about.
 fn manual(case: &Case, command: &Invocation) -> Option<(Arc<Entry>, usize)> {
     let program = command.name()?;
     let whole = (case.facts.manual)(program, None)?;
@@ -60,10 +60,10 @@ fn manual(case: &Case, command: &Invocation) -> Option<(Arc<Entry>, usize)> {
     Some((whole, 0))
 }
 
-/// Flags that the manual does not have.
-fn by_manual<'c>(case: &'c Case, command: &'c Invocation) -> Vec<Wrong<'c>> {
-    let is_flagged = command.args().iter().any(|word| word.text.len() > 1 && word.text.starts_with('-'));
-    if !is_flagged {
+/// Finds flags that the manual does not have.
+fn by_manual<'c>(case: &'c Case, command: &'c Invocation) -> Vec<WrongFlag<'c>> {
+    let has_flags = command.args().iter().any(|word| word.text.len() > 1 && word.text.starts_with('-'));
+    if !has_flags {
         return Vec::new();
     }
     let Some((entry, skip)) = manual(case, command) else { return Vec::new() };
@@ -75,13 +75,13 @@ fn by_manual<'c>(case: &'c Case, command: &'c Invocation) -> Vec<Wrong<'c>> {
         let word = args.get(wrong.word).filter(|word| word.raw.contains(&wrong.flag))?;
         let offers = complaint::offers(case.stderr);
         let meant = meant(&wrong.flag, &offers, &names)?;
-        Some(Wrong { word, flag: wrong.flag, meant, program: entry.command.clone() })
+        Some(WrongFlag { word, flag: wrong.flag, meant, program: entry.command.clone() })
     });
     found.collect()
 }
 
-/// Flags that the program complains about, where its manual or its own usage has something near.
-fn by_complaint<'c>(case: &'c Case, name: &str, line: &str) -> Option<Wrong<'c>> {
+/// Finds the flag that the program complains about, if its manual or usage text has a near one.
+fn by_complaint<'c>(case: &'c Case, name: &str, line: &str) -> Option<WrongFlag<'c>> {
     let is_it = |word: &&Word| {
         let typed = word.text.split('=').next().unwrap_or_default();
         typed.starts_with('-') && is_named(typed, name)
@@ -90,25 +90,27 @@ fn by_complaint<'c>(case: &'c Case, name: &str, line: &str) -> Option<Wrong<'c>>
     let flag = word.text.split('=').next()?.to_owned();
     let entry = manual(case, command).map(|(entry, _)| entry);
     let of_manual = entry.iter().flat_map(|entry| entry.options.iter().flat_map(|option| option.names()));
-    // the line of the complaint names what is wrong
+    // the line of the complaint contains the wrong flag
     let usage = case.stderr.lines().filter(|other| !other.contains(line) && !other.contains(&flag));
     let usage = usage.collect::<Vec<_>>().join("\n");
     let of_usage: Vec<String> = FLAGS.as_ref().map(|flags| flags_of(flags, &usage)).unwrap_or_default();
     let names: Vec<&str> = of_manual.chain(of_usage.iter().map(String::as_str)).collect();
     let meant = meant(&flag, &complaint::offers(case.stderr), &names)?;
-    Some(Wrong { word, flag, meant, program: command.name().unwrap_or_default().to_owned() })
+    Some(WrongFlag { word, flag, meant, program: command.name().unwrap_or_default().to_owned() })
 }
 
 fn flags_of(flags: &Regex, usage: &str) -> Vec<String> {
     flags.captures_iter(usage).map(|found| found[1].replace("[no-]", "")).collect()
 }
 
-/// The flag that was meant: what the program offers, the nearest, the only one that begins so.
+/// Returns the flag that was meant: the nearest that the program offers, else the nearest it has, else the shortest
+/// that begins so.
 fn meant(flag: &str, offers: &[String], names: &[&str]) -> Option<String> {
     let is_kind = |name: &&str| flag.starts_with("--") == name.starts_with("--") && name.starts_with('-');
     let offered = offers.iter().map(String::as_str).filter(is_kind);
     let near =
         nearest(flag, offered, |_| false).or_else(|| nearest(flag, names.iter().copied().filter(is_kind), |_| false));
-    let begun = || if flag.len() > 3 { begun(flag, names.iter().copied().filter(is_kind)) } else { None };
-    near.or_else(begun).map(str::to_owned)
+    let completion =
+        || if flag.len() > 3 { shortest_completion(flag, names.iter().copied().filter(is_kind)) } else { None };
+    near.or_else(completion).map(str::to_owned)
 }

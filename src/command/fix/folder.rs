@@ -1,4 +1,4 @@
-//! Folders that are missing, that stand where a file is wanted, and files where a folder is wanted.
+//! Repairs commands with a missing folder, a folder in place of a file, or a file in place of a folder.
 
 use super::complaint::Kind;
 use super::{Case, Class, Repair, repair};
@@ -6,7 +6,7 @@ use caro_shell::Word;
 use caro_shell::effects::{self, effects};
 use std::path::Path;
 
-/// Programs that go into folders with an option, and the option. Source: POSIX and the manuals of GNU and BSD.
+/// Programs with their option for recursion into folders. Source: POSIX and the manuals of GNU and BSD.
 const RECURSIVE: [(&str, &str); 8] = [
     ("cp", "-r"),
     ("rm", "-r"),
@@ -17,10 +17,10 @@ const RECURSIVE: [(&str, &str); 8] = [
     ("zip", "-r"),
     ("diff", "-r"),
 ];
-/// Programs that show a file, as `ls` shows a folder.
-const SHOWS: [&str; 5] = ["cat", "less", "more", "bat", "head"];
+/// Programs that show a file, to be replaced by `ls` for a folder.
+const VIEWERS: [&str; 5] = ["cat", "less", "more", "bat", "head"];
 
-pub(super) fn kinds(case: &Case) -> Option<Repair> {
+pub(super) fn wrong_kind(case: &Case) -> Option<Repair> {
     is_folder(case).or_else(|| not_folder(case)).or_else(|| not_empty(case)).or_else(|| parents(case))
 }
 
@@ -32,14 +32,14 @@ fn is_folder(case: &Case) -> Option<Repair> {
     let program = command.words.first()?;
     let why = format!("{} is a folder", complaint.name);
     if program.span == word.span {
-        return repair(Class::Folder, case.edits().before(program, "cd "), why);
+        return repair(Class::Folder, case.edits().insert_before(program, "cd "), why);
     }
     let name = command.name()?;
     if let Some((_, flag)) = RECURSIVE.iter().find(|(program, _)| *program == name) {
-        return repair(Class::Folder, case.edits().after(program, &format!(" {flag}")), why);
+        return repair(Class::Folder, case.edits().insert_after(program, &format!(" {flag}")), why);
     }
-    if SHOWS.contains(&name) {
-        return repair(Class::Folder, case.edits().span(&command.words, &format!("ls {}", word.raw)), why);
+    if VIEWERS.contains(&name) {
+        return repair(Class::Folder, case.edits().replace_span(&command.words, &format!("ls {}", word.raw)), why);
     }
     None
 }
@@ -53,7 +53,7 @@ fn not_folder(case: &Case) -> Option<Repair> {
     let why = format!("{} is a file", word.text);
     let is_alone = case.script.commands.len() == 1;
     if is_alone && folder.is_none() {
-        let edits = case.edits().span(&command.words, &format!("cat {}", word.raw));
+        let edits = case.edits().replace_span(&command.words, &format!("cat {}", word.raw));
         return repair(Class::Folder, edits, why);
     }
     let folder = folder.and_then(Path::to_str).unwrap_or(".");
@@ -71,13 +71,13 @@ fn not_empty(case: &Case) -> Option<Repair> {
     let complaint = case.first(Kind::Exists)?;
     let word = case.word(&complaint.name).filter(|word| case.facts.is_folder(&word.text))?;
     let program = case.holder(word)?.words.first().filter(|program| program.text == "mkdir")?;
-    repair(Class::Folder, case.edits().after(program, " -p"), format!("{} is there already", complaint.name))
+    repair(Class::Folder, case.edits().insert_after(program, " -p"), format!("{} is there already", complaint.name))
 }
 
-/// A folder on the way to what is to be made is missing: a slip, or it is made first.
+/// Repairs a missing parent folder of a file that the command creates: corrects its name, or creates it first.
 fn parents(case: &Case) -> Option<Repair> {
     let complaint = case.first(Kind::NoFile)?;
-    let word = made(case, &complaint.name)?;
+    let word = created_path(case, &complaint.name)?;
     let parent = Path::new(&word.text).parent().filter(|parent| !parent.as_os_str().is_empty())?.to_str()?;
     if case.facts.is_folder(parent) {
         return None;
@@ -89,28 +89,29 @@ fn parents(case: &Case) -> Option<Repair> {
     }
     let why = format!("there is no folder {parent}");
     if let Some(mkdir) = case.holder(word).filter(|command| command.name() == Some("mkdir")) {
-        return repair(Class::Folder, case.edits().after(mkdir.words.first()?, " -p"), why);
+        return repair(Class::Folder, case.edits().insert_after(mkdir.words.first()?, " -p"), why);
     }
     let command = format!("mkdir -p {} && {}", case.quoted(parent), case.text());
     Some(Repair { command, why, class: Class::Folder })
 }
 
-/// The word of that name, if it is something that the command makes: written to, created, or the last of what is copied or moved.
-fn made<'c>(case: &'c Case, name: &str) -> Option<&'c Word> {
-    // `cp a b/c`, `mv a b/c` name one or the other
+/// Returns the word of a path that the command creates or writes: the one that the complaint names, or the last
+/// argument of the same command.
+fn created_path<'c>(case: &'c Case, name: &str) -> Option<&'c Word> {
+    // for `cp a b/c` and `mv a b/c`, programs name the source or the target
     let word = case.word(name)?;
-    let makes = |kind| matches!(kind, effects::Kind::Create | effects::Kind::Overwrite | effects::Kind::Append);
+    let creates = |kind| matches!(kind, effects::Kind::Create | effects::Kind::Overwrite | effects::Kind::Append);
     let effects = effects(&case.script);
-    let is_made = |word: &Word| {
-        word.value.is_some() && effects.iter().any(|effect| makes(effect.kind) && effect.path == word.value)
+    let is_created = |word: &Word| {
+        word.value.is_some() && effects.iter().any(|effect| creates(effect.kind) && effect.path == word.value)
     };
-    if is_made(word) {
+    if is_created(word) {
         return Some(word);
     }
-    // `mv a out/b` complains about `a` on some systems: what is named is there
+    // `mv a out/b` complains about `a` on some systems, although it exists
     if !case.facts.exists(&word.text) {
         return None;
     }
     let command = case.holder(word)?;
-    command.args().last().filter(|last| is_made(last))
+    command.args().last().filter(|last| is_created(last))
 }

@@ -1,12 +1,14 @@
-//! Repairs a command that failed, without a model: from the command, what was complained and what is on this machine.
+//! Repairs a command that failed, without a model: from the command, its error messages, and the facts of this
+//! machine.
 //!
-//! [`diagnose`] is given what is known and tells a repair, or none; nothing is run. Each rule is a function from a [`Case`] to a
-//! repair, and finds what it writes in a fact: a program on PATH, a flag of the installed manual, a path that is there, a branch
-//! of the repository, a command that the program itself says to run.
+//! [`diagnose`] takes these and returns a repair, if there is one; nothing is run. Each rule is a function from a
+//! [`Case`] to a repair, and takes what it writes from a fact: a program on PATH, a flag of the installed manual, a
+//! path that exists, a branch of the repository, a command that the program itself says to run.
 //!
-//! - [`complaint`]: what standard error says, by forms that are data. [`facts`]: this machine. `near`: the nearest name.
-//! - `text`: what is wrong before a shell even parses it; `quote`: words that want quotes. `program`, `flag`, `verb`, `value`,
-//!   `path`, `folder`, `permission`, `place`, `repository`, `advised`: one kind of mistake each.
+//! - [`complaint`]: parses standard error, by patterns from a file. [`facts`]: reads this machine. `near`: finds the
+//!   nearest name.
+//! - `text`: faults in the text before it is parsed. `quote`: words that need quotes. `program`, `flag`, `verb`,
+//!   `value`, `path`, `folder`, `permission`, `place`, `repository`, `advised`: one kind of mistake each.
 
 mod advised;
 pub mod complaint;
@@ -30,25 +32,25 @@ use super::checks::edit::Edits;
 use caro_shell::{Invocation, Script, Word, parse};
 use complaint::{Complaint, Kind};
 
-/// How often a repaired command is looked at again: a command may have more than one slip.
-const ROUNDS: usize = 3;
+/// Most rounds of repair, as a command may have more than one mistake.
+const MAX_ROUNDS: usize = 3;
 
-/// A command that failed, and what is known of how.
+/// A command that failed, with its exit status and standard error.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Failed {
     /// The command, as it was typed.
     pub command: String,
-    /// Its exit status, where it is known.
+    /// Its exit status, if it is known.
     pub status: Option<i32>,
-    /// The exit statuses of the stages of its pipeline, where they are known.
+    /// The exit statuses of the stages of its pipeline, if they are known.
     pub stages: Vec<i32>,
-    /// Its standard error, where that is known.
+    /// Its standard error, if it is known.
     pub stderr: Option<String>,
 }
 
 impl Failed {
-    /// The first stage that failed although the whole seems to have worked, from 0, with its status. One that was told to stop
-    /// because nobody reads on (SIGPIPE) did not fail.
+    /// Returns the index, from 0, and the status of the first stage that failed although the whole pipeline
+    /// succeeded. A stage that ended by SIGPIPE, because its reader stopped, did not fail.
     pub fn masked(&self) -> Option<(usize, i32)> {
         const SIGPIPE: i32 = 141;
         let failed = |status: &i32| *status != 0 && *status != SIGPIPE;
@@ -67,17 +69,17 @@ pub enum Class {
     Package,
     /// A flag.
     Flag,
-    /// A subcommand, a target, a script.
+    /// A subcommand, a target or a script.
     Subcommand,
     /// A path.
     Path,
     /// Quotes.
     Quoting,
-    /// Rights.
+    /// Permissions.
     Permission,
-    /// A folder that is missing, or stands where a file is wanted, and the other way round.
+    /// A folder that is missing, or a folder in place of a file or the other way round.
     Folder,
-    /// The folder that it is called in.
+    /// The working directory of the command.
     Place,
     /// Another value of an option or operand.
     Value,
@@ -87,7 +89,7 @@ pub enum Class {
     Advice,
     /// A port that is in use.
     Port,
-    /// Signs that were typed or pasted beside the command.
+    /// Characters that were mistyped, or pasted along with the command.
     Typing,
 }
 
@@ -98,23 +100,24 @@ pub struct Repair {
     pub command: String,
     /// The fault, in one line.
     pub why: String,
-    /// The kind.
+    /// The kind of repair.
     pub class: Class,
 }
 
-/// A failed command with everything that a rule may look at.
+/// A failed command with everything that a rule may read.
 struct Case<'a> {
     facts: &'a Facts<'a>,
     script: Script,
     complaints: Vec<Complaint>,
     stderr: &'a str,
-    /// True if nothing was complained that is understood: then only facts speak.
+    /// True if no complaint was recognized, so that only the facts of the machine count.
     is_silent: bool,
 }
 
 type Rule = fn(&Case) -> Option<Repair>;
 
-/// The rules; the first that has a repair has the say. What a program was told wrongly comes before what it was told about.
+/// The rules in order; the first that returns a repair decides. Programs and options come before the paths that they
+/// are given.
 const RULES: [Rule; 19] = [
     text::prompt_sign,
     text::typography,
@@ -122,25 +125,25 @@ const RULES: [Rule; 19] = [
     quote::special_letters,
     quote::patterns,
     quote::names_with_blanks,
-    advised::advised,
-    program::glued,
+    advised::advised_command,
+    program::misplaced_blank,
     program::unknown,
     verb::unknown,
-    value::bad,
+    value::invalid,
     value::expression,
     flag::unknown,
     place::project,
     permission::denied,
-    folder::kinds,
+    folder::wrong_kind,
     repository::unknown,
     path::missing,
     value::port,
 ];
 
-/// The rules that a repaired command is looked at with once more, by facts alone.
-const AGAIN: [Rule; 4] = [program::unknown, verb::unknown, flag::unknown, path::missing];
+/// The rules for further mistakes in a repaired command, by facts alone.
+const FURTHER_RULES: [Rule; 4] = [program::unknown, verb::unknown, flag::unknown, path::missing];
 
-/// Finds a repair. Without standard error only what can be told from the command itself and this machine is repaired.
+/// Finds a repair. Without standard error, it is found from the command itself and the facts of this machine.
 pub fn diagnose(failed: &Failed, facts: &Facts) -> Option<Repair> {
     let stderr = failed.stderr.as_deref().unwrap_or_default();
     let complaints = complaint::complaints(stderr);
@@ -148,37 +151,37 @@ pub fn diagnose(failed: &Failed, facts: &Facts) -> Option<Repair> {
     let script = parse(&failed.command, facts.dialect);
     let case = Case { facts, script, complaints, stderr, is_silent };
     let mut repair = RULES.iter().find_map(|rule| rule(&case))?;
-    for _ in 1..ROUNDS {
+    for _ in 1..MAX_ROUNDS {
         let script = parse(&repair.command, facts.dialect);
         let again = Case { facts, script, complaints: Vec::new(), stderr: "", is_silent: true };
-        let Some(more) = AGAIN.iter().find_map(|rule| rule(&again)) else { break };
+        let Some(more) = FURTHER_RULES.iter().find_map(|rule| rule(&again)) else { break };
         repair = Repair { command: more.command, why: format!("{}; {}", repair.why, more.why), class: repair.class };
     }
     (repair.command != failed.command).then_some(repair)
 }
 
 impl Case<'_> {
-    /// The complaints of a kind.
+    /// Returns the complaints of a kind.
     fn all(&self, kind: Kind) -> impl Iterator<Item = &Complaint> {
         self.complaints.iter().filter(move |complaint| complaint.kind == kind)
     }
 
-    /// The first complaint of a kind.
+    /// Returns the first complaint of a kind.
     fn first(&self, kind: Kind) -> Option<&Complaint> {
         self.all(kind).next()
     }
 
-    /// The text of the command.
+    /// Returns the text of the command.
     fn text(&self) -> &str {
         &self.script.text
     }
 
-    /// The commands that run here, not on another machine.
+    /// Returns the commands that run on this machine.
     fn commands(&self) -> impl Iterator<Item = &Invocation> {
         self.script.commands.iter().filter(|command| !command.remote)
     }
 
-    /// Every word of the commands, and every file that they are redirected to or from.
+    /// Returns every word of the commands, and every file that they are redirected to or from.
     fn words(&self) -> impl Iterator<Item = &Word> {
         let own = self.commands().flat_map(|command| {
             let files = command.redirects.iter().filter(|r| !r.duplicates() && !r.operator.contains("<<"));
@@ -187,7 +190,7 @@ impl Case<'_> {
         own.chain(self.script.redirects.iter().map(|redirect| &redirect.target))
     }
 
-    /// The word that a complaint is about: the same text, or the same path.
+    /// Returns the word that a complaint names: the same text, or the same path.
     fn word(&self, name: &str) -> Option<&Word> {
         if name.is_empty() {
             return None;
@@ -198,12 +201,13 @@ impl Case<'_> {
         self.words().find(|word| word.text == name).or_else(|| self.words().find(is_same))
     }
 
-    /// The command that has a word, as its name or an argument.
+    /// Returns the command that contains a word, as its name or an argument.
     fn holder(&self, word: &Word) -> Option<&Invocation> {
         self.commands().find(|command| command.words.iter().any(|other| other.span == word.span))
     }
 
-    /// The command that a complaint is from, by the name that the line begins with; else the only one there is.
+    /// Returns the command that wrote a complaint, by the name at the beginning of the line; else the only command,
+    /// if there is one.
     fn complainer(&self, line: &str) -> Option<&Invocation> {
         let named = self.commands().find(|command| {
             let name = command.name().unwrap_or_default();
@@ -214,14 +218,14 @@ impl Case<'_> {
         named.or(only)
     }
 
-    /// Changes to the command.
+    /// Returns an empty list of edits to the command.
     fn edits(&self) -> Edits<'_> {
         Edits::new(&self.script)
     }
 
-    /// A word as the shell reads it in one piece.
+    /// Quotes a word for the shell.
     fn quoted(&self, text: &str) -> String {
-        // a tilde is the shell's
+        // the tilde stays unquoted, so that the shell expands it
         match text.strip_prefix("~/") {
             Some(rest) => format!("~/{}", caro_shell::quote(rest, self.facts.dialect)),
             None => caro_shell::quote(text, self.facts.dialect),
@@ -229,9 +233,9 @@ impl Case<'_> {
     }
 }
 
-/// A repair, if the changes hold.
+/// Makes a repair of edits; `None` if they cannot be applied.
 fn repair(class: Class, edits: Edits<'_>, why: impl Into<String>) -> Option<Repair> {
-    Some(Repair { command: edits.done()?, why: why.into(), class })
+    Some(Repair { command: edits.apply()?, why: why.into(), class })
 }
 
 #[cfg(test)]

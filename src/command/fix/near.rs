@@ -1,11 +1,13 @@
-//! The nearest of several names to one that was mistyped.
+//! Finds the name that is nearest to a mistyped one.
 
 use std::cmp::Reverse;
 
-/// How near a name is: the smaller, the nearer.
+/// The distance of a name: twice the edits (one more if letters are not only swapped), then whether it is uncommon,
+/// has another first letter, and has another ending.
 type Distance = (usize, bool, bool, bool);
 
-/// The one name of `all` that was most likely meant; `None` where none is near, or two are as near. `is_common` breaks a tie.
+/// Returns the name of `all` that was most likely meant; `None` if none is near, or two are equally near. `is_common`
+/// breaks a tie.
 pub fn nearest<'n>(
     typed: &str,
     all: impl IntoIterator<Item = &'n str>,
@@ -28,31 +30,31 @@ pub fn nearest<'n>(
     if is_tied { None } else { best.map(|(_, name)| name) }
 }
 
-/// The distance of a name from what was typed; `None` where it is too far to be meant, or the very same.
+/// Returns the distance of a name from the typed text; `None` if it is too far, or the same.
 fn distance(typed: &str, name: &str, is_common: &impl Fn(&str) -> bool) -> Option<Distance> {
-    let most = most_edits(typed);
-    if typed == name || name.len().abs_diff(typed.len()) > most + 2 {
+    let max_edits = max_edits(typed);
+    if typed == name || name.len().abs_diff(typed.len()) > max_edits + 2 {
         return None;
     }
     let (low_typed, low_name) = (typed.to_lowercase(), name.to_lowercase());
     let edits = strsim::osa_distance(&low_typed, &low_name);
     let is_swapped = letters(&low_typed) == letters(&low_name);
-    if edits > most || (typed.chars().count() < 3 && !is_swapped) {
+    if edits > max_edits || (typed.chars().count() < 3 && !is_swapped) {
         return None;
     }
     let begins_alike = low_typed.chars().next() == low_name.chars().next();
     let ends_alike = ending(&low_typed) == ending(&low_name);
-    // letters in another order are the commonest slip: half an edit nearer than any other
+    // swapped letters are the commonest mistake: half an edit nearer than any other
     Some((2 * edits + usize::from(!is_swapped), !is_common(name), !begins_alike, !ends_alike))
 }
 
-/// True if both are of the same letters in another order: the surest of slips.
+/// True if both have the same letters in another order, the surest sign of a typing error.
 pub fn is_swapped(typed: &str, name: &str) -> bool {
     typed != name && letters(&typed.to_lowercase()) == letters(&name.to_lowercase())
 }
 
-/// The most edits that a slip of a word so long has.
-fn most_edits(word: &str) -> usize {
+/// Returns the most edits of a typing error in a word of this length.
+fn max_edits(word: &str) -> usize {
     match word.chars().count() {
         0..=5 => 1,
         6..=9 => 2,
@@ -66,13 +68,13 @@ fn letters(word: &str) -> Vec<char> {
     letters
 }
 
-/// The ending of a file's name.
+/// Returns the ending of a file name.
 fn ending(name: &str) -> Option<&str> {
     name.rsplit_once('.').map(|(_, ending)| ending)
 }
 
-/// All names that begin as it does, the shortest first; for a word that is only the beginning of one.
-pub fn begun<'n>(typed: &str, all: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
+/// Returns the shortest name that begins with the typed text.
+pub fn shortest_completion<'n>(typed: &str, all: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
     all.into_iter()
         .filter(|name| name.starts_with(typed) && *name != typed)
         .min_by_key(|name| (name.len(), Reverse(*name)))
@@ -107,7 +109,7 @@ mod tests {
 
     #[test]
     fn a_beginning_is_completed_by_the_shortest() {
-        assert_eq!(begun("--al", ["--almost-all", "--all"]), Some("--all"));
-        assert_eq!(begun("--x", ["--all"]), None);
+        assert_eq!(shortest_completion("--al", ["--almost-all", "--all"]), Some("--all"));
+        assert_eq!(shortest_completion("--x", ["--all"]), None);
     }
 }

@@ -1,4 +1,4 @@
-//! Rights that do not suffice.
+//! Repairs commands that failed for lack of permission.
 
 use super::complaint::Kind;
 use super::{Case, Class, Repair, repair};
@@ -7,10 +7,10 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// Folders that are the system's.
+/// System folders.
 const SYSTEM: [&str; 12] =
     ["/etc", "/usr", "/var", "/opt", "/boot", "/lib", "/sbin", "/bin", "/srv", "/root", "/sys", "/run"];
-/// Endings of scripts, and what runs them.
+/// Endings of scripts with their interpreters.
 const INTERPRETERS: [(&str, &str); 6] =
     [("sh", "sh"), ("bash", "bash"), ("py", "python3"), ("pl", "perl"), ("rb", "ruby"), ("js", "node")];
 
@@ -38,7 +38,7 @@ fn is_program(command: &Invocation, word: &Word) -> bool {
     command.words.first().is_some_and(|first| first.span == word.span)
 }
 
-/// The command that reads or writes what the word names.
+/// Returns the command that has the word as an argument or as the file of a redirection.
 fn holder<'c>(case: &'c Case, word: &Word) -> Option<&'c Invocation> {
     case.commands().find(|command| {
         let files = command.redirects.iter().map(|redirect| &redirect.target);
@@ -46,7 +46,7 @@ fn holder<'c>(case: &'c Case, word: &Word) -> Option<&'c Invocation> {
     })
 }
 
-/// A file of the person's own that has not the right to be run: a script or a program is given it.
+/// Makes a script or program executable that is not, or runs a script with its interpreter.
 fn executable(case: &Case, command: &Invocation, word: &Word) -> Option<Repair> {
     let path = case.facts.path(&word.text);
     if !path.is_file() || is_executable(&path) {
@@ -59,19 +59,19 @@ fn executable(case: &Case, command: &Invocation, word: &Word) -> Option<Repair> 
         return Some(Repair { command, why, class: Class::Permission });
     }
     let interpreter = interpreter(case, &word.text)?;
-    repair(Class::Permission, case.edits().before(command.words.first()?, &format!("{interpreter} ")), why)
+    repair(Class::Permission, case.edits().insert_before(command.words.first()?, &format!("{interpreter} ")), why)
 }
 
-/// A script whose first line names a program that is not there: it is run with the one that was meant.
+/// Runs a script whose first line names a missing interpreter with the one that was meant.
 fn interpreted(case: &Case) -> Option<Repair> {
     let complaint = case.first(Kind::BadInterpreter)?;
     let word = case.word(&complaint.name)?;
     let interpreter = interpreter(case, &word.text)?;
     let why = format!("the first line of {} names a program that is not here", word.text);
-    repair(Class::Permission, case.edits().before(word, &format!("{interpreter} ")), why)
+    repair(Class::Permission, case.edits().insert_before(word, &format!("{interpreter} ")), why)
 }
 
-/// The program that runs a script, by its first line, else by its ending.
+/// Returns the interpreter of a script, by its first line, else by its ending.
 pub(super) fn interpreter(case: &Case, script: &str) -> Option<String> {
     let head = head(&case.facts.path(script));
     let line = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
@@ -92,19 +92,19 @@ pub(super) fn interpreter(case: &Case, script: &str) -> Option<String> {
     })
 }
 
-/// The first bytes of a file.
+/// Reads at most 256 bytes of a file.
 fn head(path: &Path) -> Vec<u8> {
     let mut head = Vec::new();
     if path.is_file()
         && let Ok(file) = File::open(path)
     {
-        // what cannot be read has no first line
+        // a file that cannot be read counts as empty
         let _ = file.take(256).read_to_end(&mut head);
     }
     head
 }
 
-/// True if a file may be run.
+/// True if a file is executable.
 pub(super) fn is_executable(path: &Path) -> bool {
     #[cfg(unix)]
     return std::os::unix::fs::PermissionsExt::mode(&match path.metadata() {
@@ -116,23 +116,23 @@ pub(super) fn is_executable(path: &Path) -> bool {
     path.is_file()
 }
 
-/// True for what is the system's, not the person's.
+/// True for a path in a system folder.
 fn is_system(path: &Path) -> bool {
     let top = |folder: &&str| path.starts_with(PathBuf::from(folder));
     SYSTEM.iter().any(top) && !path.starts_with("/var/tmp")
 }
 
-/// The same with root's rights, where there is a way to them.
+/// Runs the command as root, with the first of `sudo`, `doas` and `run0` that is installed.
 fn as_root(case: &Case, command: Option<&Invocation>, what: &str) -> Option<Repair> {
     let command = command?;
-    let way = ["sudo", "doas", "run0"].into_iter().find(|way| case.facts.programs.contains_key(*way))?;
-    let has_it = command.via.iter().any(|outer| outer == way);
-    let is_shells = command.is_builtin(case.facts.dialect) && !command.redirects.iter().any(|r| r.writes());
-    if case.facts.is_root || has_it || is_shells {
+    let sudo = ["sudo", "doas", "run0"].into_iter().find(|program| case.facts.programs.contains_key(*program))?;
+    let has_sudo = command.via.iter().any(|outer| outer == sudo);
+    let is_plain_builtin = command.is_builtin(case.facts.dialect) && !command.redirects.iter().any(|r| r.writes());
+    if case.facts.is_root || has_sudo || is_plain_builtin {
         return None;
     }
     let why = format!("{what} is for root alone");
-    // the shell opens the file, whoever runs the program
+    // the user's shell opens the file, so `tee` has to write it as root
     let written = command.redirects.iter().find(|redirect| redirect.writes() && redirect.target.text == what);
     if let Some(redirect) = written {
         let text = case.text();
@@ -140,8 +140,8 @@ fn as_root(case: &Case, command: Option<&Invocation>, what: &str) -> Option<Repa
             text.get(..redirect.target.span.start)?.trim_end().strip_suffix(redirect.operator.as_str())?.trim_end();
         let append = if redirect.appends() { "-a " } else { "" };
         let behind = text.get(redirect.target.span.end..)?;
-        let command = format!("{from} | {way} tee {append}{} >/dev/null{behind}", quote(what, case.facts.dialect));
+        let command = format!("{from} | {sudo} tee {append}{} >/dev/null{behind}", quote(what, case.facts.dialect));
         return Some(Repair { command, why, class: Class::Permission });
     }
-    repair(Class::Permission, case.edits().before(command.words.first()?, &format!("{way} ")), why)
+    repair(Class::Permission, case.edits().insert_before(command.words.first()?, &format!("{sudo} ")), why)
 }

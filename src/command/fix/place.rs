@@ -1,9 +1,9 @@
-//! Programs that have to be called in a project's folder.
+//! Repairs calls of programs that have to run in a project's folder.
 
 use super::complaint::Kind;
 use super::{Case, Class, Repair};
 
-/// The files that make a folder a project's, by program. Source: their manuals.
+/// The files that mark the root of a project, by program. Source: their manuals.
 const MARKS: [(&str, &[&str]); 14] = [
     ("git", &[".git"]),
     ("cargo", &["Cargo.toml"]),
@@ -21,12 +21,12 @@ const MARKS: [(&str, &[&str]); 14] = [
     ("bundle", &["Gemfile"]),
 ];
 
-/// The folder of the one project near by: there it is called again.
+/// Calls the program in the folder of the only project near by.
 pub(super) fn project(case: &Case) -> Option<Repair> {
     case.first(Kind::NoProject)?;
     let (program, marks) =
         case.commands().find_map(|command| MARKS.iter().find(|(name, _)| command.name() == Some(name)))?;
-    // here is one: what was complained is something else
+    // this folder is a project, so the complaint is about something else
     if marks.iter().any(|mark| case.facts.exists(mark)) {
         return None;
     }

@@ -1,11 +1,11 @@
-//! Programs that are not called so, or are not there.
+//! Repairs names of programs that do not exist.
 
 use super::complaint::Kind;
 use super::near::is_swapped;
 use super::{Case, Class, Repair, repair};
 use caro_shell::{Invocation, Word};
 
-/// The command whose program is not there, with its word. What is called by its path is a path.
+/// Finds the command whose program does not exist, with its word. A program called by its path is left to `path`.
 fn missing<'c>(case: &'c Case) -> Option<(&'c Invocation, &'c Word)> {
     case.commands().find_map(|command| {
         let word = command.words.first()?;
@@ -19,8 +19,8 @@ fn missing<'c>(case: &'c Case) -> Option<(&'c Invocation, &'c Word)> {
     })
 }
 
-/// `cd..`, `ls-a`, `gitlog`: the blank is missing, or stands one letter off.
-pub(super) fn glued(case: &Case) -> Option<Repair> {
+/// `cd..`, `ls-a`, `gi tlog`: the blank is missing or one letter off.
+pub(super) fn misplaced_blank(case: &Case) -> Option<Repair> {
     let (command, word) = missing(case)?;
     let name = word.value.as_deref()?;
     if swapped(case, name).is_some() {
@@ -53,14 +53,14 @@ fn has_verb(case: &Case, program: &str, verb: &str) -> bool {
         && (case.facts.manual)(program, None).is_some_and(|entry| entry.subcommands.iter().any(|s| s == verb))
 }
 
-/// `gerp`: the nearest program; a script that lies here; what brings it.
+/// `gerp`: the nearest program, a script in the folder, or the package to install.
 pub(super) fn unknown(case: &Case) -> Option<Repair> {
     let (command, word) = missing(case)?;
     let name = word.value.as_deref()?;
     if let Some(repair) = script(case, command, word, name) {
         return Some(repair);
     }
-    let called = |near: &str| {
+    let renamed = |near: &str| {
         repair(
             Class::Program,
             case.edits().replace(word, near),
@@ -68,32 +68,32 @@ pub(super) fn unknown(case: &Case) -> Option<Repair> {
         )
     };
     if let Some(near) = swapped(case, name) {
-        return called(near);
+        return renamed(near);
     }
-    // a package that has exactly this name is likelier than a program that has nearly it
+    // a package with exactly this program is likelier than a program with a similar name
     if let Some(install) = (case.facts.package)(name) {
         let why = format!("`{name}` is not installed: this brings it, then run `{}` again", case.text());
         return Some(Repair { command: install, why, class: Class::Package });
     }
     if let Some(near) = case.facts.nearest_program(name) {
-        return called(near);
+        return renamed(near);
     }
-    // `x = 5` of other languages
+    // `x = 5`, an assignment of other languages
     if let [equals, value] = command.args()
         && equals.text == "="
     {
-        let edits = case.edits().span(&command.words, &format!("{name}={}", value.raw));
+        let edits = case.edits().replace_span(&command.words, &format!("{name}={}", value.raw));
         return repair(Class::Typing, edits, "a shell has no blanks around `=`");
     }
     None
 }
 
-/// The program of the same letters in another order, or in small ones.
+/// Returns the program with the same letters in another order, or in lower case.
 fn swapped<'c>(case: &'c Case, name: &str) -> Option<&'c str> {
     case.facts.nearest_program(name).filter(|near| is_swapped(name, near) || name.to_lowercase() == **near)
 }
 
-/// A script of that name that lies here or near by: it is called by its path.
+/// Calls a script of that name, in the folder or near by, by its path.
 fn script(case: &Case, command: &Invocation, word: &Word, name: &str) -> Option<Repair> {
     let path = if case.facts.is_file(name) { format!("./{name}") } else { case.facts.elsewhere(name)? };
     if !case.facts.is_file(&path) {
@@ -105,7 +105,8 @@ fn script(case: &Case, command: &Invocation, word: &Word, name: &str) -> Option<
         return repair(Class::Program, case.edits().replace(word, &called), why);
     }
     let interpreter = super::permission::interpreter(case, &path)?;
-    let is_whole = command.via.is_empty();
-    let edits = case.edits().replace(word, &format!("{interpreter} {called}"));
-    if is_whole { repair(Class::Program, edits, why) } else { None }
+    if !command.via.is_empty() {
+        return None;
+    }
+    repair(Class::Program, case.edits().replace(word, &format!("{interpreter} {called}")), why)
 }

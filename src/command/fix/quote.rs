@@ -1,15 +1,16 @@
-//! Words that want quotes: names with blanks, letters that mean something to the shell, patterns that are the program's.
+//! Quotes words that need it: names with blanks, characters with a meaning to the shell, patterns that are meant for
+//! the program.
 
 use super::complaint::Kind;
 use super::{Case, Class, Repair, repair};
 use caro_shell::{Invocation, Word};
 
-/// The most words that a name with blanks has.
-const MOST: usize = 8;
+/// Most words of a name with blanks.
+const MAX_WORDS: usize = 8;
 /// Options of `find` that take a pattern.
 const PATTERNS: [&str; 8] = ["-name", "-iname", "-path", "-ipath", "-wholename", "-regex", "-iregex", "-lname"];
 
-/// `cat my report.txt`, where there is a `my report.txt`.
+/// `cat my report.txt`, if the file `my report.txt` exists.
 pub(super) fn names_with_blanks(case: &Case) -> Option<Repair> {
     if !case.is_silent && case.first(Kind::NoFile).is_none() && case.first(Kind::ManyWords).is_none() {
         return None;
@@ -17,14 +18,14 @@ pub(super) fn names_with_blanks(case: &Case) -> Option<Repair> {
     case.commands().find_map(|command| {
         let (words, name) = split_name(case, command)?;
         let why = format!("`{name}` is one name with blanks");
-        repair(Class::Quoting, case.edits().span(words, &case.quoted(&name)), why)
+        repair(Class::Quoting, case.edits().replace_span(words, &case.quoted(&name)), why)
     })
 }
 
-/// Words side by side that are the name of a file together, and are not each a file.
+/// Finds adjacent words that together are the name of a file, and not each a file of its own.
 fn split_name<'c>(case: &Case, command: &'c Invocation) -> Option<(&'c [Word], String)> {
     let args = command.args();
-    for length in (2..=MOST.min(args.len())).rev() {
+    for length in (2..=MAX_WORDS.min(args.len())).rev() {
         for words in args.windows(length) {
             let is_plain = words.iter().all(|word| !word.quoted && word.value.is_some());
             if !is_plain || words.iter().all(|word| case.facts.exists(&word.text)) {
@@ -39,7 +40,7 @@ fn split_name<'c>(case: &Case, command: &'c Invocation) -> Option<(&'c [Word], S
     None
 }
 
-/// `grep (x) f`: words with letters that the shell takes for its own.
+/// `grep (x) f`: quotes words with brackets.
 pub(super) fn special_letters(case: &Case) -> Option<Repair> {
     case.first(Kind::SpecialLetter)?;
     let text = case.text();
@@ -58,7 +59,8 @@ pub(super) fn special_letters(case: &Case) -> Option<Repair> {
     (command != text).then_some(Repair { command, why, class: Class::Quoting })
 }
 
-/// `find . -name *.txt`: the shell expands the pattern before `find` sees it. Another shell refuses a pattern that fits nothing.
+/// `find . -name *.txt`: quotes a pattern that the shell would expand, or, in some shells, reject because it matches
+/// nothing.
 pub(super) fn patterns(case: &Case) -> Option<Repair> {
     if case.first(Kind::OpenGlob).is_some() {
         let finds = case.commands().filter(|command| command.name() == Some("find"));

@@ -1,4 +1,4 @@
-//! Each kind of repair on facts that are made up; whole commands are repaired and run in `tests/fix.rs`.
+//! Tests of each kind of repair on invented facts; `tests/fix.rs` repairs and runs whole commands.
 
 use super::*;
 use caro_manual::{Entry, OptionEntry};
@@ -30,14 +30,14 @@ const PROGRAMS: [&str; 20] = [
     "xargs",
 ];
 
-/// A folder with these files, and what is known there.
-struct Stage {
+/// A folder with files, and the facts about it.
+struct Fixture {
     dir: tempfile::TempDir,
     dialect: Dialect,
     is_root: bool,
 }
 
-impl Stage {
+impl Fixture {
     fn new(files: &[&str]) -> Self {
         let dir = tempfile::tempdir().unwrap();
         for file in files {
@@ -75,12 +75,12 @@ impl Stage {
         diagnose(&failed, &facts)
     }
 
-    /// The repaired command; empty if there is none.
+    /// Returns the repaired command; empty if there is none.
     fn of(&self, command: &str, stderr: &str) -> String {
         self.repair(command, Some(stderr)).map(|repair| repair.command).unwrap_or_default()
     }
 
-    /// The same where nothing is known of the error.
+    /// Returns the repaired command if standard error is not known; empty if there is none.
     fn silent(&self, command: &str) -> String {
         self.repair(command, None).map(|repair| repair.command).unwrap_or_default()
     }
@@ -99,8 +99,8 @@ fn entry(command: &str, flags: &[&str], subcommands: &[&str]) -> Entry {
 }
 
 #[test]
-fn a_program_is_found_by_its_letters_and_what_is_not_there_is_installed() {
-    let stage = Stage::new(&["deploy.sh", "scripts/backup.sh"]);
+fn a_mistyped_program_is_corrected_and_a_missing_one_is_installed() {
+    let fixture = Fixture::new(&["deploy.sh", "scripts/backup.sh"]);
     let unknown = |name: &str| format!("bash: {name}: command not found");
     for (command, name, repaired) in [
         ("gerp x f | gti log", "gerp", "grep x f | git log"),
@@ -116,18 +116,18 @@ fn a_program_is_found_by_its_letters_and_what_is_not_there_is_installed() {
         ("x = 5", "x", "x=5"),
         ("frobnicate", "frobnicate", ""),
     ] {
-        assert_eq!(stage.of(command, &unknown(name)), repaired, "{command}");
-        assert_eq!(stage.silent(command), repaired, "{command}: without its error");
+        assert_eq!(fixture.of(command, &unknown(name)), repaired, "{command}");
+        assert_eq!(fixture.silent(command), repaired, "{command}: without its error");
     }
     assert_eq!(
-        stage.of("timeout 3 gerp x", "timeout: failed to run command ‘gerp’: No such file or directory"),
+        fixture.of("timeout 3 gerp x", "timeout: failed to run command ‘gerp’: No such file or directory"),
         "timeout 3 grep x"
     );
 }
 
 #[test]
 fn a_flag_comes_from_the_manual_the_program_or_its_usage() {
-    let stage = Stage::new(&[]);
+    let fixture = Fixture::new(&[]);
     for (command, stderr, repaired) in [
         ("ls --siez", "ls: unrecognized option '--siez'", "ls --size"),
         ("ls --srot=size x", "ls: unrecognized option '--srot=size'", "ls --sort=size x"),
@@ -145,16 +145,16 @@ fn a_flag_comes_from_the_manual_the_program_or_its_usage() {
         ),
         ("ls --frobnicate", "ls: unrecognized option '--frobnicate'", ""),
     ] {
-        assert_eq!(stage.of(command, stderr), repaired, "{command}");
+        assert_eq!(fixture.of(command, stderr), repaired, "{command}");
     }
-    assert_eq!(stage.silent("ls --siez"), "ls --size");
-    assert_eq!(stage.silent("ls --all"), "");
+    assert_eq!(fixture.silent("ls --siez"), "ls --size");
+    assert_eq!(fixture.silent("ls --all"), "");
 }
 
 #[test]
 fn a_subcommand_comes_from_the_program_its_manual_or_the_project() {
-    let stage = Stage::new(&[]);
-    std::fs::write(stage.dir.path().join("Makefile"), "build:\n\techo x\ntest:\n").unwrap();
+    let fixture = Fixture::new(&[]);
+    std::fs::write(fixture.dir.path().join("Makefile"), "build:\n\techo x\ntest:\n").unwrap();
     for (command, stderr, repaired) in [
         (
             "git comit -m x",
@@ -171,16 +171,16 @@ fn a_subcommand_comes_from_the_program_its_manual_or_the_project() {
         ("pip isntall x", "ERROR: unknown command \"isntall\" - maybe you meant \"install\"", "pip install x"),
         ("git frobnicate", "git: 'frobnicate' is not a git command.", ""),
     ] {
-        assert_eq!(stage.of(command, stderr), repaired, "{command}");
+        assert_eq!(fixture.of(command, stderr), repaired, "{command}");
     }
-    assert_eq!(stage.silent("git comit -m x"), "git commit -m x");
-    assert_eq!(stage.silent("make biuld V=1"), "make build V=1");
-    assert_eq!(stage.silent("make -C x"), "");
+    assert_eq!(fixture.silent("git comit -m x"), "git commit -m x");
+    assert_eq!(fixture.silent("make biuld V=1"), "make build V=1");
+    assert_eq!(fixture.silent("make -C x"), "");
 }
 
 #[test]
-fn a_path_is_the_nearest_that_is_there_and_names_with_blanks_are_quoted() {
-    let stage = Stage::new(&["notes.txt", "data/people.csv", "my report.txt", "it's here"]);
+fn a_path_becomes_the_nearest_existing_one_and_names_with_blanks_are_quoted() {
+    let fixture = Fixture::new(&["notes.txt", "data/people.csv", "my report.txt", "it's here"]);
     for (command, stderr, repaired) in [
         ("cat nots.txt", "cat: nots.txt: No such file or directory", "cat notes.txt"),
         ("wc -l < dtaa/people.csv", "bash: dtaa/people.csv: No such file or directory", "wc -l < data/people.csv"),
@@ -198,17 +198,17 @@ fn a_path_is_the_nearest_that_is_there_and_names_with_blanks_are_quoted() {
         ("find . -name *.txt", "find: paths must precede expression: `b.txt'", "find . -name '*.txt'"),
         ("grep (x) notes.txt", "bash: syntax error near unexpected token `x'", "grep '(x)' notes.txt"),
     ] {
-        assert_eq!(stage.of(command, stderr), repaired, "{command}");
+        assert_eq!(fixture.of(command, stderr), repaired, "{command}");
     }
-    assert_eq!(stage.silent("cat nots.txt"), "cat notes.txt");
-    assert_eq!(stage.silent("touch nots.txt"), "", "what is made need not be there");
-    assert_eq!(stage.silent("mkdir dta && cat dta/x"), "");
-    assert_eq!(stage.silent("echo nots.txt"), "", "a word is no path");
-    assert_eq!(stage.silent("cat people.csv"), "", "it is not known that it was looked for");
-    assert_eq!(stage.silent("cd dta && ls nots.txt"), "cd data && ls nots.txt");
-    assert_eq!(stage.silent("ls –l"), "ls -l");
-    assert_eq!(stage.silent("$ cat notes.txt"), "cat notes.txt");
-    let zsh = Stage { dialect: Dialect::Zsh, ..Stage::new(&[]) };
+    assert_eq!(fixture.silent("cat nots.txt"), "cat notes.txt");
+    assert_eq!(fixture.silent("touch nots.txt"), "", "a new file need not exist");
+    assert_eq!(fixture.silent("mkdir dta && cat dta/x"), "");
+    assert_eq!(fixture.silent("echo nots.txt"), "", "a word is no path");
+    assert_eq!(fixture.silent("cat people.csv"), "", "without a complaint, no path elsewhere");
+    assert_eq!(fixture.silent("cd dta && ls nots.txt"), "cd data && ls nots.txt");
+    assert_eq!(fixture.silent("ls –l"), "ls -l");
+    assert_eq!(fixture.silent("$ cat notes.txt"), "cat notes.txt");
+    let zsh = Fixture { dialect: Dialect::Zsh, ..Fixture::new(&[]) };
     assert_eq!(
         zsh.of("curl http://x.example/?a=1", "zsh: no matches found: http://x.example/?a=1"),
         "curl 'http://x.example/?a=1'"
@@ -216,8 +216,8 @@ fn a_path_is_the_nearest_that_is_there_and_names_with_blanks_are_quoted() {
 }
 
 #[test]
-fn a_folder_is_made_gone_into_or_shown() {
-    let stage = Stage::new(&["notes.txt", "data/deep/x.log"]);
+fn a_folder_is_created_entered_or_listed() {
+    let fixture = Fixture::new(&["notes.txt", "data/deep/x.log"]);
     for (command, stderr, repaired) in [
         ("mkdir a/b", "mkdir: cannot create directory ‘a/b’: No such file or directory", "mkdir -p a/b"),
         ("mkdir data", "mkdir: cannot create directory ‘data’: File exists", "mkdir -p data"),
@@ -237,15 +237,15 @@ fn a_folder_is_made_gone_into_or_shown() {
         ),
         ("rmdir data/deep", "rmdir: failed to remove 'data/deep': Directory not empty", "rm -r data/deep"),
     ] {
-        assert_eq!(stage.of(command, stderr), repaired, "{command}");
+        assert_eq!(fixture.of(command, stderr), repaired, "{command}");
     }
 }
 
 #[test]
-fn rights_are_asked_for_only_where_they_help() {
-    let stage = Stage::new(&["run.sh", "note"]);
-    std::fs::write(stage.dir.path().join("note"), "plain").unwrap();
-    let root = Stage { is_root: true, ..Stage::new(&[]) };
+fn root_is_used_only_where_it_helps() {
+    let fixture = Fixture::new(&["run.sh", "note"]);
+    std::fs::write(fixture.dir.path().join("note"), "plain").unwrap();
+    let root = Fixture { is_root: true, ..Fixture::new(&[]) };
     for (command, stderr, repaired) in [
         ("./run.sh -v", "bash: ./run.sh: Permission denied", "chmod +x ./run.sh && ./run.sh -v"),
         ("./note", "bash: ./note: Permission denied", ""),
@@ -261,7 +261,7 @@ fn rights_are_asked_for_only_where_they_help() {
         ),
         ("git clone git@box:x", "git@box: Permission denied (publickey).", ""),
     ] {
-        assert_eq!(stage.of(command, stderr), repaired, "{command}");
+        assert_eq!(fixture.of(command, stderr), repaired, "{command}");
         if repaired.contains("sudo") {
             assert_eq!(root.of(command, stderr), "", "{command}: of root");
         }
@@ -269,12 +269,12 @@ fn rights_are_asked_for_only_where_they_help() {
 }
 
 #[test]
-fn what_the_program_says_and_what_the_repository_has_is_taken() {
-    let stage = Stage::new(&["README.md"]);
-    let git = stage.dir.path().join(".git/refs/heads");
+fn advice_of_the_program_and_names_of_the_repository_are_used() {
+    let fixture = Fixture::new(&["README.md"]);
+    let git = fixture.dir.path().join(".git/refs/heads");
     std::fs::create_dir_all(&git).unwrap();
     std::fs::write(git.join("main"), "0").unwrap();
-    std::fs::write(stage.dir.path().join(".git/config"), "[remote \"origin\"]\n").unwrap();
+    std::fs::write(fixture.dir.path().join(".git/config"), "[remote \"origin\"]\n").unwrap();
     for (command, stderr, repaired) in [
         ("git checkout mian", "error: pathspec 'mian' did not match any file(s) known to git", "git checkout main"),
         ("git add READEM.md", "fatal: pathspec 'READEM.md' did not match any files", "git add README.md"),
@@ -290,9 +290,9 @@ fn what_the_program_says_and_what_the_repository_has_is_taken() {
             "git pull && git push",
         ),
     ] {
-        assert_eq!(stage.of(command, stderr), repaired, "{command}");
+        assert_eq!(fixture.of(command, stderr), repaired, "{command}");
     }
-    let above = Stage::new(&["web/package.json"]);
+    let above = Fixture::new(&["web/package.json"]);
     assert_eq!(
         above.of("npm test", "npm error enoent Could not read package.json: Error: ENOENT"),
         "cd web && npm test"
@@ -300,8 +300,8 @@ fn what_the_program_says_and_what_the_repository_has_is_taken() {
 }
 
 #[test]
-fn values_pipes_and_ports() {
-    let stage = Stage::new(&[]);
+fn invalid_values_pipes_and_used_ports_are_repaired() {
+    let fixture = Fixture::new(&[]);
     for (command, stderr, repaired) in [
         (
             "ls --sort=siez",
@@ -317,12 +317,12 @@ fn values_pipes_and_ports() {
         ("node app.js", "Error: listen EADDRINUSE: address already in use :::3000", "ss -ltnp 'sport = :3000'"),
         ("cp ../a/x", "cp: missing destination file operand after '../a/x'", "cp ../a/x ."),
     ] {
-        assert_eq!(stage.of(command, stderr), repaired, "{command}");
+        assert_eq!(fixture.of(command, stderr), repaired, "{command}");
     }
 }
 
 #[test]
-fn a_pipe_that_hides_a_failure_is_told() {
+fn a_failure_that_a_pipeline_hides_is_found() {
     let failed = |status, stages: &[i32]| Failed { status: Some(status), stages: stages.into(), ..Failed::default() };
     assert_eq!(failed(0, &[1, 0]).masked(), Some((0, 1)));
     assert_eq!(failed(0, &[0, 2, 0]).masked(), Some((1, 2)));
@@ -332,8 +332,8 @@ fn a_pipe_that_hides_a_failure_is_told() {
 }
 
 #[test]
-fn nothing_is_repaired_where_nothing_is_known_to_be_wrong() {
-    let stage = Stage::new(&["notes.txt"]);
+fn commands_without_a_known_fault_are_not_repaired() {
+    let fixture = Fixture::new(&["notes.txt"]);
     for command in [
         "grep x notes.txt",
         "ls -l | grep x",
@@ -345,7 +345,7 @@ fn nothing_is_repaired_where_nothing_is_known_to_be_wrong() {
         "'",
     ] {
         for stderr in ["", "something went wrong", "Segmentation fault (core dumped)"] {
-            let repaired = stage.of(command, stderr);
+            let repaired = fixture.of(command, stderr);
             assert!(repaired.is_empty() || command == "'", "{command}: {stderr}: {repaired}");
         }
     }
@@ -354,8 +354,8 @@ fn nothing_is_repaired_where_nothing_is_known_to_be_wrong() {
 proptest::proptest! {
     #[test]
     fn no_input_panics(command in "[a-z./'\"$|>& –é-]{0,30}", stderr in "[a-z./'\": ‘’\n-]{0,60}") {
-        let stage = Stage::new(&[]);
-        let _ = (stage.of(&command, &stderr), stage.silent(&command));
-        let _ = stage.of(&command, &format!("cat: {command}: No such file or directory"));
+        let fixture = Fixture::new(&[]);
+        let _ = (fixture.of(&command, &stderr), fixture.silent(&command));
+        let _ = fixture.of(&command, &format!("cat: {command}: No such file or directory"));
     }
 }

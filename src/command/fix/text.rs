@@ -1,9 +1,10 @@
-//! Faults that are there before a shell even parses the line: a prompt that was pasted along, letters of a word processor, an open quote.
+//! Repairs faults in the text of a line before it is parsed: a pasted prompt, characters of a word processor, an open
+//! quote.
 
 use super::complaint::Kind;
 use super::{Case, Class, Repair};
 
-/// Signs that prompts end in.
+/// The ends of common prompts.
 const PROMPTS: [&str; 3] = ["$ ", "% ", "> "];
 
 /// `$ ls`: the prompt was pasted along with the command.
@@ -11,9 +12,9 @@ pub(super) fn prompt_sign(case: &Case) -> Option<Repair> {
     let text = case.text().trim_start();
     let sign = PROMPTS.iter().find(|sign| text.starts_with(**sign))?;
     let command = text[sign.len()..].trim_start().to_owned();
-    // `> file` alone makes a file
-    let begins = command.split_whitespace().next()?;
-    if !case.facts.has_program(begins) {
+    // `> file` alone is a redirection that creates the file
+    let program = command.split_whitespace().next()?;
+    if !case.facts.has_program(program) {
         return None;
     }
     Some(Repair { command, why: format!("`{}` is the prompt's", sign.trim_end()), class: Class::Typing })
@@ -39,9 +40,9 @@ pub(super) fn typography(case: &Case) -> Option<Repair> {
     (command != case.text()).then_some(Repair { command, why, class: Class::Typing })
 }
 
-/// A quote that is opened and not closed: an apostrophe, or the closing one was forgotten.
+/// Repairs a quote that is not closed: quotes a word with an apostrophe, or adds the closing quote.
 pub(super) fn open_quote(case: &Case) -> Option<Repair> {
-    let (at, quote) = open(case.text())?;
+    let (at, quote) = find_open_quote(case.text())?;
     if !case.is_silent && case.first(Kind::OpenQuote).is_none() {
         return None;
     }
@@ -53,7 +54,7 @@ pub(super) fn open_quote(case: &Case) -> Option<Repair> {
         let end = at + 1 + rest.find(|c: char| c.is_whitespace() || "|;&<>".contains(c)).unwrap_or(rest.len());
         format!("{}\"{}\"{}", &text[..start], &text[start..end], &text[end..])
     } else {
-        // it ends where what follows are files that are there
+        // the quote ends before words that are existing files, else at the end
         let blanks = rest.char_indices().filter(|(_, c)| c.is_whitespace()).map(|(i, _)| i);
         let is_files = |from: &usize| {
             let mut words = rest[*from..].split_whitespace().peekable();
@@ -65,8 +66,8 @@ pub(super) fn open_quote(case: &Case) -> Option<Repair> {
     Some(Repair { command, why: format!("a {quote} is not closed"), class: Class::Quoting })
 }
 
-/// The quote that is open at the end of a text, with its place.
-fn open(text: &str) -> Option<(usize, char)> {
+/// Finds the quote that is open at the end of a text, with its byte offset.
+fn find_open_quote(text: &str) -> Option<(usize, char)> {
     let (mut open, mut is_escaped) = (None, false);
     for (at, c) in text.char_indices() {
         match (c, open) {

@@ -1,4 +1,4 @@
-//! Subcommands, targets and scripts that a program does not have.
+//! Repairs unknown subcommands, targets and scripts.
 
 use super::complaint::{self, Kind};
 use super::near::nearest;
@@ -7,10 +7,10 @@ use caro_base::files;
 use caro_shell::Word;
 use std::path::Path;
 
-/// The most bytes of a makefile or a list of scripts.
-const LONGEST: u64 = 1 << 20;
+/// Most bytes of a makefile, a `package.json` or a completion script.
+const MAX_FILE: u64 = 1 << 20;
 
-/// The nearest of what the program has: as it says itself, by its manual, by the project's own file.
+/// Replaces an unknown name by the nearest one that the program offers, or that its manual or the project's file has.
 pub(super) fn unknown(case: &Case) -> Option<Repair> {
     for (kind, what) in [
         (Kind::UnknownVerb, "subcommand"),
@@ -49,7 +49,7 @@ fn meant(case: &Case, kind: Kind, word: &Word) -> Option<String> {
     }
 }
 
-/// The nearest subcommand by the program's manual, else by its completion script.
+/// Returns the nearest subcommand in the program's manual, else in its completion script.
 fn verb(case: &Case, program: &str, typed: &str) -> Option<String> {
     let entry = (case.facts.manual)(program, None);
     let known = entry.as_ref().map(|entry| entry.subcommands.as_slice()).unwrap_or_default();
@@ -60,17 +60,18 @@ fn verb(case: &Case, program: &str, typed: &str) -> Option<String> {
     })
 }
 
-/// Where completion scripts of bash are installed.
-const COMPLETIONS: [&str; 3] = [
+/// The folders of bash's completion scripts.
+const COMPLETION_FOLDERS: [&str; 3] = [
     "/usr/share/bash-completion/completions",
     "/usr/local/share/bash-completion/completions",
     "/opt/homebrew/share/bash-completion/completions",
 ];
 
-/// The words in a program's completion script for bash: its subcommands are among them.
+/// Returns the words in a program's completion script for bash, which include its subcommands.
 fn completions(program: &str) -> Option<Vec<String>> {
-    let text =
-        COMPLETIONS.iter().find_map(|folder| files::read_text(&Path::new(folder).join(program), LONGEST).ok())?;
+    let text = COMPLETION_FOLDERS
+        .iter()
+        .find_map(|folder| files::read_text(&Path::new(folder).join(program), MAX_FILE).ok())?;
     let is_letter = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     let words = text
         .split(|c| !is_letter(c))
@@ -81,7 +82,7 @@ fn completions(program: &str) -> Option<Vec<String>> {
     Some(words)
 }
 
-/// By facts alone: the manual knows all subcommands, this is none of them, and one is near.
+/// Repairs without a complaint: the manual lists all subcommands, this is none of them, and one is near.
 fn by_manual(case: &Case) -> Option<Repair> {
     case.commands().find_map(|command| {
         let program = command.name()?;
@@ -101,7 +102,7 @@ fn by_manual(case: &Case) -> Option<Repair> {
     })
 }
 
-/// By facts alone: the project has scripts or targets, this is none of them, and one is near.
+/// Repairs without a complaint: the project has scripts or targets, this is none of them, and one is near.
 fn by_project(case: &Case) -> Option<Repair> {
     case.commands().find_map(|command| {
         let mut operands = command.operands();
@@ -122,11 +123,11 @@ fn by_project(case: &Case) -> Option<Repair> {
     })
 }
 
-/// The targets of the makefile in a folder.
+/// Returns the targets of the makefile in a folder.
 fn targets(folder: &Path) -> Vec<String> {
     let text = ["GNUmakefile", "makefile", "Makefile"]
         .iter()
-        .find_map(|name| files::read_text(&folder.join(name), LONGEST).ok());
+        .find_map(|name| files::read_text(&folder.join(name), MAX_FILE).ok());
     let text = text.unwrap_or_default();
     let heads = text.lines().filter(|line| !line.starts_with(['\t', ' ', '#', '.'])).filter_map(|line| {
         let (names, rest) = line.split_once(':')?;
@@ -135,9 +136,9 @@ fn targets(folder: &Path) -> Vec<String> {
     heads.flat_map(str::split_whitespace).filter(|name| !name.contains(['$', '%'])).map(str::to_owned).collect()
 }
 
-/// The scripts of the `package.json` in a folder.
+/// Returns the scripts of the `package.json` in a folder.
 fn scripts(folder: &Path) -> Vec<String> {
-    let text = files::read_text(&folder.join("package.json"), LONGEST).unwrap_or_default();
+    let text = files::read_text(&folder.join("package.json"), MAX_FILE).unwrap_or_default();
     let document: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
     document["scripts"].as_object().map(|all| all.keys().cloned().collect()).unwrap_or_default()
 }
@@ -147,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn targets_and_scripts_are_read_and_nonsense_is_none() {
+    fn targets_and_scripts_are_read_and_invalid_files_have_none() {
         let dir = tempfile::tempdir().unwrap();
         assert!(targets(dir.path()).is_empty() && scripts(dir.path()).is_empty());
         std::fs::write(

@@ -1,17 +1,17 @@
-//! The example library of `platform-rules/library/`: requests with the command for each system, and the search for those
-//! nearest to a request.
+//! The example library of `platform-rules/library/`: requests with the command for each system, and the search for
+//! the pairs nearest to a request.
 //!
 //! # The files
-//! One file a topic, `[[pair]]` after `[[pair]]`. Read here: `request` and `also` (other wordings of it); `cmd`, for GNU on
-//! Linux; `macos`, `freebsd`, `busybox`, `powershell`, the command there. Where `macos` or `busybox` is not said it is as
-//! `cmd`, where `freebsd` is not said it is as `macos`, and empty means that there is none; where `powershell` is not
-//! said there is none. The rest says how `tests/library.rs` judges the pair in a fixture tree, `tests/library/fixture.sh`:
-//! `risk`, its safety verdict if that is not `safe`; `run = "no: why"`, not executed; `root`, runs only as root; `dir`, where
-//! below `work`;
-//! `before`, a line run first; `code`, its exit status if not 0; `out`, what it prints; `lines`, the same in any
-//! order; `like`, a regular expression for all of it; `then`, a line of bash that must succeed afterwards.
+//! One file per topic, a list of `[[pair]]`. The program reads `request` and `also` (other wordings of it); `cmd`,
+//! the command for GNU on Linux; `macos`, `freebsd`, `busybox` and `powershell`, the commands for these systems. If
+//! `macos` or `busybox` is left out, `cmd` applies; if `freebsd` is left out, `macos` applies; if `powershell` is
+//! left out, there is none. An empty string means that the system has no such command. The other fields say how
+//! `tests/library.rs` tests the pair in a fixture tree, `tests/library/fixture.sh`: `risk`, the safety verdict if not
+//! `safe`; `run = "no: why"`, not executed; `root`, run only as root; `dir`, the working directory below `work`;
+//! `before`, a line run first; `code`, the exit status if not 0; `out`, the output; `lines`, the output in any order;
+//! `like`, a regular expression for the whole output; `then`, a line of bash that must succeed afterwards.
 //!
-//! - `read`: the files. `words`: what is compared of a text. [`search`]: which pairs are nearest to a request.
+//! - `read`: parses the files. `words`: splits a text into words for comparison. [`search`]: finds the nearest pairs.
 
 mod pair;
 mod read;
@@ -20,23 +20,22 @@ mod words;
 
 pub(super) use search::Topic;
 pub use search::{alike, has, nearest};
-pub(super) use words::{says_something, unquoted};
+pub(super) use words::{has_words, unquoted};
 
 use pair::{Pair, Text};
 use read::read;
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-/// The words of all wordings as they are written, in lower case, with how often each is there: what people ask with.
+/// Returns the lower-case words of all wordings with their counts: the vocabulary of requests.
 pub fn vocabulary() -> &'static HashMap<&'static str, u32> {
     static WORDS: OnceLock<HashMap<&'static str, u32>> = OnceLock::new();
     WORDS.get_or_init(|| {
         let mut counts = HashMap::new();
-        for text in texts() {
-            let plain = |word: &&str| !word.is_empty() && word.bytes().all(|b| b.is_ascii_lowercase());
-            for word in
-                text.split_whitespace().map(|word| word.trim_matches(|c: char| ",;:?!().".contains(c))).filter(plain)
-            {
+        for text in wordings() {
+            let is_plain = |word: &&str| !word.is_empty() && word.bytes().all(|b| b.is_ascii_lowercase());
+            let words = text.split_whitespace().map(|word| word.trim_matches(|c: char| ",;:?!().".contains(c)));
+            for word in words.filter(is_plain) {
                 *counts.entry(word).or_default() += 1;
             }
         }
@@ -44,24 +43,24 @@ pub fn vocabulary() -> &'static HashMap<&'static str, u32> {
     })
 }
 
-/// The commands of all pairs, as GNU on Linux has them: what an engine's guesses are made from.
+/// Returns the commands of all pairs for GNU on Linux, from which the engine drafts tokens.
 pub fn commands() -> Vec<String> {
     pairs().iter().map(|pair| pair.cmd.clone().into_owned()).collect()
 }
 
-/// True if a text is part of some pair's command.
+/// True if a pair's command contains the text.
 pub(super) fn mentions(text: &str) -> bool {
     pairs().iter().any(|pair| pair.cmd.contains(text))
 }
 
-/// True if some pair's command calls that program, alone or in a pipeline.
+/// True if a pair's command calls the program, alone or in a pipeline.
 pub(super) fn calls(program: &str) -> bool {
     let first = |part: &str| part.split_whitespace().find(|word| *word != "sudo") == Some(program);
     pairs().iter().any(|pair| pair.cmd.contains(program) && pair.cmd.split(['|', ';', '&']).any(first))
 }
 
-/// Every wording.
-fn texts() -> impl Iterator<Item = &'static Text> {
+/// Returns every wording of every pair.
+fn wordings() -> impl Iterator<Item = &'static Text> {
     pairs().iter().flat_map(Pair::wordings)
 }
 
@@ -109,7 +108,7 @@ const FILES: [&str; 40] = [
     include_str!("../../../platform-rules/library/users.toml"),
 ];
 
-/// Every pair, read once.
+/// Returns every pair; the files are parsed once per process.
 fn pairs() -> &'static [Pair] {
     static PAIRS: OnceLock<Vec<Pair>> = OnceLock::new();
     PAIRS.get_or_init(|| FILES.into_iter().flat_map(read).collect())

@@ -1,9 +1,9 @@
-//! A pair of the library: what is asked, and its command on each system.
+//! A pair of the library: a request, and its command on each system.
 
 use caro_shell::{Os, Target, Userland};
 use std::borrow::Cow;
 
-/// A request in several wordings with its commands; what judges them is passed over.
+/// A request in several wordings with its commands. The fields for tests are left out.
 #[derive(Debug, Default, PartialEq)]
 #[cfg_attr(test, derive(Clone, serde::Deserialize))]
 pub(super) struct Pair {
@@ -17,16 +17,16 @@ pub(super) struct Pair {
     pub(super) powershell: Option<Text>,
 }
 
-/// A string of an embedded file: a piece of it where nothing in it is escaped.
+/// A string of an embedded file, borrowed from it unless it has escapes.
 pub(super) type Text = Cow<'static, str>;
 
 impl Pair {
-    /// All that is asked with.
+    /// Returns all wordings of the request.
     pub(super) fn wordings(&self) -> impl Iterator<Item = &Text> {
         std::iter::once(&self.request).chain(&self.also)
     }
 
-    /// Its command for a target, if there is one.
+    /// Returns the command for a target, if there is one.
     pub(super) fn command(&self, target: Target) -> Option<&str> {
         let macos = self.macos.as_ref().unwrap_or(&self.cmd);
         let command = match (target.userland, target.os) {

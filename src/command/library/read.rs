@@ -1,10 +1,10 @@
-//! Reads the files of the library, quickly: at every call all of them are.
+//! Parses the files of the library. All of them are parsed in every process, so this has to be fast.
 
 use super::pair::{Pair, Text};
 use std::borrow::Cow;
 
-/// Reads a file line by line: each field stands on a line of its own, and only what is passed over goes on to the next.
-/// A parser of all of TOML takes several times as long; a test holds that it reads the same.
+/// Parses a file line by line: each field is on a line of its own, except for multi-line fields, which are skipped. A
+/// full TOML parser takes several times as long; a test checks that the result is the same.
 pub(super) fn read(text: &'static str) -> Vec<Pair> {
     let mut pairs: Vec<Pair> = Vec::new();
     let mut lines = text.lines();
@@ -32,12 +32,12 @@ pub(super) fn read(text: &'static str) -> Vec<Pair> {
     pairs
 }
 
-/// A quoted string on one line; empty if it is none.
+/// Parses a quoted string on one line; empty if it is malformed.
 fn string(quoted: &'static str) -> Text {
     next_string(quoted).map_or_else(Text::default, |(text, _)| text)
 }
 
-/// The strings of an `also` line; none if it is broken.
+/// Parses the strings of an `also` line; empty if it is malformed.
 fn strings(list: &'static str) -> Vec<Text> {
     let mut all = Vec::new();
     let mut rest = list.strip_prefix('[').unwrap_or_default();
@@ -48,13 +48,13 @@ fn strings(list: &'static str) -> Vec<Text> {
     all
 }
 
-/// The string that a text begins with, and what follows it.
+/// Parses the string at the beginning of a text, and returns it with the rest.
 fn next_string(text: &'static str) -> Option<(Text, &'static str)> {
     for quote in ["'''", "'"] {
         if let Some(rest) = text.strip_prefix(quote)
             && let Some(end) = rest.find(quote)
         {
-            // a quote before the closing three is the text's own
+            // quotes before the closing three belong to the text
             let own =
                 if quote.len() > 1 { rest[end + 3..].bytes().take(2).take_while(|b| *b == b'\'').count() } else { 0 };
             let (inner, after) = rest.split_at(end + own);
@@ -70,7 +70,7 @@ fn next_string(text: &'static str) -> Option<(Text, &'static str)> {
     })?;
     let (inner, after) = (body.get(..end)?, body.get(end + 1..)?);
     if inner.contains('\\') {
-        // what the escapes of TOML and of JSON have in common is all that the files use
+        // the files use only the escapes that TOML and JSON have in common
         let read = serde_json::from_str::<String>(text.get(..end + 2)?).ok()?;
         return Some((Cow::Owned(read), after));
     }
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_quick_reader_reads_what_a_parser_of_toml_reads() {
+    fn the_line_parser_reads_the_same_as_a_toml_parser() {
         #[derive(serde::Deserialize)]
         struct File {
             pair: Vec<Pair>,

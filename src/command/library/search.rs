@@ -1,32 +1,32 @@
-//! The pairs that are nearest to a request.
+//! Finds the pairs that are nearest to a request.
 //!
-//! A request is compared with each wording by the words they share of all that either has (a weighted Jaccard index), and with
-//! all the words of the pair, its command's too, by how many of the request's are among them: so the wordings of a pair
-//! stand in for the synonyms that a word by itself does not have. A word weighs as much as it is rare among the pairs
-//! (`ln(1 + (N - n + 0.5) / (n + 0.5))`, the weight of BM25).
+//! A request is compared with each wording by the share of words that both have (a weighted Jaccard index), and with
+//! all words of the pair, those of its command included, by the share of the request's words among them: in this way
+//! the other wordings serve as synonyms. The weight of a word is its rarity among the pairs
+//! (`ln(1 + (N - n + 0.5) / (n + 0.5))`, as in BM25).
 //!
-//! Nothing is indexed beforehand: the first search of a process reads all wordings, in some 15 ms.
+//! The index is not stored: the first search of a process builds it from all wordings, in some 15 ms.
 
 use super::super::examples::Example;
-use super::words::{is_filler, raw, says_something, stem, topic};
+use super::words::{for_each_word, has_words, is_filler, stem, topic};
 use super::{Pair, pairs};
 use caro_shell::Target;
 use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-/// From this score on a pair asks for nearly the same.
-const ALIKE: f64 = 0.64;
-/// From this score on it asks for the same.
-const SAME: f64 = 0.9;
-/// The most pairs that are shown for being alike.
-const MOST_ALIKE: usize = 2;
-/// A further one is shown if it is nearly as good as the best.
-const AS_GOOD: f64 = 0.85;
-/// How much the nearest wording counts; the words of the whole pair have the rest. Of 1, 0.6, 0.5 and 0.4 this has a wording's
-/// pair among the first three most often, when it is looked for by the pair's other wordings
+/// Least score of a pair that asks for nearly the same.
+const MIN_ALIKE: f64 = 0.64;
+/// Least score of a pair that asks for the same.
+const MIN_SAME: f64 = 0.9;
+/// Most pairs that [`alike`] returns.
+const MAX_ALIKE: usize = 2;
+/// Least score of a further pair, as a share of the best score.
+const MIN_OF_BEST: f64 = 0.85;
+/// The share of the nearest wording in the score; the words of the whole pair have the rest. Of 1, 0.6, 0.5 and 0.4
+/// this most often finds the pair of a left-out wording among the first three
 /// (`benches/records/2026-11-22-everyday.md`).
-const NEAREST: f64 = 0.6;
+const WORDING_SHARE: f64 = 0.6;
 
 /// A pair that shares a word with a request.
 struct Found {
@@ -42,32 +42,33 @@ impl Found {
     }
 }
 
-/// The `k` pairs that are nearest to the request, the nearest first; fewer if fewer share a word with it.
+/// Returns the `k` pairs that are nearest to the request, the nearest first; fewer if fewer share a word with it.
 ///
-/// Each gives its command for `target`, and the wording that was nearest. No command comes twice.
+/// Each has its command for `target`, and the wording that was nearest. No command comes twice.
 pub fn nearest(request: &str, target: Target, k: usize) -> Vec<Example> {
-    found(request, target, k).iter().map(Found::example).collect()
+    search(request, target, k).iter().map(Found::example).collect()
 }
 
-/// The pairs that ask for nearly the same as the request, the nearest first, two at most; mostly there are none.
+/// Returns at most two pairs that ask for nearly the same as the request, the nearest first; for most requests there
+/// are none.
 pub fn alike(request: &str, target: Target) -> Vec<Example> {
-    let mut found = found(request, target, MOST_ALIKE);
-    let least = found.first().map_or(ALIKE, |best| ALIKE.max(best.score * AS_GOOD));
+    let mut found = search(request, target, MAX_ALIKE);
+    let least = found.first().map_or(MIN_ALIKE, |best| MIN_ALIKE.max(best.score * MIN_OF_BEST));
     found.retain(|pair| pair.score >= least);
     found.iter().map(Found::example).collect()
 }
 
-/// True if a pair asks for the very same as the request, a filler more or less.
+/// True if a pair asks for the same as the request, apart from filler words.
 pub fn has(request: &str, target: Target) -> bool {
-    found(request, target, 1).first().is_some_and(|pair| pair.score >= SAME)
+    search(request, target, 1).first().is_some_and(|pair| pair.score >= MIN_SAME)
 }
 
-/// The nearest pairs. Where nothing is asked, as by `caro check`, no index is made for it.
-fn found(request: &str, target: Target, k: usize) -> Vec<Found> {
-    if says_something(request) { Index::get().search(request, target, k) } else { Vec::new() }
+/// Searches the index, which is not built for an empty request, as in `caro check`.
+fn search(request: &str, target: Target, k: usize) -> Vec<Found> {
+    if has_words(request) { Index::get().search(request, target, k) } else { Vec::new() }
 }
 
-/// What a request asks for, to be compared with many.
+/// The topic words of a request, for comparison with many texts.
 pub(crate) struct Topic {
     words: Vec<String>,
     weight: f64,
@@ -83,45 +84,44 @@ impl Topic {
         Self { weight: index.weight(&words), words }
     }
 
-    /// How nearly a text asks for the same, 0 to 1: what both say of all that either says, each word weighing as much as it is
-    /// rare.
+    /// Returns how similar a text is, 0 to 1: the weight of the shared words divided by that of all words.
     pub fn likeness(&self, wording: &str) -> f64 {
         let (index, mut words) = (Index::get(), topic(wording));
         let whole = index.weight(&words);
         words.retain(|word| self.words.binary_search(word).is_ok());
-        share(index.weight(&words), self.weight, whole)
+        jaccard(index.weight(&words), self.weight, whole)
     }
 }
 
-/// What two texts have in common, of what either has.
-fn share(both: f64, one: f64, other: f64) -> f64 {
+/// The Jaccard index of two texts, from the weights of their shared words and of each text.
+fn jaccard(both: f64, one: f64, other: f64) -> f64 {
     let either = one + other - both;
     if either > 0.0 { both / either } else { 0.0 }
 }
 
-/// The words of all pairs.
+/// An inverted index of the words of all pairs.
 struct Index {
     pairs: &'static [Pair],
-    /// Places in `words`, by words as they are compared.
+    /// Indices into `words`, by the stem of the word.
     ids: HashMap<String, usize>,
     words: Vec<Word>,
     wordings: Vec<Wording>,
 }
 
-/// Where a word is.
+/// The occurrences of a word.
 #[derive(Default)]
 struct Word {
-    /// Places in [`Index::wordings`], rising.
+    /// Indices into [`Index::wordings`], ascending.
     wordings: Vec<usize>,
-    /// The pairs of these, and those whose command has it, rising.
+    /// Indices of the pairs whose wordings or command contain the word, ascending.
     pairs: Vec<usize>,
 }
 
 struct Wording {
     text: &'static str,
-    /// The place of its pair.
+    /// The index of its pair.
     pair: usize,
-    /// What its words weigh together.
+    /// The total weight of its words.
     weight: f64,
 }
 
@@ -133,20 +133,21 @@ impl Index {
 
     fn of(pairs: &'static [Pair]) -> Self {
         let mut index = Self { pairs, ids: HashMap::new(), words: Vec::new(), wordings: Vec::new() };
-        // the same few thousand words come again and again, and their endings are cut once
+        // each distinct word is stemmed only once
         let mut known: HashMap<String, (usize, bool)> = HashMap::new();
         let mut topics: Vec<Vec<usize>> = Vec::new();
         for (at, pair) in pairs.iter().enumerate() {
             for text in pair.wordings() {
-                let mut said: Vec<(usize, bool)> = Vec::new();
-                raw(text, |word| said.push(index.id(word, &mut known)));
-                let tells = said.iter().any(|(_, filler)| !filler);
-                let mut ids: Vec<usize> = said.into_iter().filter(|(_, f)| !(tells && *f)).map(|(id, _)| id).collect();
+                let mut words: Vec<(usize, bool)> = Vec::new();
+                for_each_word(text, |word| words.push(index.id(word, &mut known)));
+                let only_fillers = words.iter().all(|(_, is_filler)| *is_filler);
+                words.retain(|(_, is_filler)| only_fillers || !is_filler);
+                let mut ids: Vec<usize> = words.into_iter().map(|(id, _)| id).collect();
                 ids.sort_unstable();
                 ids.dedup();
                 for &id in &ids {
                     index.words[id].wordings.push(index.wordings.len());
-                    index.words[id].is_in(at);
+                    index.words[id].add_pair(at);
                 }
                 index.wordings.push(Wording { text, pair: at, weight: 0.0 });
                 topics.push(ids);
@@ -154,7 +155,7 @@ impl Index {
             for word in pair.cmd.split(|c: char| !c.is_ascii_alphanumeric()).filter(|w| w.len() > 1) {
                 let (id, filler) = index.id(word, &mut known);
                 if !filler {
-                    index.words[id].is_in(at);
+                    index.words[id].add_pair(at);
                 }
             }
         }
@@ -164,7 +165,7 @@ impl Index {
         index
     }
 
-    /// The `k` best pairs, each command once.
+    /// Returns the `k` best pairs, each command once.
     fn search(&self, request: &str, target: Target, k: usize) -> Vec<Found> {
         let asked = Topic::by(self, request);
         let mut common = vec![0.0; self.wordings.len()];
@@ -174,10 +175,10 @@ impl Index {
             word.wordings.iter().for_each(|at| common[*at] += rarity);
             word.pairs.iter().for_each(|at| covered[*at] += rarity);
         }
-        // the nearest wording of each pair; the first one where no wording, but its command has a word
+        // the nearest wording of each pair; its request, if only its command shares a word
         let mut nearest: Vec<(f64, &'static str)> = self.pairs.iter().map(|pair| (0.0, &*pair.request)).collect();
         for (wording, both) in std::iter::zip(&self.wordings, common).filter(|(_, both)| *both > 0.0) {
-            let likeness = share(both, asked.weight, wording.weight);
+            let likeness = jaccard(both, asked.weight, wording.weight);
             let best = nearest[wording.pair];
             if (likeness, wording.text == request) > (best.0, best.1 == request) {
                 nearest[wording.pair] = (likeness, wording.text);
@@ -186,12 +187,12 @@ impl Index {
         let mut found: Vec<Found> = std::iter::zip(self.pairs, std::iter::zip(nearest, covered))
             .filter(|(_, (_, covered))| *covered > 0.0)
             .filter_map(|(pair, ((likeness, wording), covered))| {
-                let score = NEAREST * likeness + (1.0 - NEAREST) * covered / asked.weight;
+                let score = WORDING_SHARE * likeness + (1.0 - WORDING_SHARE) * covered / asked.weight;
                 Some(Found { score, wording, command: pair.command(target)? })
             })
             .collect();
-        // of several that differ only in names and numbers, that which was asked for in the very words; else, for the sort is
-        // stable, the order of the files
+        // among equal scores, which differ only in names and numbers, the literal request comes first; the stable
+        // sort keeps the order of the files among the others
         let near = |pair: &Found| (pair.score, pair.wording == request);
         found.sort_by(|a, b| near(b).partial_cmp(&near(a)).unwrap_or(Ordering::Equal));
         let mut best: Vec<Found> = Vec::new();
@@ -210,7 +211,7 @@ impl Index {
         words.iter().map(|word| self.rarity(self.ids.get(word).copied())).sum()
     }
 
-    /// The place of a word, and whether it is a filler.
+    /// Returns the index of a word, which is added if it is new, and whether it is a filler.
     fn id(&mut self, word: &str, known: &mut HashMap<String, (usize, bool)>) -> (usize, bool) {
         if let Some(id) = known.get(word) {
             return *id;
@@ -225,8 +226,8 @@ impl Index {
         (id, filler)
     }
 
-    /// How much a word tells: what few pairs have tells more. What none has is a name mostly (`ping google`), which says what
-    /// something is done to.
+    /// Returns the weight of a word: the fewer pairs contain it, the more. A word that no pair contains has half the
+    /// weight, as it is mostly a name (`ping google`).
     fn rarity(&self, id: Option<usize>) -> f64 {
         let all = self.pairs.len() as f64;
         let rarity = |n: f64| (1.0 + (all - n + 0.5) / (n + 0.5)).ln();
@@ -235,8 +236,8 @@ impl Index {
 }
 
 impl Word {
-    /// Notes a pair that has it; pairs come in their order.
-    fn is_in(&mut self, pair: usize) {
+    /// Adds a pair that contains the word; pairs have to come in ascending order.
+    fn add_pair(&mut self, pair: usize) {
         if self.pairs.last() != Some(&pair) {
             self.pairs.push(pair);
         }
@@ -266,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wording_that_is_not_there_finds_its_pair() {
+    fn a_left_out_wording_finds_its_pair() {
         let gnu = target("linux-gnu");
         let mut found = [0, 0, 0];
         for at in (0..pairs().len()).step_by(if cfg!(debug_assertions) { 40 } else { 8 }) {
@@ -283,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn other_words_and_other_names_find_the_pattern() {
+    fn other_wordings_with_other_names_find_the_right_command() {
         let gnu = target("linux-gnu");
         for (request, program) in [
             ("unpack release.tar.gz into /opt/tool", "tar -xzf"),
@@ -299,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn what_asks_for_nearly_the_same_is_alike_and_little_is() {
+    fn only_nearly_the_same_requests_are_alike() {
         let gnu = target("linux-gnu");
         for (request, command) in [
             ("show me the permission bits of deploy.sh in octal", "stat -c '%a' run.sh"),
@@ -307,7 +308,7 @@ mod tests {
             ("join all lines of \"my list.txt\" with commas", "paste -sd, words.txt"),
         ] {
             let found = alike(request, gnu);
-            assert!(found.len() <= MOST_ALIKE && found[0].command == command, "{request}: {found:?}");
+            assert!(found.len() <= MAX_ALIKE && found[0].command == command, "{request}: {found:?}");
         }
         for other in [
             "",
@@ -324,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_pair_asks_for_in_other_fillers_is_the_same_and_no_small_talk_is() {
+    fn requests_that_differ_in_fillers_are_the_same_and_small_talk_is_not() {
         let gnu = target("linux-gnu");
         for request in ["is nginx running?", "Whats hogging the CPU", "the tree of the processes"] {
             assert!(has(request, gnu), "{request}");
@@ -341,12 +342,12 @@ mod tests {
         assert_eq!(of("macos-bsd"), "stat -f '%z' data/medium.bin");
         assert_eq!(of("freebsd"), of("macos-bsd"));
         assert_eq!(of("windows"), "(Get-Item data/medium.bin).Length");
-        // where there is none, another pair is found
+        // a pair without a command for the target is not found
         assert!(nearest("loaded kernel modules", target("windows"), 9).iter().all(|e| !e.command.contains("lsmod")));
     }
 
     #[test]
-    fn nothing_in_common_finds_nothing_and_no_more_than_asked_for() {
+    fn only_pairs_with_shared_words_are_found_and_at_most_k() {
         let gnu = target("linux-gnu");
         assert_eq!(nearest("zzyzx qwrtp", gnu, 5), []);
         assert_eq!(nearest("", gnu, 5), []);

@@ -1,29 +1,29 @@
-//! What is compared of a text: its words without their endings, those left out that say nothing or name something.
+//! Splits a text into words for comparison: stems, without fillers and names.
 
-/// Ends of names that say what is done as much as the words do: a table of JSON is read by another program than one of CSV.
+/// File endings that count as words, as the format decides which program is used.
 const FORMATS: [&str; 33] = [
     "7z", "avi", "bz2", "csv", "flac", "gif", "gz", "html", "ini", "jpeg", "jpg", "json", "jsonl", "mkv", "mov", "mp3",
     "mp4", "pdf", "png", "rar", "sql", "svg", "tar", "tgz", "toml", "tsv", "wav", "webp", "xml", "xz", "yaml", "yml",
     "zip",
 ];
-/// Words, as they are compared, that only say that something is wanted, or hold a sentence together.
+/// Stems of words that only say that something is wanted, or connect other words.
 const FILLERS: [&str; 22] = [
     "a", "an", "and", "by", "display", "find", "for", "from", "get", "giv", "in", "list", "me", "of", "on", "or",
     "print", "show", "tell", "the", "to", "with",
 ];
 
-/// True if a text has words that can be compared.
-pub(crate) fn says_something(text: &str) -> bool {
+/// True if a text has words to compare.
+pub(crate) fn has_words(text: &str) -> bool {
     !topic(text).is_empty()
 }
 
-/// The characters outside of quotes, each with its place.
+/// Returns the characters outside of quotes, each with its byte offset.
 pub(crate) fn unquoted(text: &str) -> impl Iterator<Item = (usize, char)> + '_ {
     let (mut quote, mut before) = (None, ' ');
     text.char_indices().filter(move |&(_, c)| {
         let opens = quote.is_none() && (matches!(c, '"' | '`') || c == '\'' && !before.is_alphanumeric());
         let outside = quote.is_none() && !opens;
-        // an apostrophe inside a word is none
+        // an apostrophe inside a word is no quote
         if opens {
             quote = Some(c);
         } else if quote == Some(c) {
@@ -34,26 +34,26 @@ pub(crate) fn unquoted(text: &str) -> impl Iterator<Item = (usize, char)> + '_ {
     })
 }
 
-/// The words that say what is done, sorted, each once. Names of files, but for their formats, and what stands in quotes say what
-/// it is done to, not what is done.
+/// Returns the stems of the words that say what is done, sorted and without duplicates. Quoted text and file names
+/// are left out, except for the format of a file. Fillers are left out unless there is nothing else.
 pub(super) fn topic(text: &str) -> Vec<String> {
-    let mut said = Vec::new();
-    raw(text, |word| said.push(stem(word)));
-    said.sort_unstable();
-    said.dedup();
-    if said.iter().any(|word| !is_filler(word)) {
-        said.retain(|word| !is_filler(word));
+    let mut stems = Vec::new();
+    for_each_word(text, |word| stems.push(stem(word)));
+    stems.sort_unstable();
+    stems.dedup();
+    if stems.iter().any(|word| !is_filler(word)) {
+        stems.retain(|word| !is_filler(word));
     }
-    said
+    stems
 }
 
-/// True for a word, as it is compared, that tells no request from another.
+/// True for the stem of a word that does not distinguish requests.
 pub(super) fn is_filler(word: &str) -> bool {
     FILLERS.contains(&word)
 }
 
-/// Hands over the words of a [`topic`] as they are written.
-pub(super) fn raw(text: &str, mut each: impl FnMut(&str)) {
+/// Calls `each` with the words of a [`topic`] as they are written.
+pub(super) fn for_each_word(text: &str, mut each: impl FnMut(&str)) {
     let plain: String = unquoted(text).map(|(_, c)| c).collect();
     for piece in plain.split_whitespace() {
         let name = piece.trim_matches([',', ';', ':', '(', ')', '?', '!', '.']);
@@ -68,8 +68,8 @@ pub(super) fn raw(text: &str, mut each: impl FnMut(&str)) {
     }
 }
 
-/// A word in lower case, without its plural or verb ending. Light: it only makes `files`, `listing` and `sorted` meet `file`,
-/// `list` and `sort`.
+/// Returns a word in lower case without its plural or verb ending, so that `files`, `listing` and `sorted` equal
+/// `file`, `list` and `sort`.
 pub(super) fn stem(word: &str) -> String {
     let mut word = word.to_lowercase();
     cut_ending(&mut word);
@@ -112,12 +112,12 @@ mod tests {
 
     fn stems(text: &str) -> Vec<String> {
         let mut all = Vec::new();
-        raw(text, |word| all.push(stem(word)));
+        for_each_word(text, |word| all.push(stem(word)));
         all
     }
 
     #[test]
-    fn words_meet_in_their_other_forms() {
+    fn forms_of_a_word_have_the_same_stem() {
         assert_eq!(stems("Listing the FILES of notes.txt, 42 copies"), ["list", "the", "fil", "of", "copy"]);
         for (one, other) in [
             ("files", "file"),
@@ -134,7 +134,7 @@ mod tests {
         ] {
             assert_eq!(stems(one), stems(other), "{one}");
         }
-        // what only looks like an ending
+        // letters that only look like an ending
         for word in ["this", "status", "class", "bed", "ring", "naïves"] {
             assert_eq!(stems(word), [word]);
         }
@@ -145,7 +145,7 @@ mod tests {
     fn names_and_fillers_are_left_out() {
         assert_eq!(topic("Show 'the old' files of a/b.txt, don't ask"), ["ask", "don", "fil", "t"]);
         assert_eq!(topic("convert people.csv to json"), ["convert", "csv", "json"]);
-        assert_eq!(topic("show me"), ["me", "show"], "where there is nothing else");
-        assert!(FILLERS.is_sorted(), "so that a word is found by eye");
+        assert_eq!(topic("show me"), ["me", "show"], "there is nothing else");
+        assert!(FILLERS.is_sorted(), "for the reader");
     }
 }

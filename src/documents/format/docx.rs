@@ -1,5 +1,5 @@
-//! DOCX: a zip with XML in it. Only the body and the styles are unpacked, each up to a limit; entities beyond the five of
-//! XML stand for nothing, and nothing is fetched.
+//! Converts DOCX, a zip with XML, to markdown. Only the body and the styles are unpacked, each up to a limit.
+//! Entities other than the five of XML are ignored, and nothing is fetched.
 //!
 //! Source: ECMA-376, Office Open XML, part 1, 17.3 (paragraphs), 17.4 (tables) and 17.7 (styles).
 
@@ -11,46 +11,46 @@ use std::io::{Cursor, Read};
 
 const BODY: &str = "word/document.xml";
 const STYLES: &str = "word/styles.xml";
-/// The most bytes that either may have unpacked.
-const UNPACKED: u64 = 16 << 20;
-/// Levels of elements in each other, at most: a sound document has some thirty.
-const DEPTH: usize = 500;
+/// Most unpacked bytes of each part.
+const MAX_UNPACKED: u64 = 16 << 20;
+/// Deepest nesting of elements; a normal document has about thirty levels.
+const MAX_DEPTH: usize = 500;
 
-const NONE: &str = "it is no DOCX: no zip with a document in it";
+const NO_DOCX: &str = "it is no DOCX: no zip with a document in it";
 const TOO_LARGE: &str = "it unpacks to more than 16 MiB";
 const BROKEN: &str = "its XML is damaged";
 
-/// Its text as markdown.
+/// Converts a file to markdown.
 pub(super) fn markdown(bytes: &[u8]) -> Result<String, &'static str> {
-    let mut archive = zip::ZipArchive::new(Cursor::new(bytes)).map_err(|_| NONE)?;
-    let body = unpacked(&mut archive, BODY)?.ok_or(NONE)?;
-    let levels = match unpacked(&mut archive, STYLES)? {
+    let mut archive = zip::ZipArchive::new(Cursor::new(bytes)).map_err(|_| NO_DOCX)?;
+    let body = unpack(&mut archive, BODY)?.ok_or(NO_DOCX)?;
+    let levels = match unpack(&mut archive, STYLES)? {
         Some(styles) => levels(&styles)?,
         None => BTreeMap::new(),
     };
     text(&body, &levels)
 }
 
-/// The text of a part; nothing where it is not there.
-fn unpacked(archive: &mut zip::ZipArchive<Cursor<&[u8]>>, name: &str) -> Result<Option<String>, &'static str> {
+/// Unpacks a part; `None` if it does not exist.
+fn unpack(archive: &mut zip::ZipArchive<Cursor<&[u8]>>, name: &str) -> Result<Option<String>, &'static str> {
     let Ok(part) = archive.by_name(name) else { return Ok(None) };
     let mut bytes = Vec::new();
-    // what its head says of its size is not relied on
-    part.take(UNPACKED + 1).read_to_end(&mut bytes).map_err(|_| "its zip is damaged")?;
-    if bytes.len() as u64 > UNPACKED {
+    // the size in its header is not trusted
+    part.take(MAX_UNPACKED + 1).read_to_end(&mut bytes).map_err(|_| "its zip is damaged")?;
+    if bytes.len() as u64 > MAX_UNPACKED {
         return Err(TOO_LARGE);
     }
     String::from_utf8(bytes).map(Some).map_err(|_| BROKEN)
 }
 
-/// An attribute's value, by its name without the prefix.
+/// Returns the value of an attribute, by its name without prefix.
 fn value(element: &BytesStart<'_>, name: &str) -> Option<String> {
     let found = element.attributes().flatten().find(|one| one.key.local_name().as_ref() == name.as_bytes())?;
     Some(String::from_utf8_lossy(&found.value).into_owned())
 }
 
-/// The styles of headings: their level by the style's id. What a style is called is the same in every language (`heading 1`);
-/// its id is not.
+/// Returns the levels of heading styles, by style id. The name of a style is the same in every language (`heading
+/// 1`), its id is not.
 fn levels(styles: &str) -> Result<BTreeMap<String, usize>, &'static str> {
     let mut levels = BTreeMap::new();
     let mut style = None;
@@ -77,17 +77,17 @@ fn levels(styles: &str) -> Result<BTreeMap<String, usize>, &'static str> {
     }
 }
 
-/// The body as markdown.
+/// Converts the body to markdown.
 fn text(body: &str, levels: &BTreeMap<String, usize>) -> Result<String, &'static str> {
     let mut page = Page::default();
     let mut reader = Reader::from_str(body);
-    // what stands twice, for programs that do not know the first form; the text of a run; and how deep it is
+    // alternatives for older programs; text of a run; nesting of elements and of table cells
     let (mut fallbacks, mut in_text, mut depth, mut cells) = (0usize, false, 0usize, 0usize);
     loop {
         match reader.read_event().map_err(|_| BROKEN)? {
             Event::Start(element) => {
                 depth += 1;
-                if depth > DEPTH {
+                if depth > MAX_DEPTH {
                     return Err("its XML is nested too deep");
                 }
                 match element.local_name().as_ref() {
@@ -96,34 +96,34 @@ fn text(body: &str, levels: &BTreeMap<String, usize>) -> Result<String, &'static
                     b"tc" => cells += 1,
                     b"tr" => page.begin(""),
                     b"t" => in_text = true,
-                    name => mark(name, &element, levels, &mut page),
+                    name => apply_element(name, &element, levels, &mut page),
                 }
             }
-            Event::Empty(element) => mark(element.local_name().as_ref(), &element, levels, &mut page),
+            Event::Empty(element) => apply_element(element.local_name().as_ref(), &element, levels, &mut page),
             Event::End(element) => {
                 depth = depth.saturating_sub(1);
                 match element.local_name().as_ref() {
                     b"Fallback" => fallbacks = fallbacks.saturating_sub(1),
                     b"t" => in_text = false,
-                    // a row is a line
-                    b"p" if cells > 0 => page.say(" "),
+                    // a table row is one line
+                    b"p" if cells > 0 => page.push(" "),
                     b"p" | b"tr" => page.begin(""),
                     b"tc" => {
                         cells = cells.saturating_sub(1);
-                        page.say(" | ");
+                        page.push(" | ");
                     }
                     _ => {}
                 }
             }
-            Event::Text(words) if in_text && fallbacks == 0 => page.say(&words.decode().map_err(|_| BROKEN)?),
-            Event::CData(words) if in_text && fallbacks == 0 => page.say(&String::from_utf8_lossy(&words)),
+            Event::Text(words) if in_text && fallbacks == 0 => page.push(&words.decode().map_err(|_| BROKEN)?),
+            Event::CData(words) if in_text && fallbacks == 0 => page.push(&String::from_utf8_lossy(&words)),
             Event::GeneralRef(reference) if in_text && fallbacks == 0 => {
                 let named = reference.decode().map_err(|_| BROKEN)?;
                 let character = match reference.resolve_char_ref() {
                     Ok(Some(character)) => character.to_string(),
                     _ => quick_xml::escape::resolve_predefined_entity(&named).unwrap_or_default().to_owned(),
                 };
-                page.say(&character);
+                page.push(&character);
             }
             Event::Eof => return Ok(page.end()),
             _ => {}
@@ -131,8 +131,8 @@ fn text(body: &str, levels: &BTreeMap<String, usize>) -> Result<String, &'static
     }
 }
 
-/// Elements without a text of their own: the style of a paragraph, breaks.
-fn mark(name: &[u8], element: &BytesStart<'_>, levels: &BTreeMap<String, usize>, page: &mut Page) {
+/// Handles an element without text: the style of a paragraph, a break.
+fn apply_element(name: &[u8], element: &BytesStart<'_>, levels: &BTreeMap<String, usize>, page: &mut Page) {
     match name {
         b"pStyle" => {
             let style = value(element, "val").unwrap_or_default();
@@ -141,7 +141,7 @@ fn mark(name: &[u8], element: &BytesStart<'_>, levels: &BTreeMap<String, usize>,
             }
         }
         b"numPr" if page.mark.is_empty() => page.mark = "- ".into(),
-        b"br" | b"tab" | b"cr" => page.say(" "),
+        b"br" | b"tab" | b"cr" => page.push(" "),
         _ => {}
     }
 }
@@ -176,9 +176,9 @@ mod tests {
     }
 
     #[test]
-    fn a_hostile_file_costs_its_own_passages() {
-        assert_eq!(markdown(b"PK no zip"), Err(NONE));
-        assert_eq!(markdown(&packed(&[("other.xml", "x")])), Err(NONE));
+    fn a_hostile_file_is_rejected() {
+        assert_eq!(markdown(b"PK no zip"), Err(NO_DOCX));
+        assert_eq!(markdown(&packed(&[("other.xml", "x")])), Err(NO_DOCX));
         // 17 MiB in 20 kB
         let bomb = packed(&[(BODY, &"<".repeat(17 << 20))]);
         assert!(bomb.len() < 100 << 10);

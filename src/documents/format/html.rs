@@ -1,14 +1,14 @@
-//! HTML as markdown. Only the tags are looked at, one after the other: no tree is built, so that however they are nested
-//! each byte is looked at once.
+//! Converts HTML to markdown. Reads only the sequence of tags and builds no tree, so that nested tags cost no extra
+//! time.
 
 use super::super::format::{Page, heading};
 use html5gum::{DefaultEmitter, Token, Tokenizer};
 
-/// Elements that no person reads, or that only lead elsewhere: their text is left out.
-const SILENT: [&str; 12] = [
+/// Elements whose text is left out, as it is not content or only navigation.
+const SKIPPED: [&str; 12] = [
     "script", "style", "noscript", "template", "svg", "math", "iframe", "object", "nav", "button", "select", "textarea",
 ];
-/// Elements that begin a block of their own.
+/// Elements that begin a block.
 const BLOCKS: [&str; 27] = [
     "address",
     "article",
@@ -39,50 +39,50 @@ const BLOCKS: [&str; 27] = [
     "center",
 ];
 
-/// Its text as markdown.
+/// Converts a page to markdown.
 pub(super) fn markdown(text: &str) -> String {
     let mut emitter = DefaultEmitter::default();
     emitter.naively_switch_states(true);
-    let mut reading = Reading::default();
+    let mut converter = Converter::default();
     for Ok(token) in Tokenizer::new_with_emitter(text, emitter) {
         match token {
             Token::StartTag(tag) => {
                 let name = String::from_utf8_lossy(&tag.name);
-                // in HTML no other tag is its own end
+                // in HTML itself, no other tag is self-closing
                 let is_foreign = matches!(&*name, "svg" | "math");
-                reading.begin(&name, tag.self_closing && is_foreign);
+                converter.begin(&name, tag.self_closing && is_foreign);
             }
-            Token::EndTag(tag) => reading.end(&String::from_utf8_lossy(&tag.name)),
-            Token::String(words) => reading.say(&String::from_utf8_lossy(&words)),
+            Token::EndTag(tag) => converter.end(&String::from_utf8_lossy(&tag.name)),
+            Token::String(words) => converter.push(&String::from_utf8_lossy(&words)),
             Token::Comment(_) | Token::Doctype(_) | Token::Error(_) => {}
         }
     }
-    reading.page.end()
+    converter.page.end()
 }
 
 #[derive(Default)]
-struct Reading {
+struct Converter {
     page: Page,
-    /// The silent element that is open, and how many of its name in each other.
-    silent: Option<(String, usize)>,
-    /// True between `<pre>` and its end.
-    as_it_is: bool,
+    /// The open element that is left out, and the nesting depth of its name.
+    skipped: Option<(String, usize)>,
+    /// True inside of `<pre>`.
+    preformatted: bool,
 }
 
-impl Reading {
-    fn say(&mut self, words: &str) {
-        match (&self.silent, self.as_it_is) {
+impl Converter {
+    fn push(&mut self, words: &str) {
+        match (&self.skipped, self.preformatted) {
             (Some(_), _) => {}
-            (None, true) => self.page.say_as_it_is(words),
-            (None, false) => self.page.say(words),
+            (None, true) => self.page.push_raw(words),
+            (None, false) => self.page.push(words),
         }
     }
 
     fn begin(&mut self, name: &str, closes: bool) {
-        match &mut self.silent {
+        match &mut self.skipped {
             Some((open, depth)) if open == name && !closes => *depth += 1,
             Some(_) => {}
-            None if SILENT.contains(&name) && !closes => self.silent = Some((name.to_owned(), 1)),
+            None if SKIPPED.contains(&name) && !closes => self.skipped = Some((name.to_owned(), 1)),
             None => self.open(name),
         }
     }
@@ -90,36 +90,36 @@ impl Reading {
     fn open(&mut self, name: &str) {
         match name {
             "h1" | "h2" | "h3" | "h4" | "h5" | "h6" => self.page.begin(&heading(level(name))),
-            // the title is the heading of a page that has none of its own
+            // the title is the heading of a page without one
             "title" => self.page.begin(&heading(1)),
             "li" => self.page.begin("- "),
             "pre" => {
                 self.page.begin("");
-                self.as_it_is = true;
+                self.preformatted = true;
             }
-            "br" if self.as_it_is => self.page.say_as_it_is("\n"),
-            "br" => self.page.say(" "),
+            "br" if self.preformatted => self.page.push_raw("\n"),
+            "br" => self.page.push(" "),
             name if BLOCKS.contains(&name) => self.page.begin(""),
             _ => {}
         }
     }
 
     fn end(&mut self, name: &str) {
-        if let Some((open, depth)) = &mut self.silent {
+        if let Some((open, depth)) = &mut self.skipped {
             if open == name {
                 *depth -= 1;
                 if *depth == 0 {
-                    self.silent = None;
+                    self.skipped = None;
                 }
             }
             return;
         }
         match name {
             "pre" => {
-                self.as_it_is = false;
+                self.preformatted = false;
                 self.page.begin("");
             }
-            "td" | "th" => self.page.say(" | "),
+            "td" | "th" => self.page.push(" | "),
             "h1" | "h2" | "h3" | "h4" | "h5" | "h6" | "title" | "li" => self.page.begin(""),
             name if BLOCKS.contains(&name) => self.page.begin(""),
             _ => {}
@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn headings_lists_tables_and_code_are_kept_and_what_steers_is_not() {
+    fn content_is_converted_and_navigation_is_left_out() {
         let page = "<!doctype html><html><head><title>Hut &amp; key</title><style>p { color: red }</style>
             <script>if (a < b) { document.write('<p>no</p>') }</script></head><body><nav><a href=x>Home</a></nav>
             <h1>The hut</h1><p>The key is <b>under</b>\n the  stone&nbsp;&#33;<br>Always.</p>
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_it_is_it_is_read_once_and_ends() {
+    fn any_input_terminates() {
         for text in
             ["", "<", "<p", "</p></p>", "<script>", "<svg><svg></svg>x</svg>y", "&", "&#x110000;", "<pre>", "\0\u{1}"]
         {

@@ -1,13 +1,12 @@
-//! Documents that are no plain text, as markdown: their headings lead the passages and name their source.
+//! Converts documents that are not plain text to markdown, whose headings name the source of passages.
 //!
-//! | ending | read by | headings |
+//! | extension | converted by | headings |
 //! | --- | --- | --- |
-//! | `.html`, `.htm`, `.xhtml` | a tokenizer; scripts, styles and what only steers are left out | `h1` to `h6`, the title |
+//! | `.html`, `.htm`, `.xhtml` | a tokenizer; scripts, styles and navigation are left out | `h1` to `h6`, the title |
 //! | `.docx` | the XML of its body, unpacked up to a limit | styles of headings |
-//! | `.pdf` | `pdftotext` of the system (poppler-utils), in the sandbox, with limits of time, memory and output | one a page |
+//! | `.pdf` | `pdftotext` of the system (poppler-utils), in the sandbox, with limits of time, memory and output | one per page |
 //!
-//! A file that is none of what its name says, or asks for more than it may, costs its own passages: it is passed over with the
-//! reason.
+//! A file that is not in the format of its name, or that exceeds a limit, is skipped, with the reason.
 
 mod docx;
 mod html;
@@ -15,41 +14,41 @@ mod pdf;
 
 use std::path::{Path, PathBuf};
 
-/// The most bytes of such a file: pictures may stand in it.
-const PACKED: u64 = 32 << 20;
-/// The most bytes of text that is made of one.
-const TEXT: usize = 4 << 20;
+/// Most bytes of such a file, which may contain pictures.
+const MAX_PACKED: u64 = 32 << 20;
+/// Most bytes of the text of a document.
+const MAX_TEXT: usize = 4 << 20;
 
-/// Why a file is passed over.
+/// The reason why a file is skipped.
 pub(super) const TOO_LONG: &str = "its text has more than 4 MiB";
 
-/// A form that is read.
+/// A format that is converted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// A web page.
     Html,
-    /// A document of word processors.
+    /// A document of a word processor.
     Docx,
-    /// Pages as they are printed.
+    /// A printed document.
     Pdf,
 }
 
-/// The program that PDF files are read with.
+/// The programs for converting PDF files.
 #[derive(Debug, Clone, Default)]
 pub struct Programs {
-    /// `pdftotext`; none where it is not here.
+    /// The path of `pdftotext`; `None` if it is not installed.
     pub pdftotext: Option<PathBuf>,
 }
 
 impl Programs {
-    /// Those of this machine.
+    /// Finds the programs of this machine.
     pub fn find() -> Self {
         Self { pdftotext: caro_exec::find("pdftotext") }
     }
 }
 
 impl Format {
-    /// The form of a file of this name; nothing for one that is a text as it is.
+    /// Returns the format of a file by its name; `None` for plain text.
     pub fn of(path: &Path) -> Option<Self> {
         let extension = path.extension().map(|e| e.to_string_lossy().to_lowercase()).unwrap_or_default();
         match extension.as_str() {
@@ -60,49 +59,49 @@ impl Format {
         }
     }
 
-    /// The most bytes of a file of this form.
-    pub(super) fn most(self) -> u64 {
+    /// Returns the most bytes of a file of this format.
+    pub(super) fn max_bytes(self) -> u64 {
         match self {
             Self::Html => super::walk::MAX_BYTES,
-            Self::Docx | Self::Pdf => PACKED,
+            Self::Docx | Self::Pdf => MAX_PACKED,
         }
     }
 }
 
-/// A web page as markdown.
+/// Converts a web page to markdown.
 pub(super) fn html(text: &str) -> Result<String, &'static str> {
-    bounded(html::markdown(text))
+    check_length(html::markdown(text))
 }
 
-/// A file of this form as markdown.
+/// Converts a file of this format to markdown.
 ///
 /// # Errors
-/// Why it is passed over.
-pub(super) fn packed(format: Format, path: &Path, bytes: &[u8], programs: &Programs) -> Result<String, &'static str> {
-    bounded(match format {
+/// The reason why it is skipped.
+pub(super) fn convert(format: Format, path: &Path, bytes: &[u8], programs: &Programs) -> Result<String, &'static str> {
+    check_length(match format {
         Format::Html => html::markdown(&String::from_utf8_lossy(bytes)),
         Format::Docx => docx::markdown(bytes)?,
         Format::Pdf => pdf::markdown(path, bytes, programs)?,
     })
 }
 
-fn bounded(text: String) -> Result<String, &'static str> {
-    if text.len() > TEXT { Err(TOO_LONG) } else { Ok(text) }
+fn check_length(text: String) -> Result<String, &'static str> {
+    if text.len() > MAX_TEXT { Err(TOO_LONG) } else { Ok(text) }
 }
 
-/// Markdown that is written block by block.
+/// Builds markdown block by block.
 #[derive(Debug, Default)]
 struct Page {
     text: String,
-    /// The block under way, its white space joined.
+    /// The current block, with white space collapsed.
     block: String,
-    /// Its beginning: `# `, `- `.
+    /// Its prefix: `# `, `- `.
     mark: String,
 }
 
 impl Page {
-    /// Words of the block under way.
-    fn say(&mut self, words: &str) {
+    /// Appends words to the current block.
+    fn push(&mut self, words: &str) {
         for (at, piece) in words.split(char::is_whitespace).enumerate() {
             let apart = at > 0 && !self.block.is_empty() && !self.block.ends_with([' ', '\n']);
             if apart {
@@ -112,12 +111,12 @@ impl Page {
         }
     }
 
-    /// Text as it stands, line by line.
-    fn say_as_it_is(&mut self, words: &str) {
+    /// Appends text unchanged.
+    fn push_raw(&mut self, words: &str) {
         self.block.push_str(words);
     }
 
-    /// The block is over; the next one begins so.
+    /// Ends the current block and sets the prefix of the next one.
     fn begin(&mut self, mark: &str) {
         let block = self.block.trim_matches('\n').trim_end();
         let block = if self.mark.is_empty() { block } else { block.trim_start() };
@@ -137,7 +136,7 @@ impl Page {
         mark.clone_into(&mut self.mark);
     }
 
-    /// The whole text.
+    /// Returns the text.
     fn end(mut self) -> String {
         self.begin("");
         if !self.text.is_empty() {
@@ -147,7 +146,7 @@ impl Page {
     }
 }
 
-/// The mark of a heading of this level.
+/// Returns the prefix of a heading.
 fn heading(level: usize) -> String {
     format!("{} ", "#".repeat(level.clamp(1, 6)))
 }
@@ -157,26 +156,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blocks_stand_apart_and_white_space_is_joined() {
+    fn blocks_are_separated_and_white_space_is_collapsed() {
         let mut page = Page::default();
-        page.say("  before \n");
+        page.push("  before \n");
         page.begin("# ");
-        page.say(" A  title ");
+        page.push(" A  title ");
         page.begin("");
-        page.say("one");
-        page.say(" two");
+        page.push("one");
+        page.push(" two");
         page.begin("- ");
-        page.say("a");
+        page.push("a");
         page.begin("- ");
-        page.say("b");
+        page.push("b");
         page.begin("");
-        page.say_as_it_is("\n  x\n    y\n");
+        page.push_raw("\n  x\n    y\n");
         assert_eq!(page.end(), "before\n\n# A title\n\none two\n\n- a\n- b\n\n  x\n    y\n");
         assert_eq!(Page::default().end(), "");
     }
 
     #[test]
-    fn the_name_says_what_it_is() {
+    fn the_file_name_determines_the_format() {
         for (name, format) in [
             ("a.HTML", Some(Format::Html)),
             ("a.htm", Some(Format::Html)),

@@ -1,18 +1,18 @@
-//! PDF: `pdftotext` of the system, in the sandbox. No library in Rust that reads it is both small and kept up, and a parser of
-//! such files is best kept out of this process.
+//! Converts PDF to markdown with `pdftotext` of the system, in the sandbox. No Rust library for it is both small and
+//! maintained, and a parser of such files is best kept out of this process.
 
-use super::super::format::{Page, Programs, TEXT, TOO_LONG, heading};
+use super::super::format::{MAX_TEXT, Page, Programs, TOO_LONG, heading};
 use caro_exec::{self as exec, Job, Limits, Sandbox, Status};
 use std::path::Path;
 use std::time::Duration;
 
-/// How long one file may take.
-const WALL: Duration = Duration::from_secs(20);
-/// How such a file begins; some have a line before it.
+/// Timeout of one file.
+const TIMEOUT: Duration = Duration::from_secs(20);
+/// The magic bytes of the file; some files have a line before it.
 const MAGIC: &[u8] = b"%PDF-";
 const MAGIC_WITHIN: usize = 1024;
 
-/// Its text, each page under a heading.
+/// Converts a file to markdown, with a heading for each page.
 pub(super) fn markdown(path: &Path, bytes: &[u8], programs: &Programs) -> Result<String, &'static str> {
     let start = &bytes[..bytes.len().min(MAGIC_WITHIN)];
     if !start.windows(MAGIC.len()).any(|window| window == MAGIC) {
@@ -25,7 +25,7 @@ pub(super) fn markdown(path: &Path, bytes: &[u8], programs: &Programs) -> Result
     let path = std::path::absolute(path).map_err(|_| "its path cannot be followed")?;
     let mut job =
         Job::new(program).args(["-q", "-enc", "UTF-8", "-eol", "unix"]).args([path.as_os_str(), "-".as_ref()]);
-    job.limits = Limits { wall: WALL, output: TEXT + 1 };
+    job.limits = Limits { wall: TIMEOUT, output: MAX_TEXT + 1 };
     job.sandbox = Sandbox::ReadOnly;
     let output = exec::capture_blocking(&job).map_err(|_| "`pdftotext` could not be run on it")?;
     match output.status {
@@ -36,14 +36,14 @@ pub(super) fn markdown(path: &Path, bytes: &[u8], programs: &Programs) -> Result
             return Err("`pdftotext` cannot read it: damaged, or locked by a password");
         }
     }
-    if output.stdout_cut.is_some() || output.stdout.len() > TEXT {
+    if output.stdout_cut.is_some() || output.stdout.len() > MAX_TEXT {
         return Err(TOO_LONG);
     }
     let text = pages(&String::from_utf8_lossy(&output.stdout));
     if text.is_empty() { Err("a PDF without text: it may be scanned") } else { Ok(text) }
 }
 
-/// Pages end with a form feed.
+/// Splits pages, which end with a form feed.
 fn pages(text: &str) -> String {
     let mut page = Page::default();
     for (at, text) in text.split('\u{c}').enumerate() {
@@ -51,9 +51,9 @@ fn pages(text: &str) -> String {
             continue;
         }
         page.begin(&heading(1));
-        page.say(&format!("Page {}", at + 1));
+        page.push(&format!("Page {}", at + 1));
         page.begin("");
-        page.say_as_it_is(text);
+        page.push_raw(text);
     }
     page.end()
 }
@@ -70,7 +70,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_hostile_file_costs_its_own_passages() {
+    fn a_hostile_file_is_rejected() {
         use std::os::unix::fs::PermissionsExt;
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("a.pdf");

@@ -1,6 +1,6 @@
-//! How a child is tied down before its program begins: own session and process group everywhere, and what the system
-//! offers on top of that. One file a system; every file offers the same `Fence`. On Linux `seccomp`
-//! filters system calls, and `sweep` ends what outlives its session.
+//! Confines a child before its program begins: its own session and process group everywhere, and whatever else the
+//! system offers. Each system has a file with the same `Fence`. On Linux `seccomp` filters system calls, and `sweep`
+//! kills processes that outlive their session.
 //!
 //! The sandbox in which a command may write to a throw-away copy is `super::rehearse`.
 
@@ -16,11 +16,11 @@ mod unix;
 mod windows;
 
 #[cfg(target_os = "linux")]
-pub(super) use linux::hold_to;
+pub(super) use linux::restrict_writes;
 #[cfg(target_os = "linux")]
 pub(super) use seccomp::view_filter;
 #[cfg(target_os = "linux")]
-pub(super) use unix::go_first;
+pub(super) use unix::raise_oom_score;
 #[cfg(unix)]
 pub(super) use unix::{Fence, Members};
 #[cfg(windows)]
@@ -28,7 +28,7 @@ pub(super) use windows::{Fence, Members};
 
 use serde::Serialize;
 
-/// What [`Sandbox::ReadOnly`](super::Sandbox::ReadOnly) means on this machine.
+/// The guarantees of [`Sandbox::ReadOnly`](super::Sandbox::ReadOnly) on this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Support {
     /// Writes outside the child's own temporary directory fail.
@@ -40,13 +40,13 @@ pub struct Support {
 }
 
 impl Support {
-    /// True if a command that is taken for one that only reads is held to it.
+    /// True if a command that is taken for read-only is forced to be.
     pub fn holds_to_reading(&self) -> bool {
         self.writes && self.network
     }
 }
 
-/// What the sandbox can enforce here; asked of the kernel once.
+/// Returns what the sandbox can enforce here; the kernel is queried once.
 pub fn support() -> Support {
     static SUPPORT: std::sync::LazyLock<Support> = std::sync::LazyLock::new(probe);
     *SUPPORT

@@ -1,22 +1,23 @@
-//! Finds the processes of a job that left its process group (daemons), by the variable they inherited.
+//! Kills the processes of a job that left its process group (daemons), found by an environment variable that they
+//! inherited.
 
 use rustix::process::{Pid, Signal};
 use std::fs;
 
-/// Passes at most: a process may fork while we look.
-const PASSES: usize = 8;
+/// Most passes; a process may fork during one.
+const MAX_PASSES: usize = 8;
 
-/// Kills every process whose environment holds `tag` (`NAME=value`), until there is none. One that wiped its
-/// environment, or runs as somebody else, is out of reach.
+/// Kills every process whose environment contains `tag` (`NAME=value`), until none is found. A process that cleared
+/// its environment, or runs as another user, is not found.
 pub(super) fn kill_tagged(tag: &[u8]) {
-    for _ in 0..PASSES {
+    for _ in 0..MAX_PASSES {
         if !kill_once(tag) {
             return;
         }
     }
 }
 
-/// One pass; true if somebody was found.
+/// Makes one pass; true if a process was found.
 fn kill_once(tag: &[u8]) -> bool {
     let Ok(processes) = fs::read_dir("/proc") else { return false };
     let mut found = false;

@@ -11,43 +11,43 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::process::Command;
 
-/// macOS' own sandbox launcher.
+/// The sandbox launcher of macOS.
 #[cfg(target_os = "macos")]
 pub(super) const SANDBOX_EXEC: &str = "/usr/bin/sandbox-exec";
 
-/// Set in every captured child: who of the processes of this machine belongs to which job.
+/// Set in every captured child, to find the processes of a job.
 const TAG: &str = "CARO_JOB";
-/// The largest file a sandboxed child may write, bytes.
+/// The largest file that a sandboxed child may write, in bytes.
 const FILE_SIZE: u64 = 64 << 20;
-/// The least of private memory that a sandboxed child may have, bytes; on a large machine an eighth of what there is.
-const DATA: u64 = 1 << 30;
+/// The least limit of a sandboxed child's private memory, in bytes; on a large machine it is an eighth of the memory.
+const MIN_DATA: u64 = 1 << 30;
 
 /// Everything that is decided before the child exists, so that nothing is allocated between fork and exec.
 pub(crate) struct Fence {
     tag: String,
     limits: Vec<(Resource, Rlimit)>,
-    /// See [`Job::closed`].
-    closed: bool,
+    /// See [`Job::spawns_nothing`].
+    spawns_nothing: bool,
     #[cfg(target_os = "macos")]
     profile: Option<String>,
     #[cfg(target_os = "linux")]
     linux: Sandboxed,
-    /// Where memory is short.
+    /// True if the child is the first to be killed when memory runs out.
     #[cfg(target_os = "linux")]
-    goes_first: bool,
+    raises_oom_score: bool,
 }
 
 impl Fence {
-    /// Prepares the fence for one job whose own directory is `scratch`.
+    /// Prepares the fence for a job whose own directory is `scratch`.
     pub(crate) fn prepare(job: &Job, scratch: Option<&Path>) -> Self {
         static JOBS: AtomicU64 = AtomicU64::new(0);
         let sandboxed = job.sandbox.is_closed();
-        // Only some systems can confine writes to it.
+        // unused on systems that cannot confine writes
         let _ = scratch;
         Self {
             tag: format!("{}.{}", std::process::id(), JOBS.fetch_add(1, Ordering::Relaxed)),
             limits: if sandboxed { resource_limits(job) } else { vec![(Resource::Core, limit(0))] },
-            closed: job.closed,
+            spawns_nothing: job.spawns_nothing,
             #[cfg(target_os = "macos")]
             profile: match &job.sandbox {
                 Sandbox::None => None,
@@ -65,11 +65,11 @@ impl Fence {
                 Sandbox::Within(allowed) => Sandboxed::within(&places(allowed, scratch)),
             },
             #[cfg(target_os = "linux")]
-            goes_first: sandboxed,
+            raises_oom_score: sandboxed,
         }
     }
 
-    /// The program to start and its arguments: the job's own, or the system's sandbox around it.
+    /// Returns the program to start and its arguments: the job's own, or the system's sandbox around it.
     pub(crate) fn command_line(&self, job: &Job) -> (PathBuf, Vec<OsString>) {
         #[cfg(target_os = "macos")]
         if let Some(profile) = &self.profile {
@@ -79,26 +79,26 @@ impl Fence {
         (job.program.clone(), job.args.clone())
     }
 
-    /// Variables by which the fence finds its processes again.
+    /// Returns the variables by which the fence finds its processes.
     pub(crate) fn variables(&self) -> [(&'static OsStr, &OsStr); 1] {
         [(OsStr::new(TAG), OsStr::new(&self.tag))]
     }
 
-    /// Has the fence put up in the child before its program begins.
+    /// Makes the child apply the fence before its program begins.
     pub(crate) fn arm(&self, command: &mut Command) {
         let limits = self.limits.clone();
         #[cfg(target_os = "linux")]
-        let goes_first = self.goes_first;
-        let most = inherited::most();
+        let raises_oom_score = self.raises_oom_score;
+        let max_files = inherited::max_files();
         #[cfg(target_os = "linux")]
         let parent = rustix::process::getpid();
         #[cfg(target_os = "linux")]
         let linux = self.linux.clone();
         let hook = move || -> io::Result<()> {
-            // A new session is a new process group too, and has no controlling terminal.
+            // a new session is also a new process group, and has no controlling terminal
             rustix::process::setsid()?;
-            inherited::close_on_exec(most);
-            // Whatever ends us ends it; what it started itself is ours to end (`reaper`).
+            inherited::close_on_exec(max_files);
+            // the child ends when we end; its own children are left to `reaper`
             #[cfg(target_os = "linux")]
             {
                 rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
@@ -107,34 +107,34 @@ impl Fence {
                 }
             }
             for (resource, limit) in &limits {
-                // A limit we may not set is one that is stricter already.
+                // a limit that may not be set is stricter already
                 let _ = rustix::process::setrlimit(*resource, *limit);
             }
             #[cfg(target_os = "linux")]
             {
-                if goes_first {
-                    go_first();
+                if raises_oom_score {
+                    raise_oom_score();
                 }
-                linux.enter()?;
+                linux.apply()?;
             }
             Ok(())
         };
-        // SAFETY: the hook runs in the forked child of a process with threads, so it must neither allocate nor take
-        // a lock. It makes system calls alone, over memory that was prepared before the fork; io::Error from an
-        // errno does not allocate.
+        // SAFETY: the hook runs in the forked child of a process with threads, so it must neither allocate nor take a
+        // lock. It makes system calls alone, on memory that was prepared before the fork; io::Error from an errno
+        // does not allocate.
         unsafe {
             command.pre_exec(hook);
         }
     }
 
-    /// The processes of the child `id`.
+    /// Returns the processes of the child `id`.
     pub(crate) fn members(&self, id: Option<u32>) -> Members {
         #[cfg(target_os = "linux")]
-        let closed = self.closed || self.linux.keeps_group();
+        let spawns_nothing = self.spawns_nothing || self.linux.keeps_group();
         #[cfg(not(target_os = "linux"))]
-        let closed = self.closed;
+        let spawns_nothing = self.spawns_nothing;
         let leader = id.and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
-        Members { leader, tag: if closed { None } else { Some(format!("{TAG}={}", self.tag)) } }
+        Members { leader, tag: if spawns_nothing { None } else { Some(format!("{TAG}={}", self.tag)) } }
     }
 }
 
@@ -142,12 +142,12 @@ impl Fence {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Members {
     leader: Option<Pid>,
-    /// How to recognise a process that left the group; `None` where none can.
+    /// Identifies processes that left the group; `None` if none can.
     tag: Option<String>,
 }
 
 impl Members {
-    /// Kills the whole group, and on Linux whoever left it.
+    /// Kills the whole group, and on Linux the processes that left it.
     pub(crate) fn kill(&self) {
         if let Some(leader) = self.leader {
             let _ = rustix::process::kill_process_group(leader, Signal::KILL);
@@ -161,7 +161,7 @@ impl Members {
     }
 }
 
-/// Where a child may write: what is allowed, and its own directory.
+/// Returns the places where a child may write: those allowed, and its own directory.
 fn places(allowed: &[PathBuf], scratch: Option<&Path>) -> Vec<PathBuf> {
     allowed.iter().cloned().chain(scratch.map(Path::to_path_buf)).collect()
 }
@@ -170,8 +170,8 @@ fn limit(value: u64) -> Rlimit {
     Rlimit { current: Some(value), maximum: Some(value) }
 }
 
-/// CPU time a little above the wall limit, small files, no core dumps, some hundred processes more than there are, and not
-/// all of the memory.
+/// Returns the limits: CPU time a little above the wall time, small files, no core dumps, a few hundred more
+/// processes than exist now, and a part of the memory.
 fn resource_limits(job: &Job) -> Vec<(Resource, Rlimit)> {
     let mut limits = vec![
         (Resource::Core, limit(0)),
@@ -182,12 +182,12 @@ fn resource_limits(job: &Job) -> Vec<(Resource, Rlimit)> {
         limits.push((Resource::Nproc, limit(running.saturating_add(256))));
     }
     if let Some(memory) = memory() {
-        limits.push((Resource::Data, limit(DATA.max(memory / 8))));
+        limits.push((Resource::Data, limit(MIN_DATA.max(memory / 8))));
     }
     limits
 }
 
-/// Bytes of memory that this machine has, where it says so.
+/// Returns the memory of this machine in bytes, if known.
 #[cfg(target_os = "linux")]
 fn memory() -> Option<u64> {
     let info = rustix::system::sysinfo();
@@ -199,17 +199,17 @@ fn memory() -> Option<u64> {
     None
 }
 
-/// Makes the calling process the first to go where memory is short. Allocates nothing.
+/// Makes the calling process the first to be killed when memory runs out. Allocates nothing.
 #[cfg(target_os = "linux")]
-pub(crate) fn go_first() {
+pub(crate) fn raise_oom_score() {
     use rustix::fs::{Mode, OFlags, open};
-    // The worst is that another goes first.
+    // on failure another process may be killed first
     if let Ok(score) = open(c"/proc/self/oom_score_adj", OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty()) {
         let _ = rustix::io::write(score, b"1000");
     }
 }
 
-/// Threads of the whole machine, an upper bound for the person's own: the limit counts by user.
+/// Returns the number of threads on the machine, an upper bound for those of the user, for whom the limit counts.
 /// Source: proc_loadavg(5), fourth field.
 fn running_tasks() -> Option<u64> {
     if !cfg!(target_os = "linux") {
@@ -219,9 +219,9 @@ fn running_tasks() -> Option<u64> {
     text.split_ascii_whitespace().nth(3)?.split_once('/')?.1.parse().ok()
 }
 
-/// Read everything, write beneath `places` and to the harmless devices; where it is `closed`, no network and nothing to do
-/// with other processes.
-/// Source: sandbox-exec(1) and the profiles under /System/Library/Sandbox.
+/// Returns a profile that allows reading everything and writing below `places` and to harmless devices; if `closed`,
+/// it denies the network and access to other processes. Source: sandbox-exec(1) and the profiles under
+/// /System/Library/Sandbox.
 #[cfg(target_os = "macos")]
 fn seatbelt_profile(places: &[PathBuf], closed: bool) -> String {
     let mut profile = String::from("(version 1)(allow default)(deny file-write*)");
@@ -229,7 +229,7 @@ fn seatbelt_profile(places: &[PathBuf], closed: bool) -> String {
         profile.push_str("(deny network*)(deny process-info* (target others))(deny signal (target others))");
     }
     profile.push_str("(allow file-write* (literal \"/dev/null\") (literal \"/dev/zero\")");
-    // The kernel compares resolved paths, and /var is a link there.
+    // the kernel compares resolved paths, and /var is a link there
     for path in places.iter().filter_map(|path| path.canonicalize().ok()) {
         let quoted = path.display().to_string().replace('\\', "\\\\").replace('"', "\\\"");
         profile.push_str(&format!(" (subpath \"{quoted}\")"));
@@ -243,9 +243,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_is_looked_for_where_nobody_can_be() {
-        let looked_for = |closed| {
-            let job = Job { sandbox: Sandbox::None, closed, ..Job::new("/bin/true") };
+    fn there_is_no_search_if_no_process_can_leave() {
+        let looked_for = |spawns_nothing| {
+            let job = Job { sandbox: Sandbox::None, spawns_nothing, ..Job::new("/bin/true") };
             Fence::prepare(&job, None).members(Some(1)).tag.is_some()
         };
         assert_eq!((looked_for(false), looked_for(true)), (true, false));

@@ -1,4 +1,4 @@
-//! Windows: no console window, and the whole tree killed by `taskkill`. There is no sandbox here.
+//! Windows: no console window, and the whole process tree is killed by `taskkill`. There is no sandbox.
 
 use crate::Job;
 use std::ffi::{OsStr, OsString};
@@ -8,37 +8,37 @@ use tokio::process::Command;
 /// Source: Process Creation Flags, CREATE_NO_WINDOW and CREATE_NEW_PROCESS_GROUP.
 const FLAGS: u32 = 0x0800_0000 | 0x0000_0200;
 
-/// What is decided before the child exists.
+/// The fence, which needs no preparation here.
 pub(crate) struct Fence;
 
 impl Fence {
-    /// Nothing to prepare.
+    /// Prepares nothing.
     pub(crate) fn prepare(_job: &Job, _scratch: Option<&Path>) -> Self {
         Self
     }
 
-    /// The job's own program and arguments.
+    /// Returns the job's own program and arguments.
     pub(crate) fn command_line(&self, job: &Job) -> (PathBuf, Vec<OsString>) {
         (job.program.clone(), job.args.clone())
     }
 
-    /// None.
+    /// Returns no variables.
     pub(crate) fn variables(&self) -> [(&'static OsStr, &OsStr); 0] {
         []
     }
 
-    /// Has the child start without a console window.
+    /// Makes the child start without a console window.
     pub(crate) fn arm(&self, command: &mut Command) {
         command.creation_flags(FLAGS);
     }
 
-    /// The processes of the child `id`.
+    /// Returns the processes of the child `id`.
     pub(crate) fn members(&self, id: Option<u32>) -> Members {
         Members { leader: id }
     }
 }
 
-/// The processes of one job, by the first of them.
+/// The processes of one job, identified by its first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Members {
     leader: Option<u32>,

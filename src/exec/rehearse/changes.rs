@@ -1,5 +1,5 @@
-//! Reads off the upper side of an overlay what a script did.
-//! Source: Documentation/filesystems/overlayfs.rst (whiteouts, opaque directories).
+//! Reads the changes of a script from the upper layers of overlays. Source: Documentation/filesystems/overlayfs.rst
+//! (whiteouts, opaque directories).
 
 use super::mounts::Layer;
 use super::report::{Change, ChangeKind, Entry, EntryKind};
@@ -10,12 +10,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 
-/// Changes listed at most.
+/// Most changes that are listed.
 const MAX_CHANGES: usize = 4096;
-/// Folders in folders, at most.
+/// Deepest nesting of folders that is read.
 const MAX_DEPTH: usize = 256;
 
-/// Every change in these layers, by path, and how many there are beyond those.
+/// Returns the changes in the layers, by path, and the number of further ones.
 pub(super) fn of(layers: &[Layer], digests: bool) -> (Vec<Change>, u64) {
     let mut walk = Walk { digests, changes: Vec::new(), unlisted: 0 };
     for layer in layers {
@@ -51,14 +51,14 @@ impl Walk {
             if now.is_dir() && depth < MAX_DEPTH {
                 self.folder(&above, &below, depth + 1);
                 if is_opaque(&above) {
-                    self.vanished(&above, &below);
+                    self.add_vanished(&above, &below);
                 }
             }
         }
     }
 
-    /// What was in a folder that was replaced as a whole.
-    fn vanished(&mut self, upper: &Path, lower: &Path) {
+    /// Adds the files that were in a folder that was replaced.
+    fn add_vanished(&mut self, upper: &Path, lower: &Path) {
         let Ok(entries) = fs::read_dir(lower) else { return };
         for entry in entries.flatten() {
             if fs::symlink_metadata(upper.join(entry.file_name())).is_err() {
@@ -67,10 +67,11 @@ impl Walk {
         }
     }
 
-    /// An overlay copies up whatever is opened for writing: what is there may be the same as before.
+    /// Adds a change if there is one: an overlay copies up every file that is opened for writing, even if it stays
+    /// the same.
     fn compare(&mut self, above: &Path, now: &Metadata, below: &Path, before: &Metadata) {
-        let nature = |m: &Metadata| (m.file_type(), m.mode(), m.uid(), m.gid());
-        let same = nature(now) == nature(before)
+        let attributes = |m: &Metadata| (m.file_type(), m.mode(), m.uid(), m.gid());
+        let same = attributes(now) == attributes(before)
             && match kind(now) {
                 EntryKind::File => now.len() == before.len() && same_content(above, below),
                 EntryKind::Link => fs::read_link(above).ok() == fs::read_link(below).ok(),
@@ -122,7 +123,7 @@ fn kind(meta: &Metadata) -> EntryKind {
     }
 }
 
-/// True for a folder that hides what lies under it.
+/// True for a folder that hides the lower one.
 fn is_opaque(folder: &Path) -> bool {
     ["user.overlay.opaque", "trusted.overlay.opaque"].iter().any(|name| {
         let mut value = [0u8; 1];

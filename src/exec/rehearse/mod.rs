@@ -1,37 +1,39 @@
-//! Rehearsal: a script runs for real, in a world that is thrown away afterwards, and what it did is told.
+//! Rehearsal: runs a script in a view of this machine that is thrown away afterwards, and reports what it did.
 //!
-//! **How.** On Linux this program is started once more with a hidden verb ([`HELPER_VERB`]). That helper makes namespaces
-//! (mounts, processes, network, IPC, host name; as an ordinary user also a user namespace), puts an overlay over the
-//! file systems whose upper side is a small tmpfs, runs the script as a child of a process 1 of its own, and reads the
-//! changes off the upper side. Nothing is left when it ends. `mounts`: the view. `helper`: the processes.
-//! `confine`: what the script itself may not do. `changes`: what the upper side has; `report`: that, with what was printed. `wire`: what they tell each other. `sys`: the system calls.
+//! **Method.** On Linux this program is started once more with a hidden verb ([`HELPER_VERB`]). That helper creates
+//! namespaces (mounts, processes, network, IPC, host name; for an ordinary user also a user namespace), puts an overlay
+//! over the file systems with a small tmpfs as its upper layer, runs the script as a child of a process 1 of its own,
+//! and reads the changes from the upper layer. Nothing is left when it ends.
 //!
-//! **What the script may do.** Read whatever the person may read, their secrets too: it has no way to take them
-//! anywhere itself; what it prints comes back, and the caller minds who hears it. Write wherever the person may write: into
-//! the view. Start processes and signal them: its own.
+//! - `mounts`: the view. `helper`: the processes. `confine`: the restrictions of the script itself.
+//! - `changes`: reads the upper layer. `report`: the result. `wire`: the data exchanged. `sys`: the system calls.
 //!
-//! **What it may not do, and what stops it.**
+//! **Allowed to the script.** It may read whatever the user may read, secrets included: it cannot send them anywhere
+//! itself, and the caller decides who gets its output. It may write wherever the user may write: into the view. It may
+//! start processes and signal its own.
 //!
-//! | attempt | answer |
+//! **Forbidden to the script.**
+//!
+//! | attempt | prevented by |
 //! | --- | --- |
 //! | change a file of this machine, by any path, link or mount | overlays and read-only mounts; no mounting (capabilities, seccomp) |
 //! | reach the network, other machines, the hypervisor | an empty network namespace; only internet and netlink sockets can be made |
-//! | talk to local services (D-Bus, docker, an agent, X) | no unix sockets; in an overlay, sockets and pipes lead nowhere, and elsewhere nothing can be written (Landlock) |
+//! | connect to local services (D-Bus, docker, an agent, X) | no unix sockets; in an overlay, sockets and pipes lead nowhere, and elsewhere nothing can be written (Landlock) |
 //! | signal, trace or see other processes | a process namespace with its own `/proc` |
 //! | gain rights | no new privileges, `nosuid`, capabilities dropped, no nested namespaces |
 //! | write devices, `/sys`, `/proc/sys` | a `/dev` of six harmless devices; the others read-only, `nodev` |
-//! | outlive the rehearsal | its process 1 is killed, and with it everybody in the namespace |
+//! | outlive the rehearsal | its process 1 is killed, and with it all processes in the namespace |
 //! | fill memory, disk, the process table | limits on data, file size, processes, and a tmpfs of [`ROOM`] bytes |
 //! | run on, or write without end | [`Limits::wall`], [`Limits::output`] |
 //!
-//! **Short of that.** Root's processes are counted by the kernel only since Linux 6.14 (`pid_max` of a namespace); before,
-//! only time stops a fork bomb of root's. An ordinary user's view covers home, working directory and temporary files;
-//! elsewhere it is read-only. An exploit of the kernel itself is not defended against. Where namespaces are refused (see
-//! [`RehearsalError::Unavailable`]), [`read_only`] runs what only reads behind the fence of [`capture`]; on other systems
-//! there is nothing but that.
+//! **Limitations.** The kernel limits root's processes only since Linux 6.14 (`pid_max` of a namespace); before, only
+//! the time limit stops root's fork bomb. An ordinary user's view covers home, working directory and temporary files;
+//! everything else is read-only. There is no defence against exploits of the kernel. Without namespaces (see
+//! [`RehearsalError::Unavailable`]), [`read_only`] runs read-only scripts behind the fence of [`capture`]; other
+//! systems have only that.
 //!
-//! Whether a script may be rehearsed at all is decided by the caller: a command that is *about* the network, services or
-//! other processes finds none here, and its failure would say nothing.
+//! The caller decides whether a script may be rehearsed: a command that is *about* the network, services or other
+//! processes finds none here, and its failure would mean nothing.
 
 mod report;
 
@@ -55,9 +57,9 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The first argument by which this program knows that it is the helper. Nobody types it.
+/// The first argument that makes this program the helper. No user types it.
 pub const HELPER_VERB: &str = "__rehearse";
-/// Bytes that a script may write in all.
+/// Most bytes that a script may write in total.
 pub const ROOM: u64 = 128 << 20;
 
 /// A script to be rehearsed.
@@ -67,24 +69,24 @@ pub struct RehearsalJob {
     pub shell: Vec<OsString>,
     /// The script.
     pub script: OsString,
-    /// What its `$0`, `$1` ... are.
+    /// Its `$0`, `$1` ...
     pub after: Vec<OsString>,
-    /// Where it runs.
+    /// Its working directory.
     pub cwd: PathBuf,
-    /// Variables on top of the scrubbed environment.
+    /// Variables in addition to the scrubbed environment.
     pub env: Vec<(OsString, OsString)>,
-    /// When it is stopped.
+    /// The limits at which it is stopped.
     pub limits: Limits,
-    /// A folder in which it writes for real; for making fixtures.
+    /// A folder in which it really writes; for making fixtures.
     pub writable: Option<PathBuf>,
-    /// True if the report is to tell the content of new files by digest.
+    /// True if the report has digests of new files.
     pub digests: bool,
-    /// The program that has the helper's verb, if it is not this very program.
+    /// The program that has the helper's verb; this program if `None`.
     pub helper: Option<PathBuf>,
 }
 
 impl RehearsalJob {
-    /// A line of this shell program, for at most a second.
+    /// Creates a job that runs a line in a shell for at most one second.
     pub fn new(shell: &Path, script: impl Into<OsString>, cwd: impl Into<PathBuf>) -> Self {
         let mut words = vec![shell.as_os_str().to_owned()];
         words.extend(super::shell_options(shell).iter().map(OsString::from));
@@ -102,20 +104,20 @@ impl RehearsalJob {
     }
 }
 
-/// What a rehearsal showed.
+/// The result of a rehearsal.
 #[derive(Debug, Clone)]
 pub struct Rehearsal {
-    /// How the script ended.
+    /// The way in which the script ended.
     pub status: Status,
     /// The head of its standard output.
     pub stdout: Vec<u8>,
     /// The head of its standard error.
     pub stderr: Vec<u8>,
-    /// What it would have created, changed or deleted, by path.
+    /// The files that it would have created, changed or deleted, by path.
     pub changes: Vec<Change>,
-    /// Changes beyond those listed.
+    /// The number of changes that are not listed.
     pub unlisted: u64,
-    /// Wall time, the making of the view included.
+    /// Wall time, including the creation of the view.
     pub took: Duration,
     /// Wall time of the script alone; zero if it was stopped for flooding.
     pub script_took: Duration,
@@ -128,22 +130,22 @@ impl Rehearsal {
     }
 }
 
-/// Why there was no rehearsal.
+/// The reason why there was no rehearsal.
 #[derive(Debug, thiserror::Error)]
 pub enum RehearsalError {
-    /// This system does not offer what a view is made of.
+    /// This system lacks something that a view needs.
     #[error("no rehearsal on this system: {0}")]
     Unavailable(String),
     /// The helper could not be run.
     #[error(transparent)]
     Exec(#[from] ExecError),
-    /// There is no private folder to be had.
+    /// No private folder could be created.
     #[error("no private folder: {0}")]
     Folder(#[from] std::io::Error),
 }
 
 impl RehearsalError {
-    /// What to do next.
+    /// Advice to the user.
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Unavailable(_) => {
@@ -156,28 +158,28 @@ impl RehearsalError {
     }
 }
 
-/// Runs the script in a view and tells what it did. Nothing of it is left.
+/// Runs the script in a view and reports what it did. Nothing of it remains.
 ///
 /// Needs a Tokio runtime with time and IO enabled.
 ///
 /// # Errors
-/// If there can be no view here. A script that fails, hangs or floods is no error.
+/// If no view can be created here. A script that fails, hangs or floods is no error.
 #[cfg(target_os = "linux")]
-pub async fn rehearse(play: &RehearsalJob) -> Result<Rehearsal, RehearsalError> {
-    /// What the helper may take on top of the script's time.
-    const GRACE: Duration = Duration::from_millis(1500);
+pub async fn rehearse(rehearsal: &RehearsalJob) -> Result<Rehearsal, RehearsalError> {
+    /// The time that the helper may take in addition to the script's.
+    const HELPER_TIME: Duration = Duration::from_millis(1500);
     let private = super::reaper::Scratch::named(super::reaper::VIEW)?;
-    let spec = wire::Spec::of(play, private.path());
-    let helper = play.helper.clone().unwrap_or_else(|| PathBuf::from("/proc/self/exe"));
+    let spec = wire::Spec::of(rehearsal, private.path());
+    let helper = rehearsal.helper.clone().unwrap_or_else(|| PathBuf::from("/proc/self/exe"));
     let job = Job {
         cwd: Some(PathBuf::from("/")),
-        env: play.env.clone(),
+        env: rehearsal.env.clone(),
         stdin: serde_json::to_vec(&spec).map_err(|e| RehearsalError::Unavailable(e.to_string()))?,
-        limits: Limits { wall: play.limits.wall.saturating_add(GRACE), output: play.limits.output },
-        // the helper builds the sandbox itself, and a stricter one
+        limits: Limits { wall: rehearsal.limits.wall.saturating_add(HELPER_TIME), output: rehearsal.limits.output },
+        // the helper creates a stricter sandbox itself
         sandbox: super::Sandbox::None,
-        // the view's process 1 ends with the helper, and with it everybody in the view
-        closed: true,
+        // process 1 of the view ends with the helper, and with it all processes in the view
+        spawns_nothing: true,
         ..Job::new(helper).args([HELPER_VERB])
     };
     let Output { status, stdout, stderr, took, .. } = capture(&job).await?;
@@ -205,7 +207,7 @@ pub async fn rehearse(play: &RehearsalJob) -> Result<Rehearsal, RehearsalError> 
     }
 }
 
-/// There are no views on this system.
+/// Fails: there are no views on this system.
 ///
 /// # Errors
 /// Always.
@@ -214,30 +216,30 @@ pub async fn rehearse(_: &RehearsalJob) -> Result<Rehearsal, RehearsalError> {
     Err(RehearsalError::Unavailable("only Linux has them".into()))
 }
 
-/// Runs a script that only reads, where it is, behind the fence of [`capture`]: it sees the same, and what it tries to
-/// write fails. The caller has made sure that it only reads.
+/// Runs a script in place, without a view, behind the fence of [`capture`]: what it tries to write fails. The caller
+/// has made sure that it is read-only.
 ///
 /// # Errors
-/// If this system has no such fence either, or the shell cannot be started.
-pub async fn read_only(play: &RehearsalJob) -> Result<Rehearsal, RehearsalError> {
+/// If this system has no such fence, or the shell cannot be started.
+pub async fn read_only(rehearsal: &RehearsalJob) -> Result<Rehearsal, RehearsalError> {
     if !super::support().holds_to_reading() {
         return Err(RehearsalError::Unavailable("writes and the network cannot be fenced".into()));
     }
-    let Some((program, before)) = play.shell.split_first() else {
+    let Some((program, before)) = rehearsal.shell.split_first() else {
         return Err(RehearsalError::Unavailable("no shell is named".into()));
     };
     let job = Job {
-        cwd: Some(play.cwd.clone()),
-        env: play.env.clone(),
-        limits: play.limits,
-        ..Job::new(program).args(before.iter().chain([&play.script]).chain(&play.after).cloned())
+        cwd: Some(rehearsal.cwd.clone()),
+        env: rehearsal.env.clone(),
+        limits: rehearsal.limits,
+        ..Job::new(program).args(before.iter().chain([&rehearsal.script]).chain(&rehearsal.after).cloned())
     };
     let Output { status, stdout, stderr, took, .. } = capture(&job).await?;
     Ok(Rehearsal { status, stdout, stderr, changes: Vec::new(), unlisted: 0, took, script_took: took })
 }
 
-/// Becomes the helper if the arguments say so, and tells its exit code. To be asked first thing in `main`, while there
-/// is one thread.
+/// Becomes the helper if the arguments say so, and returns its exit code. Must be called at the beginning of `main`,
+/// while there is one thread.
 pub fn helper_main() -> Option<u8> {
     if std::env::args_os().nth(1).as_deref() != Some(OsStr::new(HELPER_VERB)) {
         return None;

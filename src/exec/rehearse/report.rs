@@ -1,40 +1,40 @@
-//! What the caller is told: plain data.
+//! The changes that a rehearsal reports: plain data.
 
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// What happened to a path.
+/// The kind of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ChangeKind {
-    /// It was not there.
+    /// It did not exist before.
     Created,
-    /// Its content, mode, owner, target or time is another.
+    /// Its content, mode, owner, target or time changed.
     Changed,
-    /// It is gone, with all below it.
+    /// It was deleted, with everything below it.
     Deleted,
 }
 
 /// One difference that a script made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {
-    /// What happened.
+    /// The kind.
     pub kind: ChangeKind,
-    /// The absolute path; what is no UTF-8 in it is replaced.
+    /// The absolute path, with invalid UTF-8 replaced.
     pub path: PathBuf,
-    /// The bytes of that path where it is no UTF-8.
+    /// The bytes of the path if it is not valid UTF-8.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub raw: Option<Vec<u8>>,
-    /// What is there now; `None` if it was deleted.
+    /// The new state; `None` if it was deleted.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub now: Option<Entry>,
-    /// True if nothing but the time of change differs.
+    /// True if only the time of modification differs.
     #[serde(default)]
     pub time_only: bool,
 }
 
 impl Change {
-    /// The path by which it is found on the disk.
+    /// Returns the path that identifies the file on disk.
     pub fn place(&self) -> PathBuf {
         match &self.raw {
             #[cfg(unix)]
@@ -44,7 +44,7 @@ impl Change {
     }
 }
 
-/// What a path is.
+/// The kind of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum EntryKind {
@@ -54,14 +54,14 @@ pub enum EntryKind {
     Folder,
     /// A symbolic link.
     Link,
-    /// A pipe, a socket.
+    /// Anything else: a pipe, a socket.
     Other,
 }
 
-/// What is at a path.
+/// The state of a path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
-    /// What it is.
+    /// The kind of file.
     pub kind: EntryKind,
     /// Permission bits.
     pub mode: u32,
@@ -69,14 +69,14 @@ pub struct Entry {
     pub user: u32,
     /// The group's number.
     pub group: u32,
-    /// Bytes.
+    /// Size in bytes.
     pub size: u64,
-    /// Seconds since 1970.
+    /// Time of modification, in seconds since 1970.
     pub modified: i64,
-    /// Where a symbolic link leads.
+    /// The target of a symbolic link.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub target: Option<String>,
-    /// SHA-256 of a file's content, where it was asked for.
+    /// SHA-256 of a file's content, if requested.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub digest: Option<String>,
 }

@@ -1,5 +1,5 @@
-//! The system calls of the helper that the standard library has no word for, each with what makes it safe. The helper
-//! has one thread.
+//! The helper's system calls that the standard library lacks, each with the reason why it is safe. The helper has one
+//! thread.
 #![allow(unsafe_code)] // fork, mounts and namespaces exist as C functions only.
 
 use std::ffi::{CString, c_int, c_ulong, c_void};
@@ -9,15 +9,15 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-fn done(result: c_int) -> io::Result<()> {
+fn check(result: c_int) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-fn c(path: &Path) -> io::Result<CString> {
+fn c_path(path: &Path) -> io::Result<CString> {
     CString::new(path.as_os_str().as_bytes()).map_err(io::Error::other)
 }
 
-/// Closes every descriptor but the standard ones: one that our caller's shell left open would lead out of the view.
+/// Closes every descriptor but the standard ones: one left open by our caller would lead out of the view.
 pub(super) fn close_others() -> io::Result<()> {
     let first: libc::c_uint = 3;
     // SAFETY: takes integers. Nothing of ours is open yet beyond the standard streams.
@@ -25,18 +25,20 @@ pub(super) fn close_others() -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Leaves namespaces (`CLONE_NEW*`).
+/// Enters new namespaces (`CLONE_NEW*`).
 pub(super) fn unshare(flags: c_int) -> io::Result<()> {
     // SAFETY: takes an integer; the process has one thread, as CLONE_NEWUSER wants.
-    done(unsafe { libc::unshare(flags) })
+    check(unsafe { libc::unshare(flags) })
 }
 
-/// Mounts. An absent source or type is what the flags do not need.
+/// Mounts a file system. Pass an empty source or type if the flags do not need it.
 pub(super) fn mount(source: &Path, target: &Path, kind: &str, flags: c_ulong, data: &str) -> io::Result<()> {
-    let (source, target) = (c(source)?, c(target)?);
+    let (source, target) = (c_path(source)?, c_path(target)?);
     let (kind, data) = (CString::new(kind)?, CString::new(data)?);
     // SAFETY: five pointers to strings that end in NUL and live until the call returns.
-    done(unsafe { libc::mount(source.as_ptr(), target.as_ptr(), kind.as_ptr(), flags, data.as_ptr().cast::<c_void>()) })
+    check(unsafe {
+        libc::mount(source.as_ptr(), target.as_ptr(), kind.as_ptr(), flags, data.as_ptr().cast::<c_void>())
+    })
 }
 
 /// Sets attributes (`MOUNT_ATTR_*`) on a mount, and with `recursive` on all below it. Source: mount_setattr(2).
@@ -48,7 +50,7 @@ pub(super) fn set_attributes(target: &Path, attributes: u64, recursive: bool) ->
         propagation: u64,
         userns: u64,
     }
-    let target = c(target)?;
+    let target = c_path(target)?;
     let attr = MountAttr { set: attributes, clear: 0, propagation: 0, userns: 0 };
     let flags = if recursive { libc::AT_RECURSIVE } else { 0 };
     // SAFETY: a string that ends in NUL and a structure of the size that is given, both alive until the call returns.
@@ -65,7 +67,8 @@ pub(super) fn set_attributes(target: &Path, attributes: u64, recursive: bool) ->
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Makes `root` the root of this mount namespace and forgets the old one. Source: pivot_root(2), `pivot_root(".", ".")`.
+/// Makes `root` the root of this mount namespace and detaches the old one. Source: pivot_root(2), `pivot_root(".",
+/// ".")`.
 pub(super) fn become_root(root: &Path) -> io::Result<()> {
     std::env::set_current_dir(root)?;
     // SAFETY: two constant strings that end in NUL.
@@ -74,11 +77,11 @@ pub(super) fn become_root(root: &Path) -> io::Result<()> {
         return Err(io::Error::last_os_error());
     }
     // SAFETY: a constant string that ends in NUL.
-    done(unsafe { libc::umount2(c".".as_ptr(), libc::MNT_DETACH) })?;
+    check(unsafe { libc::umount2(c".".as_ptr(), libc::MNT_DETACH) })?;
     std::env::set_current_dir("/")
 }
 
-/// Which side of a fork this is.
+/// The side of a fork.
 pub(super) enum Fork {
     Child,
     Parent(libc::pid_t),
@@ -94,13 +97,13 @@ pub(super) fn fork() -> io::Result<Fork> {
     }
 }
 
-/// Ends this process at once: what a forked child has of its parent's is not cleaned up twice.
-pub(super) fn leave(code: c_int) -> ! {
+/// Ends this process at once, without the cleanup that its parent does too.
+pub(super) fn exit_now(code: c_int) -> ! {
     // SAFETY: never returns, runs no handlers.
     unsafe { libc::_exit(code) }
 }
 
-/// Waits for a child, any for `-1`: who it was and its wait status. `None` when there is nobody to wait for.
+/// Waits for a child, or for any if `-1`. Returns its process id and wait status; `None` if there is no child.
 pub(super) fn wait(child: libc::pid_t) -> Option<(libc::pid_t, c_int)> {
     let mut status = 0;
     loop {
@@ -117,11 +120,11 @@ pub(super) fn wait(child: libc::pid_t) -> Option<(libc::pid_t, c_int)> {
 
 /// Kills a process.
 pub(super) fn kill(process: libc::pid_t) {
-    // SAFETY: takes two integers. The process is a child that was not waited for, so its number is still its own.
+    // SAFETY: takes two integers. The process is a child that has not been waited for, so its number is not reused.
     unsafe { libc::kill(process, libc::SIGKILL) };
 }
 
-/// Waits until something can be read or the writers are gone; false at the deadline.
+/// Waits until a descriptor is readable or closed by its writers; false at the deadline.
 pub(super) fn readable(fd: BorrowedFd<'_>, deadline: Instant) -> bool {
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
@@ -138,15 +141,15 @@ pub(super) fn readable(fd: BorrowedFd<'_>, deadline: Instant) -> bool {
     }
 }
 
-/// `prctl` with one argument.
+/// Calls `prctl` with one argument.
 pub(super) fn prctl(option: c_int, argument: c_ulong) -> io::Result<()> {
     // SAFETY: the options used here (PR_SET_PDEATHSIG, PR_CAPBSET_DROP, PR_CAP_AMBIENT clear-all) take integers only.
-    done(unsafe { libc::prctl(option, argument, 0 as c_ulong, 0 as c_ulong, 0 as c_ulong) })
+    check(unsafe { libc::prctl(option, argument, 0 as c_ulong, 0 as c_ulong, 0 as c_ulong) })
 }
 
-/// Takes a mount away, with all on it.
+/// Unmounts a mount and everything on it.
 pub(super) fn unmount(target: &Path) -> io::Result<()> {
-    let target = c(target)?;
+    let target = c_path(target)?;
     // SAFETY: a string that ends in NUL and lives until the call returns.
-    done(unsafe { libc::umount2(target.as_ptr(), libc::MNT_DETACH) })
+    check(unsafe { libc::umount2(target.as_ptr(), libc::MNT_DETACH) })
 }

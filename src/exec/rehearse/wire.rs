@@ -1,4 +1,4 @@
-//! What goes between the caller and the helper: plain data, in files of the private folder and on standard input.
+//! Data exchanged between the caller and the helper: files of the private folder and standard input.
 
 use super::report::Change;
 use crate::Status;
@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
-/// What the helper is to do. Names are bytes: a working directory need not be UTF-8.
+/// The task of the helper. Paths are bytes, as a working directory need not be UTF-8.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Spec {
     pub shell: Vec<Vec<u8>>,
@@ -21,59 +21,59 @@ pub(super) struct Spec {
 }
 
 impl Spec {
-    pub(super) fn of(play: &super::RehearsalJob, private: &Path) -> Self {
+    pub(super) fn of(rehearsal: &super::RehearsalJob, private: &Path) -> Self {
         let bytes = |text: &std::ffi::OsStr| text.to_owned().into_vec();
         Self {
-            shell: play.shell.iter().map(|word| bytes(word)).collect(),
-            script: bytes(&play.script),
-            after: play.after.iter().map(|word| bytes(word)).collect(),
-            cwd: bytes(play.cwd.as_os_str()),
+            shell: rehearsal.shell.iter().map(|word| bytes(word)).collect(),
+            script: bytes(&rehearsal.script),
+            after: rehearsal.after.iter().map(|word| bytes(word)).collect(),
+            cwd: bytes(rehearsal.cwd.as_os_str()),
             private: bytes(private.as_os_str()),
-            writable: play.writable.as_ref().map(|path| bytes(path.as_os_str())),
-            digests: play.digests,
-            wall_micros: u64::try_from(play.limits.wall.as_micros()).unwrap_or(u64::MAX),
+            writable: rehearsal.writable.as_ref().map(|path| bytes(path.as_os_str())),
+            digests: rehearsal.digests,
+            wall_micros: u64::try_from(rehearsal.limits.wall.as_micros()).unwrap_or(u64::MAX),
         }
     }
 }
 
-/// A name out of a [`Spec`].
+/// Converts a path of a [`Spec`].
 pub(super) fn path(bytes: &[u8]) -> PathBuf {
     PathBuf::from(OsString::from_vec(bytes.to_vec()))
 }
 
-/// What the helper leaves in the private folder.
+/// The result that the helper writes to the private folder.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Report {
     pub end: End,
     pub changes: Vec<Change>,
     pub unlisted: u64,
-    /// Wall time of the script.
+    /// Wall time of the script in microseconds.
     pub micros: u64,
 }
 
-/// How it went.
+/// The outcome.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum End {
-    /// There is no view, for this reason.
+    /// The view could not be created, for this reason.
     Failed(String),
     /// The script ended.
-    Ended(How),
+    Ended(ScriptStatus),
 }
 
-/// [`Status`] as far as the helper can tell.
+/// The part of [`Status`] that the helper can determine.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub(super) enum How {
+pub(super) enum ScriptStatus {
     Exited(i32),
     Signaled(i32),
     TimedOut,
 }
 
-impl From<How> for Status {
-    fn from(how: How) -> Self {
-        match how {
-            How::Exited(code) => Self::Exited(code),
-            How::Signaled(signal) => Self::Signaled(signal),
-            How::TimedOut => Self::TimedOut,
+impl From<ScriptStatus> for Status {
+    fn from(status: ScriptStatus) -> Self {
+        match status {
+            ScriptStatus::Exited(code) => Self::Exited(code),
+            ScriptStatus::Signaled(signal) => Self::Signaled(signal),
+            ScriptStatus::TimedOut => Self::TimedOut,
         }
     }
 }
@@ -81,12 +81,12 @@ impl From<How> for Status {
 impl Report {
     const FILE: &'static str = "report.json";
 
-    /// The report in that folder, if there is a whole one.
+    /// Reads the report in a folder; `None` if it is missing or incomplete.
     pub(super) fn read(private: &Path) -> Option<Self> {
         serde_json::from_slice(&std::fs::read(private.join(Self::FILE)).ok()?).ok()
     }
 
-    /// Leaves the report in that folder.
+    /// Writes the report to a folder.
     pub(super) fn write(&self, private: &Path) -> std::io::Result<()> {
         std::fs::write(private.join(Self::FILE), serde_json::to_vec(self)?)
     }

@@ -1,14 +1,14 @@
-//! Terminal text to plain text: overstrike, escape sequences and typographic hyphens.
+//! Converts terminal text to plain text: overstrike, escape sequences and typographic hyphens.
 
-/// Plain text of what a program wrote: UTF-8 made valid, backspace overstrike and escape sequences gone, hyphens and
-/// minus signs as ASCII, tabs kept, carriage returns dropped.
+/// Returns the plain text of a program's output: valid UTF-8, without backspace overstrike and escape sequences,
+/// hyphens and minus signs as ASCII, tabs unchanged, carriage returns dropped.
 pub(crate) fn clean(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
         match c {
-            // `x\bx` is bold and `_\bx` is underlined: the later character is the meant one.
+            // `x\bx` is bold and `_\bx` is underlined: the later character is the real one
             '\u{8}' => {
                 out.pop();
             }
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bold_underline_colour_and_links_go() {
+    fn bold_underline_colour_and_links_are_removed() {
         assert_eq!(clean(b"-\x08-a\x08a, _\x08F_\x08I"), "-a, FI");
         assert_eq!(clean(b"\x1b[1m-a\x1b[0m \x1b]8;;http://x\x07link\x1b]8;;\x1b\\ end"), "-a link end");
         assert_eq!(clean("\u{2010}a \u{2212}\u{2212}all".as_bytes()), "-a --all");

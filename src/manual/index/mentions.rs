@@ -1,9 +1,9 @@
-//! Every flag that a text names anywhere: what the index missed is at least not called unknown.
+//! Finds every flag that a text mentions, so that a flag missed by the index is not reported as unknown.
 
 use std::collections::BTreeSet;
 
-/// The flags named in the text, without what is attached to them. A cluster in brackets (`[-aBc]`) counts letter by
-/// letter too.
+/// Returns the flags mentioned in the text, without attached arguments. A cluster in brackets (`[-aBc]`) also counts
+/// letter by letter.
 pub(crate) fn mentions(text: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let mut before = ' ';
@@ -22,7 +22,7 @@ pub(crate) fn mentions(text: &str) -> BTreeSet<String> {
                 }
                 skip_to = at + dashes + name.len();
             } else if dashes <= 2 && (body.starts_with("[no") || body.starts_with("(no")) {
-                // `--[no-]name` in running text.
+                // `--[no-]name` in running text
                 let inner =
                     body.trim_start_matches(['[', '(']).trim_start_matches("no").trim_start_matches(['-', ']', ')']);
                 let len =
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn flags_are_found_wherever_they_stand() {
+    fn flags_are_found_anywhere() {
         let found = mentions("use -a (or --all), not x-y; [-bC] [--no-z=1] `-q' --[no-]tag a/-/b -- - -5");
         let expected = ["--all", "--no-tag", "--no-z", "--tag", "-5", "-C", "-a", "-b", "-bC", "-q"];
         assert_eq!(found.iter().map(String::as_str).collect::<Vec<_>>(), expected);

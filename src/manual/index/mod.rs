@@ -1,11 +1,11 @@
-//! Reads help out of plain text: the options of a man page or a `--help`, with what each takes and does.
+//! Parses the options of a man page or a `--help` from plain text.
 //!
-//! - [`clean`]: terminal text to plain text.
-//! - [`tag`]: one line that names options.
-//! - [`read`]: a whole text: sections, options, synopsis.
-//! - [`mentions`]: every flag the text names anywhere, for what the index missed.
+//! - [`clean`]: converts terminal text to plain text.
+//! - [`tag`]: parses a line that names options.
+//! - [`read`]: parses a whole text: sections, options, synopsis.
+//! - [`mentions`]: finds every flag the text mentions, for those the index missed.
 //!
-//! Text in, facts out: nothing here runs or stores anything.
+//! Nothing here runs or stores anything.
 
 mod clean;
 mod mentions;
@@ -15,5 +15,5 @@ mod tag;
 
 pub(super) use clean::clean;
 pub(super) use mentions::mentions;
-pub(super) use read::{Kind, Text, paragraph_about, read};
+pub(super) use read::{Kind, Text, entry_about, read};
 pub(super) use synopsis::usage;

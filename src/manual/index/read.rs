@@ -1,22 +1,22 @@
-//! A whole text: what the program is, its sections and its options.
+//! Parses a whole text: the program's description, its sections and its options.
 
 use super::tag::{Spelling, Tag, tag};
 use crate::OptionEntry;
 use std::collections::HashSet;
 
-/// What kind of text is read.
+/// The kind of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A formatted man page: headings in column 0.
     Page,
-    /// What `--help` or a shell's `help` prints.
+    /// The output of `--help` or a shell's `help`.
     Help,
 }
 
-/// What a text says.
+/// The content of a text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Text {
-    /// What the program is, in a few words.
+    /// A short description of the program.
     pub(crate) title: Option<String>,
     /// The first paragraph of the description of a man page.
     pub(crate) summary: Option<String>,
@@ -24,7 +24,7 @@ pub(crate) struct Text {
     pub(crate) options: Vec<OptionEntry>,
 }
 
-/// Sections of a man page that name flags without defining them.
+/// Sections of a man page that mention flags without defining them.
 const NO_OPTIONS: &[&str] = &[
     "NAME",
     "SYNOPSIS",
@@ -40,20 +40,20 @@ const NO_OPTIONS: &[&str] = &[
     "FILES",
     "EXIT STATUS",
     "STANDARDS",
-    // A shell's tests, and the options of its builtins: `-e` is another thing there.
+    // a shell's tests, and the options of its builtins: `-e` has another meaning there
     "CONDITIONAL EXPRESSIONS",
     "SHELL BUILTIN COMMANDS",
     "CONFORMING TO",
     "DIAGNOSTICS",
 ];
-/// Longest text kept of one option, bytes.
-const TEXT: usize = 200;
-/// Longest summary kept, bytes.
-const SUMMARY: usize = 600;
-/// Most options of one program; beyond it a text is not a list of options.
-const OPTIONS: usize = 4000;
+/// Longest stored text of an option, in bytes.
+const MAX_TEXT: usize = 200;
+/// Longest stored summary, in bytes.
+const MAX_SUMMARY: usize = 600;
+/// Most options of a program; with more, a text is not a list of options.
+const MAX_OPTIONS: usize = 4000;
 
-/// Reads a text that [`clean`](super::clean) made.
+/// Parses a text returned by [`clean`](super::clean).
 pub(crate) fn read(text: &str, kind: Kind) -> Text {
     let lines: Vec<&str> = text.lines().collect();
     let bare_letters = kind == Kind::Page && text.contains("BSD-style");
@@ -81,20 +81,20 @@ pub(crate) fn read(text: &str, kind: Kind) -> Text {
         if skipped || kind == Kind::Page && section.is_none() {
             continue;
         }
-        // A sentence that goes on with options: `not supported: --null,` and then `--recursive`.
-        let said = at.checked_sub(1).map_or("", |before| lines[before].trim_end());
-        if said.ends_with(',') && indent == 0 && tag(said).is_none() {
+        // a sentence that continues with options: `not supported: --null,` and then `--recursive`
+        let previous_line = at.checked_sub(1).map_or("", |before| lines[before].trim_end());
+        if previous_line.ends_with(',') && indent == 0 && tag(previous_line).is_none() {
             continue;
         }
-        // Some pages list their options as items; find has `expr1 -o expr2`.
+        // some pages list their options as items; find has `expr1 -o expr2`
         let item = trimmed.trim_start_matches(['·', '•', '*', ' ']);
         let infix = item.strip_prefix("expr1 ").and_then(|rest| rest.split_once(" expr2"));
         let item = infix.map(|(name, text)| format!("{name} {text}")).unwrap_or(item.to_string());
         let found = tag(&item)
-            .or_else(|| operand(trimmed).filter(|_| operands))
-            .or_else(|| bare_letter(trimmed).filter(|_| bare_letters && indent <= 8));
+            .or_else(|| if operands { operand(trimmed) } else { None })
+            .or_else(|| if bare_letters && indent <= 8 { bare_letter(trimmed) } else { None });
         let Some(found) = found else { continue };
-        if kind == Kind::Page && indent == 0 || out.options.len() >= OPTIONS {
+        if kind == Kind::Page && indent == 0 || out.options.len() >= MAX_OPTIONS {
             continue;
         }
         if found.siblings {
@@ -109,7 +109,7 @@ pub(crate) fn read(text: &str, kind: Kind) -> Text {
             }
             continue;
         }
-        let text = one_line(&with_following(&found, &lines, at, indent), TEXT);
+        let text = one_line(&text_of(&found, &lines, at, indent), MAX_TEXT);
         let (valued, bare): (Vec<_>, Vec<_>) = found.spellings.into_iter().partition(|s| s.argument.is_some());
         for spellings in [valued, bare].into_iter().filter(|spellings| !spellings.is_empty()) {
             let entry = entry(spellings, text.clone(), subsection.clone().or_else(|| section.clone()));
@@ -119,8 +119,8 @@ pub(crate) fn read(text: &str, kind: Kind) -> Text {
             }
         }
     }
-    // A shell takes the options of its `set`, which stand with its builtins.
-    if let Some(set) = lines.contains(&"SHELL BUILTIN COMMANDS").then(|| paragraph_about("set", text)).flatten() {
+    // a shell accepts the options of its `set`, which are documented with its builtins
+    if let Some(set) = lines.contains(&"SHELL BUILTIN COMMANDS").then(|| entry_about("set", text)).flatten() {
         out.options.extend(read(&set, Kind::Help).options.into_iter().filter(|o| !o.names().any(|n| seen.contains(n))));
     }
     match kind {
@@ -129,15 +129,16 @@ pub(crate) fn read(text: &str, kind: Kind) -> Text {
                 let (_, title) = [" - ", " — ", " – ", " -- "].iter().find_map(|dash| name.split_once(dash))?;
                 Some(title.to_string())
             });
-            out.summary = paragraph(&lines, "DESCRIPTION").map(|text| one_line(&text, SUMMARY)).or(out.title.clone());
+            out.summary =
+                paragraph(&lines, "DESCRIPTION").map(|text| one_line(&text, MAX_SUMMARY)).or(out.title.clone());
         }
         Kind::Help => out.title = help_title(&lines),
     }
-    out.title = out.title.map(|title| one_line(&title, TEXT)).filter(|title| !title.is_empty());
+    out.title = out.title.map(|title| one_line(&title, MAX_TEXT)).filter(|title| !title.is_empty());
     out
 }
 
-/// Columns of white space before the text; a tab goes to the next multiple of eight.
+/// Returns the columns of white space before the text; a tab extends to the next multiple of eight.
 fn indent(line: &str) -> usize {
     let mut column = 0;
     for c in line.chars() {
@@ -150,7 +151,7 @@ fn indent(line: &str) -> usize {
     column
 }
 
-/// A heading and its level.
+/// Returns a heading and its level, if the line is one.
 fn heading(line: &str, indent: usize, kind: Kind) -> Option<(String, usize)> {
     let trimmed = line.trim();
     if trimmed.starts_with(['-', '+']) {
@@ -166,7 +167,7 @@ fn heading(line: &str, indent: usize, kind: Kind) -> Option<(String, usize)> {
     }
 }
 
-/// `if=FILE`, as dd takes it.
+/// Parses `if=FILE`, as in dd.
 fn operand(line: &str) -> Option<Tag> {
     let (name, rest) = line.split_once('=')?;
     let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
@@ -182,7 +183,7 @@ fn operand(line: &str) -> Option<Tag> {
     fits.then(|| Tag { spellings: vec![spelling], text: text.to_string(), siblings: false })
 }
 
-/// `a      Lift the restriction`, `o format`, as BSD-style options without a dash are documented.
+/// Parses `a      Lift the restriction`, `o format`, the form of BSD-style options without a dash.
 fn bare_letter(line: &str) -> Option<Tag> {
     let mut chars = line.chars();
     let letter = chars.next().filter(char::is_ascii_alphabetic)?;
@@ -206,9 +207,9 @@ fn bare_letter(line: &str) -> Option<Tag> {
     })
 }
 
-/// The text of a tag: what stands on its line and the deeper lines after it, up to a blank one. One that begins with what
-/// happens otherwise is left for the sentence about the option itself.
-fn with_following(found: &Tag, lines: &[&str], at: usize, tag_indent: usize) -> String {
+/// Returns the text of a tag: the rest of its line and the deeper lines after it, up to a blank one. A text that
+/// begins with the behaviour without the option is replaced by the sentence about the option.
+fn text_of(found: &Tag, lines: &[&str], at: usize, tag_indent: usize) -> String {
     const OTHERWISE: [&str; 4] = ["Usually", "Normally", "Ordinarily", "By default"];
     const ITSELF: [&str; 3] = ["This flag ", "This option ", "With this option"];
     let text = first_paragraph(found, lines, at, tag_indent);
@@ -221,11 +222,11 @@ fn with_following(found: &Tag, lines: &[&str], at: usize, tag_indent: usize) -> 
     itself.map_or(text, |start| all[start..].to_string())
 }
 
-/// What stands on the line of a tag and the deeper lines after it, up to a blank one.
+/// Returns the rest of a tag's line and the deeper lines after it, up to a blank one.
 fn first_paragraph(found: &Tag, lines: &[&str], at: usize, tag_indent: usize) -> String {
     let mut text = found.text.clone();
     for (n, line) in lines[at + 1..].iter().enumerate() {
-        if text.len() > 2 * TEXT {
+        if text.len() > 2 * MAX_TEXT {
             break;
         }
         let trimmed = line.trim();
@@ -238,7 +239,7 @@ fn first_paragraph(found: &Tag, lines: &[&str], at: usize, tag_indent: usize) ->
         let deeper = indent(line) > tag_indent;
         let another = trimmed.starts_with('-') && tag(trimmed).is_some();
         if another && !deeper && text.is_empty() && n < 4 {
-            // Spellings on lines of their own share the text that follows.
+            // spellings on separate lines share the text that follows
             continue;
         }
         if !deeper || another {
@@ -252,7 +253,7 @@ fn first_paragraph(found: &Tag, lines: &[&str], at: usize, tag_indent: usize) ->
     text
 }
 
-/// White space collapsed; cut after a sentence, or at `limit` bytes.
+/// Collapses white space, and cuts after a sentence or at `limit` bytes.
 fn one_line(text: &str, limit: usize) -> String {
     let mut line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     if line.len() > limit {
@@ -266,7 +267,7 @@ fn one_line(text: &str, limit: usize) -> String {
     line
 }
 
-/// Orders the spellings into an entry.
+/// Creates an entry from spellings.
 fn entry(spellings: Vec<Spelling>, text: String, section: Option<String>) -> OptionEntry {
     let argument = spellings.iter().find_map(|s| s.argument.clone());
     let (mut short, mut long, mut also) = (None, None, Vec::new());
@@ -281,7 +282,7 @@ fn entry(spellings: Vec<Spelling>, text: String, section: Option<String>) -> Opt
     OptionEntry { short, long, argument, text, section, also }
 }
 
-/// The first paragraph of a section of a page.
+/// Returns the first paragraph of a section of a page.
 fn paragraph(lines: &[&str], section: &str) -> Option<String> {
     let start = lines.iter().position(|line| line.trim_end() == section)? + 1;
     let body: Vec<&str> = lines[start..]
@@ -293,9 +294,9 @@ fn paragraph(lines: &[&str], section: &str) -> Option<String> {
     (!body.is_empty()).then(|| body.join(" "))
 }
 
-/// The part of a page that begins with `name` where sections hold their entries, up to the next entry. Shells document
-/// their builtins so, all in one page.
-pub(crate) fn paragraph_about(name: &str, text: &str) -> Option<String> {
+/// Returns the part of a page about one entry of a section, up to the next entry. Shells document all their builtins
+/// like this in one page.
+pub(crate) fn entry_about(name: &str, text: &str) -> Option<String> {
     let lines: Vec<&str> = text.lines().collect();
     let begins = |line: &str| {
         line.trim_start().strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '[']))
@@ -313,16 +314,16 @@ pub(crate) fn paragraph_about(name: &str, text: &str) -> Option<String> {
     Some(part)
 }
 
-/// What a help text says the program does: the first line of words that is no usage.
+/// Returns a help text's description of the program: the first line of prose that is not part of the usage.
 fn help_title(lines: &[&str]) -> Option<String> {
     let mut usage = false;
     for line in lines.iter().take(20) {
         let trimmed = line.trim();
-        // Behind the first option there is only what is said of options.
+        // after the first option, the text is about options
         if !usage && trimmed.starts_with('-') {
             return None;
         }
-        // `test: test [expr]` of bash, `apt 2.6.1 (amd64)`, and columns of names.
+        // `test: test [expr]` of bash, `apt 2.6.1 (amd64)`, and columns of names
         let mut words = trimmed.split(' ');
         let (first, second) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
         let usage_again = first.strip_suffix(':') == Some(second);
@@ -359,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page() {
+    fn a_page_is_parsed() {
         let page = "X(1)\n\nNAME\n       x - do x\n\nSYNOPSIS\n       x [-a]\n\nDESCRIPTION\n       Does x.\n\n       Well.\n\nOPTIONS\n   Common\n       -a, --all\n              Take all.\n\n              More.\n\n       -f     Force it.\n\n       -s\n       --short\n              Be short.\n\nEXAMPLES\n       -z\n              no\n";
         let text = read(page, Kind::Page);
         assert_eq!(text.title.as_deref(), Some("do x"));
@@ -379,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn a_help_of_each_kind() {
+    fn every_kind_of_help_is_parsed() {
         let gnu = "Usage: x [OPTION]...\nDo some x.\n\nGroup:\n  -a, --all                  take all\n                             of it\n      --block-size=SIZE      scale\n";
         let text = read(gnu, Kind::Help);
         assert_eq!(text.title.as_deref(), Some("Do some x."));
@@ -405,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_option_does_and_not_what_happens_without_it() {
+    fn the_text_is_about_the_option_itself() {
         let page = "OPTIONS\n       -f\n           Usually, it refuses. Always.\n\n           This flag disables that; take care.\n\n       -u, -U NUM\n           Lines.\n\n       expr1 -o expr2\n           Or.\n\nCONDITIONAL EXPRESSIONS\n       -e file\n              True if it is there.\n\nSHELL BUILTIN COMMANDS\n       hash [-z]\n              -z     Not this.\n\n       set [-e] [-o option-name]\n              -e      Exit at once.\n\n       shift [n]\n              -y      Nor this.\n";
         let text = read(page, Kind::Page);
         let lines: Vec<String> = text.options.iter().map(OptionEntry::line).collect();
@@ -428,14 +429,14 @@ mod tests {
     }
 
     #[test]
-    fn options_that_a_sentence_counts_up_are_none() {
+    fn options_listed_in_a_sentence_are_not_defined() {
         let help =
             "Usage: x\nLook.\n\nthe following are not supported: --deref (-R),\n--exclude, --null\n\n  -a   all\n";
         assert_eq!(flags(help, Kind::Help), ["-a"]);
     }
 
     #[test]
-    fn operands_and_letters_without_a_dash() {
+    fn operands_and_letters_without_a_dash_are_parsed() {
         let dd = "NAME\n       dd - copy\n\nSYNOPSIS\n       dd [OPERAND]...\n\nDESCRIPTION\n       bs=BYTES\n              so many\n\n       if=FILE\n              from there\n";
         assert_eq!(flags(dd, Kind::Page), ["bs=", "if="]);
         let ps = "NAME\n       ps - report\n\nSELECTION\n       a      Lift the BSD-style restriction.\n\n       o format\n              Fields.\n\n       A sentence of prose.\n";

@@ -1,19 +1,19 @@
-//! The synopsis or usage line: what it says about operands and subcommands.
+//! Parses the synopsis or usage line: operands and subcommands.
 
 use std::collections::BTreeSet;
 
-/// What a synopsis tells beside the options.
+/// The content of a synopsis besides the options.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Usage {
-    /// The synopsis, lines joined.
+    /// The synopsis as one line.
     pub(crate) line: String,
-    /// True if an operand begins something with flags of its own: a subcommand, another program, a script.
+    /// True if an operand may be something with flags of its own: a subcommand, another program, a script.
     pub(crate) delegates: bool,
-    /// Subcommands that the text lists.
+    /// Subcommands listed in the text.
     pub(crate) subcommands: Vec<String>,
 }
 
-/// Words of a synopsis that stand for something with flags of its own.
+/// Placeholders of a synopsis for something with flags of its own.
 const DELEGATES: &[&str] = &[
     "command",
     "commands",
@@ -38,19 +38,19 @@ const DELEGATES: &[&str] = &[
     "program-file",
 ];
 
-/// Programs whose synopsis has one of these words, though every flag is their own wherever it stands.
-const OWN: &[&str] = &["bsdtar", "dpkg", "dpkg-query", "mount", "script", "shuf", "tar"];
+/// Programs whose synopsis has one of these words, although all flags are their own at any position.
+const NEVER_DELEGATE: &[&str] = &["bsdtar", "dpkg", "dpkg-query", "mount", "script", "shuf", "tar"];
 
-/// Reads the synopsis of the program `name` in a man page or help text.
+/// Parses the synopsis of the program `name` in a man page or help text.
 pub(crate) fn usage(name: &str, text: &str) -> Usage {
     let line = synopsis_of(text);
-    let delegates = !OWN.contains(&name) && delegates(&line);
+    let delegates = !NEVER_DELEGATE.contains(&name) && delegates(&line);
     let subcommands = subcommands(name, text);
     Usage { delegates: delegates || subcommands.len() > 1, line, subcommands }
 }
 
-/// True if an operand of the synopsis begins something with flags of its own. The word after an option is that option's
-/// argument (`-e script`) and no operand.
+/// True if an operand of the synopsis may be something with flags of its own. The word after an option is its
+/// argument (`-e script`), not an operand.
 fn delegates(line: &str) -> bool {
     const OPEN: [char; 4] = ['[', '(', '{', '|'];
     let mut before = "";
@@ -64,13 +64,13 @@ fn delegates(line: &str) -> bool {
     })
 }
 
-/// True if the line is a sentence about the program, as some texts have them right after the usage.
+/// True if the line is a sentence about the program, which some texts have right after the usage.
 fn is_prose(line: &str) -> bool {
     let ends = line.ends_with(['.', ',', ':', ';']) && !line.ends_with("...");
     ends && line.split(' ').filter(|w| !w.is_empty() && w.chars().all(|c| c.is_ascii_lowercase())).count() >= 4
 }
 
-/// The SYNOPSIS section of a man page, else the usage lines of a help text; at most 2000 bytes.
+/// Returns the SYNOPSIS section of a man page, or the usage lines of a help text; about 2000 bytes at most.
 fn synopsis_of(text: &str) -> String {
     let mut out = String::new();
     let mut lines = text.lines().skip_while(|line| {
@@ -101,7 +101,7 @@ fn synopsis_of(text: &str) -> String {
     out
 }
 
-/// Names under a heading about commands, and pages of subcommands (`git-log(1)`).
+/// Returns the names under a heading about commands, and the pages of subcommands (`git-log(1)`).
 fn subcommands(name: &str, text: &str) -> Vec<String> {
     let mut found = BTreeSet::new();
     let mut listing = false;
@@ -140,7 +140,7 @@ fn subcommands(name: &str, text: &str) -> Vec<String> {
     found.into_iter().collect()
 }
 
-/// `log`, `cherry-pick`.
+/// True for `log`, `cherry-pick`.
 fn is_word(s: &str) -> bool {
     s.len() > 1
         && s.starts_with(|c: char| c.is_ascii_lowercase())
@@ -152,14 +152,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_usage_line() {
+    fn a_usage_line_is_parsed() {
         let usage = usage("ls", "Usage: ls [-1Aa] [-w WIDTH] [FILE]...\n\nList\n\n\t-1\tOne\n");
         assert!(!usage.delegates);
         assert_eq!(usage.line, "ls [-1Aa] [-w WIDTH] [FILE]...");
     }
 
     #[test]
-    fn subcommands_of_a_help_and_of_a_page() {
+    fn subcommands_of_a_help_and_a_page_are_found() {
         let help = "usage: tool [options] <command>\n\nCommands:\n  build, b    Compile\n  check       Check\n    -x  no\n\nOptions:\n  -v  verbose\n";
         let u = usage("tool", help);
         assert_eq!((u.delegates, u.subcommands), (true, vec!["build".to_string(), "check".into()]));
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn another_program_as_operand() {
+    fn another_program_as_operand_is_recognized() {
         assert!(
             usage("xargs", "SYNOPSIS\n       xargs [options] [command [initial-arguments]]\n\nDESCRIPTION\n").delegates
         );

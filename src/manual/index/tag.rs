@@ -1,11 +1,11 @@
-//! One line that names options: `-n, --lines=[-]NUM  print the first NUM lines`.
+//! Parses a line that names options: `-n, --lines=[-]NUM  print the first NUM lines`.
 
 /// One spelling of an option.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Spelling {
-    /// With its dashes: `-n`, `--lines`, `-name`, `+n`.
+    /// The name with its dashes: `-n`, `--lines`, `-name`, `+n`.
     pub(super) name: String,
-    /// What it takes; in brackets if it may be left out.
+    /// Its argument; in brackets if it is optional.
     pub(super) argument: Option<String>,
 }
 
@@ -14,21 +14,21 @@ pub(super) struct Spelling {
 pub(super) struct Tag {
     /// The spellings, in order.
     pub(super) spellings: Vec<Spelling>,
-    /// What follows them on the same line.
+    /// The text after them on the same line.
     pub(super) text: String,
-    /// True if they are several options in one line, not several spellings of one.
+    /// True if they are different options, not spellings of one.
     pub(super) siblings: bool,
 }
 
-/// The column, counted from the tag, where man pages begin the text of a short tag: with a tag one less wide, a single
-/// space stands between the two. Source: the default indentation of man(7) `.TP`.
-const HANG: usize = 7;
-/// Words that an argument may have (`-fprintf file format`); more of them are prose.
-const ARGUMENT_WORDS: usize = 3;
+/// The column, counted from the tag, where man pages begin the text of a short tag. A tag that is one column shorter
+/// is separated from it by a single space. Source: the default indentation of man(7) `.TP`.
+const TEXT_COLUMN: usize = 7;
+/// Most words of an argument (`-fprintf file format`); more of them are prose.
+const MAX_ARGUMENT_WORDS: usize = 3;
 
-/// Reads a line without its indentation; `None` if it does not begin with an option, or is prose that does.
+/// Parses a line without its indentation; `None` if it does not begin with an option, or is prose.
 pub(super) fn tag(line: &str) -> Option<Tag> {
-    // `[-]echo` of stty: a setting, and with a dash its opposite.
+    // `[-]echo` of stty: a setting, which a dash negates
     let switch = line.strip_prefix("[-]").filter(|s| s.starts_with(|c: char| c.is_ascii_lowercase()));
     if let Some(setting) = switch {
         return tag(&format!("-{setting}"));
@@ -45,10 +45,10 @@ pub(super) fn tag(line: &str) -> Option<Tag> {
         rest = after;
         match separator(rest) {
             Some(next) if option_name(next).is_some() => {
-                // `-depth -maxdepth LEVELS -mount`: only a space between two of the same kind.
+                // `-depth -maxdepth LEVELS -mount`: only a space between two of the same kind
                 let bare = rest.len() - next.len() == 1 && rest.starts_with(' ');
                 let last = spellings.last().is_some_and(|s| s.name.starts_with("--") == next.starts_with("--"));
-                siblings |= bare && last && name_of(&spellings).len() > 2;
+                siblings |= bare && last && last_name(&spellings).len() > 2;
                 rest = next;
             }
             _ => break,
@@ -58,7 +58,7 @@ pub(super) fn tag(line: &str) -> Option<Tag> {
         }
     }
     let text = text_after(rest, line.len() - rest.len())?;
-    // `-d --decompress --uncompress` is one option after all.
+    // `-d --decompress --uncompress` is one option after all
     siblings &= !(is_letter(&spellings[0].name) && spellings[1..].iter().all(|s| s.name.starts_with("--")));
     if !siblings {
         share_arguments(&mut spellings);
@@ -66,22 +66,22 @@ pub(super) fn tag(line: &str) -> Option<Tag> {
     Some(Tag { spellings, text, siblings })
 }
 
-/// `-n`.
+/// True for `-n`.
 fn is_letter(name: &str) -> bool {
     name.len() == 2 && name.starts_with('-')
 }
 
-/// The name read last.
-fn name_of(spellings: &[Spelling]) -> &str {
+/// Returns the name that was read last.
+fn last_name(spellings: &[Spelling]) -> &str {
     spellings.last().map_or("", |s| s.name.as_str())
 }
 
-/// A character of an option's name after the first.
-fn is_name(c: char) -> bool {
+/// True for a character of an option's name after the first.
+fn is_name_char(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '+')
 }
 
-/// The name that `s` begins with and what follows it. `[no-]` inside the name stays for [`expand`].
+/// Splits `s` after the option's name at its beginning. `[no-]` in the name is left to [`expand`].
 fn option_name(s: &str) -> Option<(String, &str)> {
     let dashes = if s.starts_with("--") {
         2
@@ -93,17 +93,17 @@ fn option_name(s: &str) -> Option<(String, &str)> {
     let body = &s[dashes..];
     let negation = ["[no-]", "[no]", "(no-)", "[no_]"].into_iter().find(|n| body.starts_with(n));
     let start = negation.map_or(0, str::len);
-    let mut end = start + body[start..].find(|c| !is_name(c)).unwrap_or(body.len() - start);
-    // A full stop or plus sign ends a sentence or stands for repetition: `--verbose...`, `-v.`
+    let mut end = start + body[start..].find(|c| !is_name_char(c)).unwrap_or(body.len() - start);
+    // a full stop or plus sign ends a sentence or means repetition: `--verbose...`, `-v.`
     end = start + body[start..end].trim_end_matches(['.', '-', '+']).len();
     if end == start && dashes == 1 && negation.is_none() {
-        // One sign as a name: `-?`, `-@`, `-0`. A placeholder: `-<number>`, `-[NUM]`.
+        // a single character as a name: `-?`, `-@`, `-0`; or a placeholder: `-<number>`, `-[NUM]`
         let first = body.chars().next()?;
         let bytes = body.as_bytes();
         if first == '<' {
             end = body.find('>')? + 1;
         } else if first == '[' && bytes.get(3) == Some(&b']') && bytes[1..3].iter().all(u8::is_ascii_alphabetic) {
-            // `-[mM]module`: either letter.
+            // `-[mM]module`: either letter
             end = 4;
         } else if matches!(first, '?' | '@' | '#' | '%' | '!' | '$' | '~' | '*' | '^' | '.' | ',' | ':' | '=') {
             end = first.len_utf8();
@@ -116,7 +116,7 @@ fn option_name(s: &str) -> Option<(String, &str)> {
     Some((s[..dashes + end].to_string(), &body[end..]))
 }
 
-/// `--[no-]color` as `--color` and `--no-color`, `-[mM]` as `-m` and `-M`.
+/// Expands `--[no-]color` to `--color` and `--no-color`, `-[mM]` to `-m` and `-M`.
 fn expand(name: &str) -> Vec<String> {
     for (mark, negation) in [("[no-]", "no-"), ("[no]", "no"), ("(no-)", "no-"), ("[no_]", "no_")] {
         if let Some((dashes, body)) = name.split_once(mark) {
@@ -129,8 +129,8 @@ fn expand(name: &str) -> Vec<String> {
     vec![name.to_string()]
 }
 
-/// The end of a bracketed piece that `s` begins with, or `None` if it never closes.
-fn bracketed(s: &str) -> Option<usize> {
+/// Returns the end of the bracketed text at the beginning of `s`; `None` if it is not closed.
+fn bracket_end(s: &str) -> Option<usize> {
     let mut depth = 0usize;
     for (at, c) in s.char_indices() {
         match c {
@@ -147,12 +147,12 @@ fn bracketed(s: &str) -> Option<usize> {
     None
 }
 
-/// The end of one argument word: up to a space or a comma outside brackets.
+/// Returns the end of an argument word: a space or a comma outside of brackets.
 fn word_end(s: &str) -> usize {
     let mut at = 0;
     while let Some(c) = s[at..].chars().next() {
         if matches!(c, '[' | '<' | '{' | '(')
-            && let Some(end) = bracketed(&s[at..])
+            && let Some(end) = bracket_end(&s[at..])
         {
             at += end;
             continue;
@@ -165,13 +165,15 @@ fn word_end(s: &str) -> usize {
     at
 }
 
-/// The argument after a name that ends at column `column`, and what follows it.
+/// Parses the argument after a name that ends at column `column`; also returns the rest.
 fn argument(s: &str, column: usize) -> (Option<String>, &str) {
-    // Attached: `=NUM`, `[=WHEN]`, `<n>`, `[n]`, `:spec`, `...`.
+    // attached: `=NUM`, `[=WHEN]`, `<n>`, `[n]`, `:spec`, `...`
     if let Some(value) = s.strip_prefix('=') {
         let end = word_end(value);
         return (
-            Some(unquoted(value[..end].trim_end_matches(':'))).filter(|v| !v.is_empty()).or(Some("VALUE".into())),
+            Some(without_brackets(value[..end].trim_end_matches(':')))
+                .filter(|v| !v.is_empty())
+                .or(Some("VALUE".into())),
             &value[end..],
         );
     }
@@ -183,7 +185,7 @@ fn argument(s: &str, column: usize) -> (Option<String>, &str) {
     if let Some(rest) = s.strip_prefix("...") {
         return (None, rest);
     }
-    // Apart: one space, then up to three words that are not the text.
+    // separate: one space, then up to three words that are not the text
     let Some(value) = s.strip_prefix(' ').filter(|v| !v.starts_with([' ', '-', '|', '\t', ':', '/', '+'])) else {
         return (None, s);
     };
@@ -197,7 +199,7 @@ fn argument(s: &str, column: usize) -> (Option<String>, &str) {
     let first = &line[..word_end(line)];
     let gap = line.len() < value.len();
     if is_placeholder(first) {
-        // All of the words that look like placeholders; what follows with a single space is text.
+        // all words that look like placeholders; after a single space, anything else is text
         let mut end = first.len();
         while let Some(next) = line[end..].strip_prefix(' ') {
             let word = &next[..word_end(next)];
@@ -206,13 +208,14 @@ fn argument(s: &str, column: usize) -> (Option<String>, &str) {
             }
             end += 1 + word.len();
         }
-        let text_at_hang = column + 1 == HANG && !gap && words > ARGUMENT_WORDS && !first.starts_with(['<', '[', '{']);
-        if text_at_hang {
+        let text_begins =
+            column + 1 == TEXT_COLUMN && !gap && words > MAX_ARGUMENT_WORDS && !first.starts_with(['<', '[', '{']);
+        if text_begins {
             return (None, s);
         }
-        return (Some(unquoted(&line[..end])), &value[end..]);
+        return (Some(without_brackets(&line[..end])), &value[end..]);
     }
-    let plain = words <= ARGUMENT_WORDS
+    let plain = words <= MAX_ARGUMENT_WORDS
         && !line.ends_with('.')
         && !first.ends_with([':', '.'])
         && first.chars().next().is_some_and(|c| c.is_lowercase() || !c.is_alphabetic());
@@ -222,13 +225,13 @@ fn argument(s: &str, column: usize) -> (Option<String>, &str) {
     (None, s)
 }
 
-/// `<file>` as `file`; several in one word stay as they are.
-fn unquoted(argument: &str) -> String {
+/// Strips the brackets of `<file>`, unless there are several.
+fn without_brackets(argument: &str) -> String {
     let inner = argument.strip_prefix('<').and_then(|a| a.strip_suffix('>')).filter(|a| !a.contains(['<', '>']));
     inner.unwrap_or(argument).to_string()
 }
 
-/// True for words that stand for something else: `NUM`, `<file>`, `[=WHEN]`, `{a,b}`, `FILE...`, `key=value`.
+/// True for a placeholder: `NUM`, `<file>`, `[=WHEN]`, `{a,b}`, `FILE...`, `key=value`.
 fn is_placeholder(word: &str) -> bool {
     let bare = word.trim_end_matches(['.', ',', ']', '[', '…']);
     !bare.is_empty()
@@ -242,7 +245,7 @@ fn is_placeholder(word: &str) -> bool {
                 && bare != "I")
 }
 
-/// What follows the sign between two spellings, if one stands here.
+/// Returns the text after a separator of two spellings, if `s` begins with one.
 fn separator(s: &str) -> Option<&str> {
     for sign in [", ", ",", " | ", "|", " or ", " / ", "/", "; ", ", or ", " and "] {
         if let Some(next) = s.strip_prefix(sign)
@@ -256,21 +259,21 @@ fn separator(s: &str) -> Option<&str> {
     if let Some(next) = spelled.filter(|next| next.starts_with('-')) {
         return Some(next);
     }
-    // `-c  --format=FORMAT`: two blanks, but the long name is no text.
+    // `-c  --format=FORMAT`: two blanks, but the long name is no text
     let long = s.strip_prefix("  ").filter(|next| next.starts_with("--"));
     if let Some((_, after)) = long.and_then(option_name)
         && (after.is_empty() || after.starts_with(['=', '[']) || after.starts_with("  "))
     {
         return long;
     }
-    // `-h --help`, and the aligned `-h,   --help`.
+    // `-h --help`, and the aligned `-h,   --help`
     let trimmed = s.trim_start_matches([',', ' ']);
     (s.starts_with(' ') && s.starts_with(" -") || s.starts_with(','))
         .then_some(trimmed)
         .filter(|next| next.starts_with('-'))
 }
 
-/// The text of the tag, given what follows the spellings at that column; `None` if all of it is prose.
+/// Returns the text of the tag, given the rest of the line at `column`; `None` if the line is prose.
 fn text_after(rest: &str, column: usize) -> Option<String> {
     let text = rest.trim_start_matches([' ', '\t']);
     let gap = rest.len() - text.len();
@@ -278,7 +281,7 @@ fn text_after(rest: &str, column: usize) -> Option<String> {
     if text.is_empty() {
         return Some(String::new());
     }
-    if gap >= 2 || tab || column + gap == HANG {
+    if gap >= 2 || tab || column + gap == TEXT_COLUMN {
         return Some(text.trim_start_matches([':', '-', '–', ' ']).to_string());
     }
     // `-a: do this`, `-a : do this`, `-a - do this`, `-a (this)`, `-h Show this help.`
@@ -291,27 +294,28 @@ fn text_after(rest: &str, column: usize) -> Option<String> {
     sentence.then(|| text.to_string())
 }
 
-/// What the spellings of one option tell about each other: `-n, --lines=NUM` both take NUM, `-bn or --buffers=n` is `-b`
-/// with its argument attached, and of `-u, -U NUM, --unified[=NUM]` the first letter takes none.
+/// Completes the arguments of the spellings of one option: in `-n, --lines=NUM` both take NUM; `-bn or --buffers=n`
+/// is `-b` with its argument attached; in `-u, -U NUM, --unified[=NUM]` the first letter takes none.
 fn share_arguments(spellings: &mut [Spelling]) {
-    let lettered = spellings.iter().any(|s| is_letter(&s.name) && s.argument.is_some());
+    let letter_has_argument = spellings.iter().any(|s| is_letter(&s.name) && s.argument.is_some());
     let shared = spellings.iter().find_map(|s| s.argument.clone());
-    let alone: Vec<String> = spellings.iter().map(|s| s.name.clone()).collect();
+    let names: Vec<String> = spellings.iter().map(|s| s.name.clone()).collect();
     for spelling in spellings {
-        let attached = spelling.name.get(2..).filter(|_| !spelling.name.starts_with("--")).map(str::to_string);
+        let is_long = spelling.name.starts_with("--");
+        let attached = if is_long { None } else { spelling.name.get(2..).map(str::to_string) };
         if let (Some(tail), None) = (attached.filter(|tail| !tail.is_empty()), &spelling.argument) {
             let letter = &spelling.name[..2];
             let word = letter[1..].starts_with(|c: char| c.is_ascii_uppercase())
                 && tail.len() > 2
                 && tail.chars().all(|c| c.is_ascii_lowercase())
-                && !alone.iter().any(|name| name == letter);
+                && !names.iter().any(|name| name == letter);
             if Some(&tail) == shared.as_ref() || word {
                 spelling.name.truncate(2);
                 spelling.argument = Some(tail);
                 continue;
             }
         }
-        if spelling.argument.is_none() && !(lettered && is_letter(&spelling.name)) {
+        if spelling.argument.is_none() && !(letter_has_argument && is_letter(&spelling.name)) {
             spelling.argument.clone_from(&shared);
         }
     }
@@ -321,7 +325,7 @@ fn share_arguments(spellings: &mut [Spelling]) {
 mod tests {
     use super::*;
 
-    /// `name=argument` of each spelling, then the text.
+    /// `name=argument` of each spelling, then the text
     fn show(line: &str) -> String {
         tag(line).map_or("-".into(), |tag| {
             let names: Vec<String> = tag
@@ -334,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn every_style_of_option_line() {
+    fn every_style_of_option_line_is_parsed() {
         for (line, expected) in [
             ("-a, --all", "-a; --all => "),
             ("-a, --all              show all", "-a; --all => show all"),
@@ -381,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn several_options_in_one_line_are_no_spellings_of_one() {
+    fn several_options_in_one_line_are_siblings() {
         let tag = tag("-depth -maxdepth LEVELS -mount -noleaf").unwrap();
         assert!(tag.siblings);
         assert_eq!(tag.spellings[0], Spelling { name: "-depth".into(), argument: None });

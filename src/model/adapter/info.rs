@@ -1,9 +1,9 @@
-//! The description that an adapter carries.
+//! The description that an adapter has in its header.
 
 /// The description in an adapter's header.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct AdapterInfo {
-    /// Its name: that of its file, without the ending.
+    /// Its name: that of its file, without the extension.
     pub name: String,
     /// Its largest rank.
     pub rank: usize,

@@ -1,4 +1,5 @@
-//! Low-rank adapters: what is known of one without its weights. Who computes with them is the [`engine`](super::engine).
+//! Low-rank adapters: their sources and descriptions, without the weights. The [`engine`](super::engine) computes
+//! with them.
 
 mod info;
 
@@ -10,21 +11,21 @@ use super::engine::gguf::Gguf;
 use super::{ModelError, catalog};
 use std::path::{Path, PathBuf};
 
-/// Where an adapter is.
+/// The place of an adapter.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AdapterSource {
-    /// The one that comes with the program, by the path that its card has.
+    /// Embedded in the program, by the path that its card has.
     Embedded(String),
     /// A file.
     File(PathBuf),
 }
 
 impl AdapterSource {
-    /// Opens the file, of which only the header is read. What is embedded is not copied.
+    /// Opens the file and reads only its header. An embedded file is not copied.
     ///
     /// # Errors
-    /// [`ModelError::BadFile`] for one that is not there or no GGUF.
+    /// [`ModelError::BadFile`] if it does not exist or is no GGUF.
     pub fn open(&self) -> Result<Gguf, ModelError> {
         match self {
             Self::File(path) => Gguf::open(path),
@@ -35,7 +36,7 @@ impl AdapterSource {
         }
     }
 
-    /// Its path: in the program, or on the disk.
+    /// Returns its path: in the program, or on the disk.
     pub fn path(&self) -> &Path {
         match self {
             Self::Embedded(path) => Path::new(path),
@@ -43,37 +44,37 @@ impl AdapterSource {
         }
     }
 
-    /// Its name: that of its file, without the ending.
+    /// Returns its name: that of its file, without the extension.
     pub fn name(&self) -> String {
         self.path().file_stem().unwrap_or_default().to_string_lossy().into_owned()
     }
 }
 
-/// An adapter, and how it is wanted.
+/// An adapter and the conditions of its use.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct AdapterChoice {
-    /// Where it is.
+    /// Its place.
     pub source: AdapterSource,
-    /// The SHA-256 of the model's file, where that is known: another model's adapter is refused.
+    /// The SHA-256 of the model's file, if known: another model's adapter is refused.
     pub base_sha256: Option<String>,
-    /// False if the model is to answer without it where the two cannot be run together.
+    /// False if the model answers without the adapter when the two cannot run together.
     pub is_required: bool,
 }
 
 impl AdapterChoice {
-    /// Opens the file, of which only the header is read.
+    /// Opens the file and reads only its header.
     ///
     /// # Errors
-    /// [`ModelError::BadFile`] for one that is not there or no GGUF.
+    /// [`ModelError::BadFile`] if it does not exist or is no GGUF.
     pub fn open(&self) -> Result<AdapterOptions, ModelError> {
         let (base_sha256, is_required) = (self.base_sha256.clone(), self.is_required);
         Ok(AdapterOptions { file: self.source.open()?, base_sha256, is_required })
     }
 
-    /// What it says of itself.
+    /// Reads its description.
     ///
     /// # Errors
-    /// As [`AdapterChoice::open`]; and for a file that is no adapter.
+    /// As [`AdapterChoice::open`]; also if the file is no adapter.
     pub fn info(&self) -> Result<AdapterInfo, ModelError> {
         self.open()?.info()
     }

@@ -1,8 +1,9 @@
-//! Reads an adapter file: low-rank additions to a model's matrices, in the form that llama.cpp reads.
+//! Reads an adapter file: low-rank additions to a model's matrices, in llama.cpp's format.
 //!
-//! A GGUF file with `general.type` `adapter`, `adapter.type` `lora`, the architecture of its model, `adapter.lora.alpha`, and for
-//! each matrix that it adds to the two tensors `NAME.lora_a` and `NAME.lora_b`. Two keys are this program's own:
-//! `caro.adapter.base_sha256` names the model file that it was trained on, `caro.adapter.prompt` its prompt format.
+//! It is a GGUF file with `general.type` `adapter`, `adapter.type` `lora`, the architecture of its model,
+//! `adapter.lora.alpha`, and for each matrix that it adds to, the two tensors `NAME.lora_a` and `NAME.lora_b`. Two
+//! keys are this program's own: `caro.adapter.base_sha256` is the SHA-256 of the model file that it was trained on,
+//! `caro.adapter.prompt` its prompt format.
 
 use super::checksum;
 use super::config::Config;
@@ -14,7 +15,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::OnceLock;
 
-/// What an adapter adds to one layer.
+/// The additions to the matrices of one layer.
 #[derive(Debug, Default)]
 pub(super) struct Additions {
     pub query: Option<LowRank>,
@@ -27,11 +28,11 @@ pub(super) struct Additions {
 }
 
 impl Additions {
-    /// Nothing, as without an adapter.
+    /// No additions, as without an adapter.
     pub const NONE: Self = Self { query: None, key: None, value: None, output: None, gate: None, up: None, down: None };
 }
 
-/// An adapter that fits its model. Its weights stay where they are until they are used.
+/// An adapter that fits its model. Its weights stay in the file until they are used.
 pub(super) struct Adapter {
     layers: Vec<Additions>,
     file: Gguf,
@@ -39,23 +40,23 @@ pub(super) struct Adapter {
     identity: OnceLock<String>,
 }
 
-/// The two halves of an addition.
+/// The suffixes of the two tensors of an addition.
 const HALVES: [&str; 2] = [".lora_a", ".lora_b"];
 
 impl Adapter {
-    /// Finds and checks all additions to the model of this file.
+    /// Finds and checks all additions to the model; `base` is the SHA-256 of its file, if known.
     ///
     /// # Errors
-    /// [`ModelError::BadFile`] for a file that is no adapter, is damaged, lacks a half or fits no model of this shape;
-    /// [`ModelError::Unsupported`] for one of another kind or with additions to other parts; [`ModelError::Foreign`] for one of
-    /// another model, which is `base` here, as far as that is known.
+    /// [`ModelError::BadFile`] for a file that is no adapter, is damaged, lacks a tensor or does not fit the model's
+    /// shape; [`ModelError::Unsupported`] for an adapter of another kind or with additions to other parts;
+    /// [`ModelError::Foreign`] for an adapter of another model.
     pub fn read(file: Gguf, model: &Gguf, base: Option<&str>) -> Result<Self, ModelError> {
         let mut info = info(&file)?;
         let alpha = alpha(&file)?;
-        let (ours, its) = (model.text("general.architecture"), file.text("general.architecture"));
-        if ours != its {
-            let named = |name: Option<&str>| name.unwrap_or("no architecture").to_owned();
-            return Err(file.bad(format!("it is for {}, and the model is {}", named(its), named(ours))));
+        let (wanted, got) = (model.text("general.architecture"), file.text("general.architecture"));
+        if wanted != got {
+            let name = |name: Option<&str>| name.unwrap_or("no architecture").to_owned();
+            return Err(file.bad(format!("it is for {}, and the model is {}", name(got), name(wanted))));
         }
         if let (Some(wanted), Some(base)) = (&info.base_sha256, base)
             && wanted != base
@@ -77,17 +78,17 @@ impl Adapter {
         Ok(Self { layers, file, info, identity: OnceLock::new() })
     }
 
-    /// What it adds to a layer.
+    /// Returns the additions to a layer.
     pub fn layer(&self, index: usize) -> &Additions {
         self.layers.get(index).unwrap_or(&Additions::NONE)
     }
 
-    /// What it says of itself.
+    /// Returns its description.
     pub fn info(&self) -> &AdapterInfo {
         &self.info
     }
 
-    /// Tells it apart from any other: computed from all of its bytes, when it is asked for first.
+    /// Returns a string that distinguishes it from other adapters, computed from all its bytes at the first call.
     pub fn identity(&self) -> &str {
         self.identity.get_or_init(|| {
             let bytes = self.file.bytes();
@@ -96,7 +97,7 @@ impl Adapter {
     }
 }
 
-/// What an adapter file says of itself; the rank is that of its first addition, 0 if it has none.
+/// Reads the description of an adapter file; the rank is that of its first addition, 0 if it has none.
 ///
 /// # Errors
 /// [`ModelError::BadFile`] for a file that is no adapter, [`ModelError::Unsupported`] for another kind of adapter.
@@ -123,7 +124,7 @@ pub(super) fn info(file: &Gguf) -> Result<AdapterInfo, ModelError> {
     Ok(AdapterInfo { name, rank, prompt: file.text("caro.adapter.prompt").map(str::to_owned), base_sha256 })
 }
 
-/// The numerator of the scale.
+/// Reads the numerator of the scale.
 fn alpha(file: &Gguf) -> Result<f32, ModelError> {
     let alpha = file.f32("adapter.lora.alpha").ok_or_else(|| file.bad("it has no `adapter.lora.alpha`"))?;
     if !alpha.is_finite() || alpha < 0.0 {
@@ -132,7 +133,7 @@ fn alpha(file: &Gguf) -> Result<f32, ModelError> {
     Ok(alpha)
 }
 
-/// The names of the matrices that it adds to.
+/// Returns the names of the matrices that it adds to.
 fn matrices(file: &Gguf) -> Result<BTreeSet<&str>, ModelError> {
     let mut names = BTreeSet::new();
     for tensor in file.tensor_names() {
@@ -142,14 +143,14 @@ fn matrices(file: &Gguf) -> Result<BTreeSet<&str>, ModelError> {
     Ok(names)
 }
 
-/// Where an addition to a matrix belongs, and the matrix's rows and columns; `None` if nothing is ever added to it.
+/// Returns the place of an addition to a matrix, and the matrix's rows and columns; `None` for an unsupported matrix.
 fn place<'a>(
     layers: &'a mut [Additions],
     config: &Config,
     name: &str,
 ) -> Option<(&'a mut Option<LowRank>, (usize, usize))> {
     let (index, part) = name.strip_prefix("blk.")?.split_once('.')?;
-    // written as the model's file writes it, so that no layer is there twice
+    // only the spelling of the model's file, so that no layer occurs twice
     let number: usize = index.parse().ok().filter(|n: &usize| n.to_string() == index)?;
     let layer = layers.get_mut(number)?;
     let (width, hidden) = (config.width, config.hidden);
@@ -166,7 +167,7 @@ fn place<'a>(
     })
 }
 
-/// Both halves of the addition to a matrix of this shape.
+/// Reads and checks both tensors of the addition to a matrix of this shape.
 fn addition(file: &Gguf, name: &str, (rows, cols): (usize, usize), alpha: f32) -> Result<LowRank, ModelError> {
     let [a, b] = HALVES.map(|half| format!("{name}{half}"));
     if let Some(missing) = [&a, &b].into_iter().find(|half| !file.has_tensor(half)) {
@@ -182,7 +183,7 @@ fn addition(file: &Gguf, name: &str, (rows, cols): (usize, usize), alpha: f32) -
     };
     check(&a, &down, [cols, rank])?;
     check(&b, &up, [rank, rows])?;
-    // as llama.cpp has it: without an alpha nothing is scaled
+    // as in llama.cpp: an alpha of 0 means no scaling
     let scale = if alpha == 0.0 { 1.0 } else { alpha / rank as f32 };
     LowRank::new(Weight::from_tensor(&down)?, Weight::from_tensor(&up)?, scale)
 }

@@ -32,7 +32,7 @@ fn reason(tiny: &Tiny) -> String {
     read(tiny).map(|_| ()).unwrap_err().to_string()
 }
 
-/// The logits after some tokens, in a long batch and then one by one.
+/// Computes the logits after batches of several lengths.
 fn logits(model: &Gguf, adapter: Option<Adapter>, tier: Tier) -> Vec<Vec<f32>> {
     let adapted = adapter.is_some();
     let forward = Forward::new(model, Kernels::new(Arc::new(Pool::new(2)), tier), 64).unwrap();
@@ -51,7 +51,7 @@ fn furthest(a: &[Vec<f32>], b: &[Vec<f32>]) -> f32 {
     a.iter().flatten().zip(b.iter().flatten()).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
 }
 
-/// The model with `scale B A` added to each of these matrices.
+/// Returns the model with `scale B A` added to each of these matrices.
 fn merged(adapter: &mut Tiny, rank: usize, scale: f32, parts: &[&str]) -> Gguf {
     let mut model = Tiny::new("qwen2");
     for layer in 0..2 {
@@ -73,7 +73,7 @@ fn merged(adapter: &mut Tiny, rank: usize, scale: f32, parts: &[&str]) -> Gguf {
 const PARTS: [&str; 7] = ["attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down"];
 
 #[test]
-fn it_adds_what_merged_weights_would() {
+fn an_adapter_computes_as_merged_weights() {
     let model = model();
     for (rank, alpha, scale) in [(1, 2.0, 2.0), (4, 3.0, 0.75), (16, 16.0, 1.0), (33, 11.0, 1.0 / 3.0), (8, 0.0, 1.0)] {
         let mut adapter = Tiny::adapter("qwen2", 64, rank as u64, PLAIN, 0.2);
@@ -99,7 +99,7 @@ fn it_adds_what_merged_weights_would() {
 }
 
 #[test]
-fn every_format_says_about_the_same() {
+fn every_format_gives_nearly_the_same_result() {
     let base = testing::parse(&Tiny::quantised("qwen2", &[Kind::Q4K, Kind::Q6K]).bytes());
     let read = |kinds| {
         let adapter = Tiny::adapter("qwen2", 256, 32, kinds, 0.05);
@@ -118,7 +118,7 @@ fn every_format_says_about_the_same() {
 }
 
 #[test]
-fn a_file_and_a_part_of_the_program_say_the_same() {
+fn an_embedded_adapter_computes_as_its_file() {
     let mut file = tempfile::Builder::new().prefix("named").suffix(".gguf").tempfile().unwrap();
     let mut tiny = tiny();
     tiny.set("caro.adapter.prompt", Field::Text("7".into()));
@@ -126,7 +126,7 @@ fn a_file_and_a_part_of_the_program_say_the_same() {
     file.write_all(&tiny.bytes()).unwrap();
     let from_file = Adapter::read(Gguf::open(file.path()).unwrap(), &model(), None).unwrap();
     let expected = logits(&model(), Some(from_file), Tier::detect());
-    // a part of the program begins anywhere
+    // embedded bytes need not be aligned
     for shift in [0, 1, 7] {
         let embedded: &'static [u8] = Box::leak([vec![0; shift], tiny.bytes()].concat().into_boxed_slice());
         let gguf = Gguf::parse("adapters/named.gguf", Bytes::from(&embedded[shift..])).unwrap();
@@ -153,14 +153,14 @@ fn an_adapter_of_another_model_is_refused_by_name() {
         assert!(error.to_string().contains(name), "{error}");
     }
     assert!(error.hint().contains("--adapter off"));
-    // one of a model that comes with a card is told by its name
+    // the hint names a model of the catalog
     let card = crate::catalog::embedded(crate::catalog::DEFAULT_MODEL).unwrap().unwrap();
     tiny.set("caro.adapter.base_sha256", Field::Text(card.files[0].sha256.clone().unwrap()));
     assert!(read(&tiny, Some(&other)).unwrap_err().hint().contains(&card.id));
 }
 
 #[test]
-fn metadata_that_makes_no_adapter_is_refused_with_its_key() {
+fn invalid_metadata_is_refused_with_its_key() {
     let with = |key: &str, value: Option<Field>| {
         let mut tiny = tiny();
         match value {
@@ -239,7 +239,7 @@ fn additions_that_do_not_fit_are_refused_with_their_tensor() {
 }
 
 #[test]
-fn a_file_cut_anywhere_is_refused_without_a_panic() {
+fn a_truncated_file_is_refused_without_a_panic() {
     let (bytes, model) = (tiny().bytes(), model());
     for cut in (0..60).map(|i| bytes.len() * i / 60).chain([1, 4, 20, bytes.len() - 1]) {
         let read = parse(bytes[..cut].to_vec()).and_then(|gguf| Adapter::read(gguf, &model, None)).map(|_| ());
@@ -248,7 +248,7 @@ fn a_file_cut_anywhere_is_refused_without_a_panic() {
 }
 
 #[test]
-fn one_byte_of_difference_is_another_adapter() {
+fn a_changed_byte_changes_the_identity() {
     let bytes = tiny().bytes();
     let identity = |bytes: Vec<u8>| Adapter::read(parse(bytes).unwrap(), &model(), None).unwrap().identity().to_owned();
     let ours = identity(bytes.clone());

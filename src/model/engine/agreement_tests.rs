@@ -1,17 +1,17 @@
-//! Does the engine compute what the model says? Its answers beside those of others, on the real model.
+//! Compares the engine with other implementations on the real model.
 //!
-//! What others say is kept in `benches/agreement/oracle.json`, since asking takes 8 GB and some minutes: the greedy answers of
-//! candle's implementation on weights turned into `f32`, with activations in `f32`, and what llama.cpp finds a text worth.
-//! To ask again:
+//! Their results are stored in `benches/agreement/oracle.json`, since computing them takes 8 GB and some minutes: the
+//! greedy answers of candle's implementation with weights and activations in `f32`, and llama.cpp's perplexity of a
+//! text. To compute them again:
 //!
 //! ```text
-//! CANDLE_DEQUANTIZE_ALL=1 cargo test --release --lib -- --ignored --nocapture the_oracle_is_asked
+//! CANDLE_DEQUANTIZE_ALL=1 cargo test --release --lib -- --ignored --nocapture record_the_oracle
 //! .peer/bin/python benches/agreement/perplexity.py MODEL.gguf
 //! ```
 //!
-//! An adapter beside llama.cpp's word on it: see `benches/agreement/adapter.py`.
+//! To compare an adapter with llama.cpp, see `benches/agreement/adapter.py`.
 //!
-//! All of it on every tier, as `benches/records` has it:
+//! To compare all of it on every tier, as in `benches/records`:
 //!
 //! ```text
 //! cargo test --release --lib -- --ignored --nocapture every_tier_on_everything
@@ -28,11 +28,11 @@ const TEXT: &str = include_str!("../../../benches/agreement/text.txt");
 
 /// Positions compared after each prompt.
 const TOKENS: usize = 64;
-/// Tokens that are scored together; each window stands alone.
+/// Tokens of a window of the text; each window is scored by itself.
 const WINDOW: usize = 512;
 const WINDOWS: usize = 6;
 
-/// What the others say.
+/// The stored results of other implementations.
 #[derive(Serialize, Deserialize)]
 struct Oracle {
     /// The model file.
@@ -52,11 +52,12 @@ fn prompt(engine: &Engine, text: &str) -> Vec<u32> {
     engine.template.encode(&prompt, &engine.tokenizer).ids
 }
 
+/// Returns the negative log-likelihood of a token.
 fn surprise(logits: &[f32], next: u32) -> f64 {
     -f64::from(sample::Peak::of(logits).logprob(logits[next as usize]))
 }
 
-/// Per token, from the sum over some windows.
+/// Returns the perplexity per token, from the sums of some windows.
 fn perplexity(windows: &[f64]) -> f64 {
     (windows.iter().sum::<f64>() / (windows.len() * (WINDOW - 1)) as f64).exp()
 }
@@ -66,7 +67,7 @@ fn open(path: &Path, tier: Tier) -> Engine {
         .unwrap()
 }
 
-/// The negative log-likelihoods of windows of these tokens.
+/// Computes the negative log-likelihoods of windows of these tokens.
 fn windows(backend: &mut dyn Backend, tokens: &[u32], count: usize) -> Vec<f64> {
     let one = |ids: &[u32]| {
         backend.truncate(0);
@@ -78,18 +79,18 @@ fn windows(backend: &mut dyn Backend, tokens: &[u32], count: usize) -> Vec<f64> 
     tokens.chunks_exact(WINDOW).take(count).map(one).collect()
 }
 
-/// How one tier compares.
+/// The agreement of one tier with the oracle.
 struct Agreement {
     same: usize,
     positions: usize,
-    /// By how much the tier preferred another token at most: the difference of their logits.
+    /// The largest difference of logits by which the tier preferred another token.
     widest: f32,
     perplexity: f64,
     expected: f64,
 }
 
 impl Agreement {
-    /// The prompts in one batch and the answers as in decoding, then windows of text in long batches.
+    /// Computes the prompts in one batch and the answers as in decoding, then windows of text in long batches.
     fn of(path: &Path, tier: Tier, oracle: &Oracle, prompts: usize, text: usize) -> Self {
         let engine = open(path, tier);
         let cancel = Cancel::new();
@@ -117,7 +118,7 @@ impl Agreement {
         Self { same, positions: prompts * TOKENS, widest, perplexity: perplexity(&ours), expected }
     }
 
-    /// By how much the perplexity differs.
+    /// Returns the relative difference of the perplexities.
     fn off(&self) -> f64 {
         self.perplexity / self.expected - 1.0
     }
@@ -147,7 +148,7 @@ fn oracle(path: &Path) -> Oracle {
     oracle
 }
 
-/// Some of it on the tiers that people use.
+/// Compares a part of it on the fast tiers.
 #[test]
 fn fast_tiers_agree_with_exact_arithmetic() {
     if cfg!(debug_assertions) {
@@ -157,12 +158,12 @@ fn fast_tiers_agree_with_exact_arithmetic() {
     let Some(path) = testing::real_model() else { return };
     let oracle = oracle(&path);
     for tier in Tier::ALL.iter().copied().filter(|tier| *tier != Tier::Portable && tier.is_available()) {
-        // `every_tier_on_everything` takes the whole text: minutes.
+        // `every_tier_on_everything` compares the whole text, which takes minutes
         let agreement = Agreement::of(&path, tier, &oracle, 8, 1);
         agreement.show(tier);
         assert!(agreement.same * 100 >= agreement.positions * 98, "{tier}");
         assert!(agreement.widest < 0.5, "{tier} errs where the choice is clear");
-        // Rounding, llama.cpp's too, moves the perplexity of one window by up to one percent.
+        // rounding, llama.cpp's too, changes the perplexity of one window by up to one percent
         assert!(agreement.off().abs() < 0.015, "{tier}");
     }
 }
@@ -173,16 +174,16 @@ fn every_tier_on_everything() {
     let path = testing::real_model().expect("the real model");
     let oracle = oracle(&path);
     for tier in Tier::ALL.iter().rev().copied().filter(|tier| tier.is_available()) {
-        // The reference takes a second a token.
+        // the reference takes a second a token
         let windows = if tier == Tier::Portable { 1 } else { WINDOWS };
         let agreement = Agreement::of(&path, tier, &oracle, oracle.answers.len(), windows);
         agreement.show(tier);
-        // what is wanted of all twenty answers
+        // the requirement for all twenty answers
         assert!(agreement.same * 100 >= agreement.positions * 99, "{tier}");
     }
 }
 
-/// The figures of llama.cpp for a model with an adapter.
+/// llama.cpp's results for a model with and without an adapter.
 #[derive(Deserialize)]
 struct WithAdapter {
     adapter_sha256: String,
@@ -195,19 +196,19 @@ struct WithAdapter {
 fn the_adapter_agrees_with_llama_cpp() {
     let path = testing::real_model().expect("the real model");
     let adapter = std::env::var_os("CARO_ADAPTER_FILE").expect("CARO_ADAPTER_FILE names the adapter");
-    let said = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/agreement/adapter.json");
-    let said: WithAdapter = serde_json::from_str(&std::fs::read_to_string(said).unwrap()).unwrap();
+    let expected = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/agreement/adapter.json");
+    let expected: WithAdapter = serde_json::from_str(&std::fs::read_to_string(expected).unwrap()).unwrap();
     let file = Gguf::open(adapter.as_ref()).unwrap();
     let sum = <sha2::Sha256 as sha2::Digest>::digest(&file.bytes()[..]);
     let sum: String = sum.iter().map(|byte| format!("{byte:02x}")).collect();
-    assert_eq!(sum, said.adapter_sha256, "llama.cpp judged another adapter");
+    assert_eq!(sum, expected.adapter_sha256, "llama.cpp judged another adapter");
     let tokens = oracle(&path).tokens;
     let adapter = Some(AdapterOptions { file, base_sha256: None, is_required: true });
     let options = Options { device: Device::Cpu, context: 1024, adapter, ..Options::default() };
     let engine = Engine::open(&path, "real", &options).unwrap();
     let mut sequence = engine.sequence();
     let mut effects = Vec::new();
-    for (adapted, theirs) in [(false, &said.without), (true, &said.with)] {
+    for (adapted, theirs) in [(false, &expected.without), (true, &expected.with)] {
         sequence.adapt(adapted);
         let ours = perplexity(&windows(sequence.backend(), &tokens, WINDOWS));
         let theirs = perplexity(theirs);
@@ -218,14 +219,14 @@ fn the_adapter_agrees_with_llama_cpp() {
         assert!((ours / theirs - 1.0).abs() < 0.015);
         effects.push([ours, theirs]);
     }
-    // what the adapter changes is the same change
-    let [ours, theirs] = [0, 1].map(|who| effects[1][who] / effects[0][who] - 1.0);
+    // the adapter's effect must be the same too
+    let [ours, theirs] = [0, 1].map(|i| effects[1][i] / effects[0][i] - 1.0);
     assert!((ours - theirs).abs() < 0.01 + theirs.abs() / 10.0, "{ours} and {theirs}");
 }
 
 #[test]
 #[ignore = "takes minutes and 8 GB: writes benches/agreement/oracle.json"]
-fn the_oracle_is_asked() {
+fn record_the_oracle() {
     assert_eq!(
         std::env::var("CANDLE_DEQUANTIZE_ALL").as_deref(),
         Ok("1"),
@@ -249,7 +250,7 @@ fn the_oracle_is_asked() {
         println!("{text} {tokens:?}");
         answers.push(tokens);
     }
-    // What llama.cpp said stays as it is.
+    // llama.cpp's results are kept
     let mut oracle: Oracle = serde_json::from_str(&std::fs::read_to_string(ORACLE).unwrap()).unwrap();
     (oracle.model, oracle.answers) = (path.file_name().unwrap().to_string_lossy().into_owned(), answers);
     std::fs::write(ORACLE, serde_json::to_string(&oracle).unwrap() + "\n").unwrap();

@@ -1,5 +1,5 @@
 //! Causal attention over the f16 cache, with an online softmax (Milakov, Gimelshein 2018; Dao et al. 2022): keys and
-//! values are read once, a block at a time, and no matrix of scores is ever whole.
+//! values are read once, a block at a time, and the full matrix of scores is never stored.
 
 use super::kernels::Kernels;
 use super::kv::{Kv, Lane};
@@ -9,21 +9,21 @@ use super::simd::{self, View};
 use super::threads::Pool;
 use std::cell::RefCell;
 
-/// Keys of a block: with it the widened keys and values, transposed keys and scores stay in the second-level cache.
+/// Keys of a block: few enough that widened keys and values, transposed keys and scores fit in the L2 cache.
 const BLOCK: usize = 64;
 
-/// Query rows, over all heads that share keys, that a task takes through the blocks together.
+/// Query rows of a task, over all heads that share keys.
 const ROWS: usize = 128;
 
-/// From how many rows on it pays to transpose a block of keys, so that scores are a matrix product.
+/// Least rows for which a block of keys is transposed, so that scores are a matrix product.
 const TRANSPOSE: usize = 16;
 
-/// Positions up to which that is not done, however many heads share keys: a short batch gets, bit by bit, what its
-/// positions get one by one.
-const ALIKE: usize = Kernels::ALIKE;
+/// Most positions for which keys are never transposed, however many heads share them, so that the result of a short
+/// batch is bit by bit that of its positions one by one.
+const BIT_EXACT_BATCH: usize = Kernels::BIT_EXACT_BATCH;
 
 thread_local! {
-    /// Each thread's working memory, kept between tokens.
+    /// Each thread's working memory, reused between tokens.
     static SCRATCH: RefCell<Scratch> = RefCell::default();
 }
 
@@ -32,7 +32,7 @@ struct Scratch {
     /// A block of keys or values, widened: `BLOCK x head_dim`.
     wide: Vec<f32>,
     /// The keys transposed: `head_dim x BLOCK`.
-    turned: Vec<f32>,
+    transposed: Vec<f32>,
     /// `rows x BLOCK`.
     scores: Vec<f32>,
     /// Largest score and sum of weights of each row so far.
@@ -55,38 +55,38 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    /// True if no position needs padding in the layout, as [`attend_lanes`] wants it.
+    /// True if no position needs padding in the layout, as [`attend_lanes`] requires.
     pub fn fits_one_task(&self) -> bool {
         self.step() == self.count
     }
 
-    /// Positions of a task.
+    /// Returns the number of positions of a task.
     fn step(&self) -> usize {
         (ROWS / self.group).clamp(1, self.count)
     }
 
-    /// Values between the queries of one head of keys and the next, in [`attend`]'s layout.
+    /// Returns the distance between the queries of one key head and the next, in [`attend`]'s layout.
     fn plane(&self) -> usize {
         self.count.next_multiple_of(self.step()) * self.group * self.head_dim
     }
 
-    /// Length of the buffers that [`attend`] works on.
+    /// Returns the length of the buffers that [`attend`] works on.
     pub fn len(&self) -> usize {
         self.kv_heads * self.plane()
     }
 
-    /// Where the queries of head `kv_head`'s group at the `i`th position stand: `group * head_dim` values.
+    /// Returns the index of the queries of `kv_head`'s group at the `i`th position, `group * head_dim` values.
     pub fn at(&self, kv_head: usize, i: usize) -> usize {
         kv_head * self.plane() + i * self.group * self.head_dim
     }
 }
 
-/// Attention of one layer: `out` gets the weighted values for the queries in `queries`, both laid out by [`Shape::at`].
-/// Queries are scaled already; keys and values of all positions up to the last query's are in `kv`.
+/// Computes the attention of one layer: writes the weighted values for `queries` to `out`, both in the layout of
+/// [`Shape::at`]. Queries are scaled already; keys and values of all positions up to the last query's are in `kv`.
 pub(super) fn attend(pool: &Pool, kv: &Kv, layer: usize, shape: Shape, queries: &[f32], out: &mut [f32]) {
     let width = shape.group * shape.head_dim;
     if shape.count == 1 && pool.threads() > shape.kv_heads {
-        // One position: split the groups, so that every thread has a head. The layout is plain then.
+        // one position: each task is one head, so that every thread has work
         for_pieces(pool, &mut out[..shape.kv_heads * width], shape.head_dim, |head, out, _| {
             let queries = &queries[head * shape.head_dim..][..shape.head_dim];
             let one = Shape { group: 1, ..shape };
@@ -104,8 +104,8 @@ pub(super) fn attend(pool: &Pool, kv: &Kv, layer: usize, shape: Shape, queries: 
     });
 }
 
-/// The same for positions of several continuations: query `i` stands at `places[i]`'s position in its lane. Neighbours that are
-/// neighbours in their lane, too, go through its keys together.
+/// Computes attention for positions of several continuations: query `i` is at the position `places[i]` of its lane.
+/// Adjacent queries at adjacent positions of one lane are computed together.
 pub(super) fn attend_lanes(
     pool: &Pool,
     kv: &Kv,
@@ -116,7 +116,7 @@ pub(super) fn attend_lanes(
     out: &mut [f32],
 ) {
     let width = shape.group * shape.head_dim;
-    let follows = |i: usize| i > 0 && Lane::goes_on(places[i - 1], places[i]);
+    let follows = |i: usize| i > 0 && Lane::is_next(places[i - 1], places[i]);
     let step = if (0..places.len()).any(follows) { shape.step() } else { 1 };
     let tasks = shape.plane() / (step * width);
     for_pieces(pool, &mut out[..shape.len()], step * width, |task, out, _| {
@@ -135,7 +135,7 @@ pub(super) fn attend_lanes(
     });
 }
 
-/// One task: `queries` are rows of `shape.group` a position, the first at position `start` of `lane`.
+/// Runs one task: `queries` has `shape.group` rows a position, the first at position `start` of `lane`.
 #[allow(clippy::too_many_arguments)] // a task's whole description, named at both call sites
 fn run(
     kv: &Kv,
@@ -151,7 +151,7 @@ fn run(
         let dim = shape.head_dim;
         let rows = queries.len() / dim;
         scratch.wide.resize(BLOCK * dim, 0.0);
-        scratch.turned.resize(BLOCK * dim, 0.0);
+        scratch.transposed.resize(BLOCK * dim, 0.0);
         scratch.scores.resize(rows.max(ROWS) * BLOCK, 0.0);
         scratch.state.clear();
         scratch.state.resize(rows, (f32::NEG_INFINITY, 0.0));
@@ -165,21 +165,21 @@ fn run(
             next += count;
             let wide = &mut scratch.wide[..count * dim];
             simd::widen(kv.keys(layer, kv_head, keys.clone()), wide);
-            score(queries, wide, &mut scratch.turned, &mut scratch.scores, shape, rows);
+            score(queries, wide, &mut scratch.transposed, &mut scratch.scores, shape, rows);
             for (row, scores) in scratch.scores.chunks_exact_mut(BLOCK).take(rows).enumerate() {
-                // A query sees the keys up to its own position.
-                let seen = (start + row / shape.group + 1).saturating_sub(block).min(count);
-                scores[seen..count].fill(0.0);
-                if seen == 0 {
+                // a query attends to the keys up to its own position
+                let visible = (start + row / shape.group + 1).saturating_sub(block).min(count);
+                scores[visible..count].fill(0.0);
+                if visible == 0 {
                     continue;
                 }
                 let (peak, sum) = &mut scratch.state[row];
-                let highest = simd::largest(&scores[..seen]).max(*peak);
-                let fade = (*peak - highest).exp();
-                *sum = *sum * fade + simd::exp_in_place(&mut scores[..seen], highest);
+                let highest = simd::largest(&scores[..visible]).max(*peak);
+                let rescale = (*peak - highest).exp();
+                *sum = *sum * rescale + simd::exp_in_place(&mut scores[..visible], highest);
                 *peak = highest;
-                if fade != 1.0 {
-                    simd::scale(&mut out[row * dim..][..dim], fade);
+                if rescale != 1.0 {
+                    simd::scale(&mut out[row * dim..][..dim], rescale);
                 }
             }
             let wide = &mut scratch.wide[..count * dim];
@@ -193,20 +193,20 @@ fn run(
     });
 }
 
-/// `scores = queries keys^T`, in rows of [`BLOCK`].
-fn score(queries: &[f32], keys: &[f32], turned: &mut [f32], scores: &mut [f32], shape: Shape, rows: usize) {
+/// Computes `scores = queries keys^T`, in rows of [`BLOCK`].
+fn score(queries: &[f32], keys: &[f32], transposed: &mut [f32], scores: &mut [f32], shape: Shape, rows: usize) {
     let dim = shape.head_dim;
     let count = keys.len() / dim;
-    if rows < TRANSPOSE || shape.count <= ALIKE {
+    if rows < TRANSPOSE || shape.count <= BIT_EXACT_BATCH {
         for (query, scores) in queries.chunks_exact(dim).zip(scores.chunks_exact_mut(BLOCK)) {
             simd::products(query, keys, &mut scores[..count]);
         }
         return;
     }
-    simd::transpose(keys, dim, turned, BLOCK);
+    simd::transpose(keys, dim, transposed, BLOCK);
     scores[..rows * BLOCK].fill(0.0);
-    let (queries, turned) = (View { data: queries, stride: dim }, View { data: turned, stride: BLOCK });
-    multiply_add(queries, turned, scores, BLOCK, rows, count, dim);
+    let (queries, transposed) = (View { data: queries, stride: dim }, View { data: transposed, stride: BLOCK });
+    multiply_add(queries, transposed, scores, BLOCK, rows, count, dim);
 }
 
 #[cfg(test)]
@@ -239,7 +239,7 @@ mod tests {
             .collect()
     }
 
-    /// The definition, in f64.
+    /// Computes attention by its definition, in f64.
     fn reference(kv: &Kv, kv_head: usize, query: &[f32], position: usize) -> Vec<f64> {
         let dim = query.len();
         let (mut keys, mut values) = (vec![0.0; (position + 1) * dim], vec![0.0; (position + 1) * dim]);
@@ -291,17 +291,17 @@ mod tests {
     }
 
     #[test]
-    fn a_short_batch_gets_what_its_positions_get_alone() {
+    fn a_short_batch_equals_its_positions_one_by_one() {
         for (kv_heads, group, head_dim) in [(2, 6, 128), (2, 7, 64), (3, 3, 64), (1, 1, 80)] {
             let config = config(kv_heads, group, head_dim);
             for start in [0, 3, 61, 128] {
                 let mut kv = Kv::new(&config, 256).unwrap();
                 let width = kv_heads * head_dim;
-                for position in 0..start + ALIKE {
+                for position in 0..start + BIT_EXACT_BATCH {
                     kv.write(1, position, &noise(width, position as u32), &noise(width, position as u32 + 999));
                     kv.advance(1);
                 }
-                for count in 2..=ALIKE {
+                for count in 2..=BIT_EXACT_BATCH {
                     let shape = Shape { count, start, kv_heads, group, head_dim };
                     let queries = noise(shape.len(), 7);
                     let mut together = vec![0.0; shape.len()];
@@ -336,7 +336,7 @@ mod tests {
         let shape = Shape { count: 1, start: 199, kv_heads: 1, group: 1, head_dim: 16 };
         let mut out = vec![0.0; 16];
         attend(&Pool::new(1), &kv, 1, shape, &[10.0; 16], &mut out);
-        // Equal weight on every third position: their mean.
+        // equal weights on every third position: the result is their mean
         assert!((out[0] - 99.0).abs() < 0.1, "{out:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! How fast the engine is on this machine.
+//! Measures the speed of the engine on this machine.
 
 use super::backend::Backend;
 use super::{Engine, Options, generate, sample};
@@ -7,87 +7,86 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Prompt lengths that are measured.
+/// The measured prompt lengths.
 const LENGTHS: [u32; 4] = [8, 32, 128, 512];
 
-/// Single tokens that are measured in a row, and the prompt before them.
+/// The number of single tokens measured in a row, and of the prompt tokens before them.
 const DECODED: usize = 64;
 
-/// What [`bench()`] measured.
+/// The result of [`bench()`].
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Report {
     /// Device, kernels and threads.
     pub backend: String,
-    /// Opening the file up to a usable engine, tokenizer included.
+    /// Time to open the file, tokenizer included.
     pub load: Duration,
-    /// Setting up a grammar of some size.
+    /// Time to set up a small grammar.
     pub grammar: Duration,
-    /// From nothing to the first token after a prompt of 32 tokens.
+    /// Time to open the file and compute a prompt of 32 tokens.
     pub first_token: Duration,
     /// Prompt lengths and the best rate at each, in tokens per second.
     pub prefill: Vec<(usize, f64)>,
     /// Best rate of single tokens after a prompt of 64, in tokens per second.
     pub decode: f64,
-    /// What the adapter costs, where one is loaded.
+    /// The cost of the adapter, if one is loaded.
     pub adapter: Option<Beside>,
-    /// What else there is to know, unless it was to be quick.
+    /// The longer measurements, if answers were given.
     pub more: Option<More>,
-    /// Most memory that this process ever held, in bytes; on Linux only.
+    /// Peak resident memory of this process in bytes; on Linux only.
     pub peak_memory: Option<u64>,
 }
 
-/// What takes longer to measure.
+/// The longer measurements.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct More {
-    /// What a pass over 1, 2, ... tokens costs, relative to one: up to the longest that gives what single tokens do.
+    /// The cost of a pass over 1, 2, ... tokens, relative to one, up to the most tokens of a draft.
     pub bursts: Vec<f64>,
-    /// Known answers with guesses ahead.
+    /// The gain of speculative decoding.
     pub effective: Effective,
-    /// The same machine with one core less.
+    /// Rates while another thread occupies a core.
     pub busy: Busy,
 }
 
-/// What guessing ahead is worth on some answers.
+/// The gain of speculative decoding on given answers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, serde::Serialize)]
 pub struct Effective {
     /// Tokens of all answers.
     pub tokens: usize,
-    /// How many tokens were guessed, and how many of them rightly.
+    /// The number of drafted tokens.
     pub drafted: usize,
-    /// See `drafted`.
+    /// The number of accepted drafted tokens.
     pub accepted: usize,
-    /// Tokens per second with guesses.
+    /// Tokens per second with drafts.
     pub rate: f64,
     /// Tokens per second of the same answers one token at a time.
     pub plain: f64,
 }
 
-/// Median rates while one other thread does nothing but occupy a core, in tokens per second; beside them the same without
-/// that, measured in turn.
+/// Median rates in tokens per second while another thread occupies a core, and without that, measured in turn.
 #[derive(Debug, Clone, Copy, Default, PartialEq, serde::Serialize)]
 pub struct Busy {
     /// Single tokens.
     pub decode: f64,
     /// Single tokens, undisturbed.
     pub free_decode: f64,
-    /// A prompt of 128.
+    /// A prompt of 128 tokens.
     pub prefill: f64,
-    /// A prompt of 128, undisturbed.
+    /// A prompt of 128 tokens, undisturbed.
     pub free_prefill: f64,
 }
 
-/// Median times with the adapter and without it, measured in turn so that a slow minute of the machine hits both.
+/// Median times with and without the adapter, measured in turn so that noise affects both.
 #[derive(Debug, Clone, Copy, Default, PartialEq, serde::Serialize)]
 pub struct Beside {
     /// A single token.
     pub decode: Pair,
-    /// A prompt of 128.
+    /// A prompt of 128 tokens.
     pub prefill_128: Pair,
-    /// A prompt of 512.
+    /// A prompt of 512 tokens.
     pub prefill_512: Pair,
 }
 
-/// The time of one thing with the adapter and without it.
+/// The time of one measurement with and without the adapter.
 #[derive(Debug, Clone, Copy, Default, PartialEq, serde::Serialize)]
 pub struct Pair {
     /// With the adapter.
@@ -97,35 +96,34 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// What the adapter adds, as a part of the time without it.
+    /// Returns the time that the adapter adds, as a fraction of the time without it.
     pub fn cost(&self) -> f64 {
         self.with.as_secs_f64() / self.without.as_secs_f64() - 1.0
     }
 }
 
-/// One line that is a command, or a refusal.
+/// The grammar of a line with a command, or a refusal.
 const SAMPLE_GRAMMAR: &str = r#"start: LINE | "none"
 LINE: /[^\s`#][^\n\r]*/"#;
 
-/// Measures a model: `runs` times each prompt of 8, 32, 128 and 512 tokens, and 64 single tokens. The prompts are the same
-/// arbitrary tokens each time and share no prefix with what is held. With `answers` to prompts, which may have a stable
-/// beginning, more is measured: see [`More`].
+/// Measures a model: `runs` times each prompt of 8, 32, 128 and 512 tokens, and 64 single tokens. The prompts are the
+/// same arbitrary tokens each time, and nothing of them is cached. With `answers` to prompts, [`More`] is measured too.
 ///
 /// # Errors
 /// As [`Engine::open`] and [`crate::Model::generate`].
 pub fn bench(path: &Path, options: &Options, runs: usize, answers: &[(Prompt, String)]) -> Result<Report, ModelError> {
     let runs = runs.max(1);
-    let began = Instant::now();
+    let start = Instant::now();
     let engine = Engine::open(path, "bench", options)?;
-    let load = began.elapsed();
+    let load = start.elapsed();
     let mut sequence = engine.sequence();
     let vocab = engine.tokenizer().vocab().len() as u32;
     let prompt = |len: u32| (0..len).map(|i| (1000 + i * 7 % 5000) % vocab).collect::<Vec<u32>>();
     sequence.backend().feed(&prompt(32), &Cancel::new())?;
-    let first_token = began.elapsed();
-    let grammar_began = Instant::now();
+    let first_token = start.elapsed();
+    let grammar_start = Instant::now();
     engine.grammar.guide(&Shape::Lark(SAMPLE_GRAMMAR.into()))?;
-    let grammar = grammar_began.elapsed();
+    let grammar = grammar_start.elapsed();
     let backend = sequence.backend();
     let mut prefill = Vec::new();
     for len in LENGTHS {
@@ -134,15 +132,15 @@ pub fn bench(path: &Path, options: &Options, runs: usize, answers: &[(Prompt, St
     }
     let decode = best(runs, || decode_rate(backend, vocab))?;
     let adapter = match backend.adapter() {
-        Some(_) => Some(beside(backend, runs, vocab, &prompt)?),
+        Some(_) => Some(measure_adapter(backend, runs, vocab, &prompt)?),
         None => None,
     };
     let more = if answers.is_empty() {
         None
     } else {
-        let bursts = bursts(backend, runs, vocab)?;
-        let busy = busy(backend, runs, vocab, &prompt(128))?;
-        Some(More { bursts, effective: replay(&engine, &mut sequence, answers)?, busy })
+        let bursts = measure_bursts(backend, runs, vocab)?;
+        let busy = measure_busy(backend, runs, vocab, &prompt(128))?;
+        Some(More { bursts, effective: measure_answers(&engine, &mut sequence, answers)?, busy })
     };
     let backend = sequence.describe();
     Ok(Report { backend, load, grammar, first_token, prefill, decode, adapter, more, peak_memory: peak_memory() })
@@ -171,8 +169,8 @@ fn decode_rate(backend: &mut dyn Backend, vocab: u32) -> Result<f64, ModelError>
     Ok(DECODED as f64 / start.elapsed().as_secs_f64())
 }
 
-/// Times with the adapter and without, one after the other, `runs` times as often as the machine's noise needs.
-fn beside(
+/// Measures times with and without the adapter, in turn.
+fn measure_adapter(
     backend: &mut dyn Backend,
     runs: usize,
     vocab: u32,
@@ -204,8 +202,8 @@ fn beside(
     })
 }
 
-/// The median time of a pass over 1, 2, ... tokens after a prompt of 64, relative to one token.
-fn bursts(backend: &mut dyn Backend, runs: usize, vocab: u32) -> Result<Vec<f64>, ModelError> {
+/// Measures the median time of a pass over 1, 2, ... tokens after a prompt of 64, relative to one token.
+fn measure_bursts(backend: &mut dyn Backend, runs: usize, vocab: u32) -> Result<Vec<f64>, ModelError> {
     let token = 1234 % vocab;
     backend.truncate(0);
     backend.feed(&[token; DECODED], &Cancel::new())?;
@@ -227,34 +225,34 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// Rates with a thread that occupies a core and without, in turn, so that a slow minute of the machine hits both.
-fn busy(backend: &mut dyn Backend, runs: usize, vocab: u32, tokens: &[u32]) -> Result<Busy, ModelError> {
+/// Measures rates with and without a thread that occupies a core, in turn, so that noise affects both.
+fn measure_busy(backend: &mut dyn Backend, runs: usize, vocab: u32, tokens: &[u32]) -> Result<Busy, ModelError> {
     let mut all: [Vec<f64>; 4] = Default::default();
     for _ in 0..runs {
         all[1].push(decode_rate(backend, vocab)?);
         all[3].push(prefill_rate(backend, tokens)?);
         let done = AtomicBool::new(false);
-        let beside = std::thread::scope(|scope| {
+        let (decode, prefill) = std::thread::scope(|scope| {
             scope.spawn(|| {
                 while !done.load(Ordering::Relaxed) {
                     std::hint::spin_loop();
                 }
             });
-            // The scheduler takes some time to find out what kind of thread that is.
+            // gives the scheduler time to adapt to the busy thread
             std::thread::sleep(Duration::from_millis(50));
             let rates = decode_rate(backend, vocab).and_then(|d| Ok((d, prefill_rate(backend, tokens)?)));
             done.store(true, Ordering::Relaxed);
             rates
         })?;
-        all[0].push(beside.0);
-        all[2].push(beside.1);
+        all[0].push(decode);
+        all[2].push(prefill);
     }
     let [decode, free_decode, prefill, free_prefill] = all.map(median);
     Ok(Busy { decode, free_decode, prefill, free_prefill })
 }
 
-/// All answers, each with guesses and without, in turn.
-fn replay(
+/// Measures all answers, each with and without drafts.
+fn measure_answers(
     engine: &Engine,
     sequence: &mut generate::Sequence,
     answers: &[(Prompt, String)],
@@ -262,10 +260,10 @@ fn replay(
     let mut sum = Effective::default();
     let mut times = [Duration::ZERO; 2];
     for (prompt, answer) in answers {
-        for (guessing, time) in [false, true].into_iter().zip(&mut times) {
-            let usage = generate::replay(sequence, &engine.language(), prompt, answer, guessing)?;
+        for (speculate, time) in [false, true].into_iter().zip(&mut times) {
+            let usage = generate::replay(sequence, &engine.language(), prompt, answer, speculate)?;
             *time += usage.decode;
-            if guessing {
+            if speculate {
                 sum.tokens += usage.completion_tokens;
                 sum.drafted += usage.drafted_tokens;
                 sum.accepted += usage.accepted_tokens;
@@ -276,7 +274,7 @@ fn replay(
     Ok(Effective { plain: rate(times[0]), rate: rate(times[1]), ..sum })
 }
 
-/// The high-water mark of resident memory, as Linux tells it.
+/// Returns the peak resident memory in bytes, as Linux reports it.
 fn peak_memory() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

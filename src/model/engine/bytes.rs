@@ -1,4 +1,5 @@
-//! Read-only bytes with an owner: a mapped file, a part of the program, or memory in tests and benches. Clones share the owner.
+//! Read-only bytes with an owner: a mapped file, a part of the program, or memory in tests and benches. Clones share
+//! it.
 #![allow(unsafe_code)] // mapping a file cannot be expressed safely
 
 use std::fs::File;
@@ -22,11 +23,11 @@ impl Bytes {
     /// Maps a whole file.
     ///
     /// The mapping is only as constant as the file. Model files are replaced by rename, never rewritten in place, so
-    /// the mapped inode keeps its bytes; somebody who truncates it by hand ends the process with `SIGBUS`, and
-    /// somebody who edits it changes the model, as with every mapped file.
+    /// the mapped inode keeps its bytes. As with every mapped file, truncating it in place ends the process with
+    /// `SIGBUS`, and editing it in place changes the model.
     ///
     /// # Errors
-    /// What opening or mapping the file says.
+    /// If the file cannot be mapped.
     pub fn map(file: &File) -> std::io::Result<Self> {
         // SAFETY: the map is read-only and private to this process; concurrent change of the file is the documented
         // residual risk above, and no invariant of a Rust type depends on the bytes (they are plain `u8`).
@@ -35,7 +36,7 @@ impl Bytes {
         Ok(Self { owner: Arc::new(Owner::Map(map)), range })
     }
 
-    /// The part `range` of these bytes, or `None` where it does not lie inside them.
+    /// Returns the part `range` of these bytes, or `None` if it is out of bounds.
     pub fn slice(&self, range: Range<usize>) -> Option<Self> {
         if range.start > range.end || range.end > self.len() {
             return None;
@@ -44,13 +45,13 @@ impl Bytes {
         Some(Self { owner: self.owner.clone(), range: start..start + range.len() })
     }
 
-    /// How many pages of a mapped file are in memory, without touching one. The bytes have to be the whole file.
+    /// Counts the pages of a mapped file that are in memory, without touching one. The bytes must be the whole file.
     #[cfg(all(test, target_os = "linux"))]
     pub fn pages_in_memory(&self) -> usize {
         let mut pages = vec![0u8; self.len().div_ceil(rustix::param::page_size())];
         // SAFETY: the range is a live mapping that starts at a page, and `pages` has a byte for each page of it.
-        let told = unsafe { libc::mincore(self.as_ptr().cast_mut().cast(), self.len(), pages.as_mut_ptr()) };
-        assert_eq!(told, 0, "{}", std::io::Error::last_os_error());
+        let result = unsafe { libc::mincore(self.as_ptr().cast_mut().cast(), self.len(), pages.as_mut_ptr()) };
+        assert_eq!(result, 0, "{}", std::io::Error::last_os_error());
         pages.iter().filter(|&&page| page & 1 == 1).count()
     }
 }
@@ -62,7 +63,7 @@ impl From<Vec<u8>> for Bytes {
     }
 }
 
-/// Bytes that are embedded in the program: nothing is copied. They begin anywhere, and so may what is read of them.
+/// Wraps bytes that are embedded in the program, without copying them. They need not be aligned.
 impl From<&'static [u8]> for Bytes {
     fn from(embedded: &'static [u8]) -> Self {
         let range = 0..embedded.len();
@@ -95,7 +96,7 @@ mod tests {
     use std::io::Write;
 
     #[test]
-    fn slices_share_and_stay_inside() {
+    fn slices_share_the_owner_and_stay_in_bounds() {
         let all = Bytes::from(vec![0, 1, 2, 3, 4]);
         let part = all.slice(1..4).unwrap();
         assert_eq!(&*part, [1, 2, 3]);
@@ -109,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mapped_file_reads_like_the_file() {
+    fn a_mapped_file_has_the_files_bytes() {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(b"caro").unwrap();
         let bytes = Bytes::map(&file).unwrap();

@@ -1,5 +1,5 @@
-//! candle's own models behind [`Backend`]: for CUDA and Metal, for architectures without a forward pass here, and as the
-//! oracle of the tests.
+//! A [`Backend`] that runs candle's models: for CUDA and Metal, for architectures without a forward pass here, and as
+//! the oracle of the tests.
 
 use super::Device;
 use super::backend::Backend;
@@ -22,7 +22,7 @@ pub(super) struct Candle {
     logits: Vec<f32>,
 }
 
-/// A forward pass of a test: what comes of tokens at a position.
+/// A forward pass of a test: computes the logits from tokens and their position.
 #[cfg(test)]
 type Pass = Box<dyn FnMut(&Tensor, usize) -> candle_core::Result<Tensor> + Send>;
 
@@ -37,12 +37,12 @@ enum Net {
 }
 
 impl Candle {
-    /// True if this build can use a graphics device and there is one.
+    /// True if this build supports a graphics device and the machine has one.
     pub fn has_accelerator() -> bool {
         cfg!(any(feature = "cuda", feature = "metal")) && best_place().is_ok_and(|place| !place.is_cpu())
     }
 
-    /// Loads a model: reads the whole file into memory, or onto the device.
+    /// Loads a model. Reads the whole file into memory, or onto the device.
     ///
     /// # Errors
     /// [`ModelError::Unsupported`] for a device that this build or machine does not have and for architectures that
@@ -53,11 +53,11 @@ impl Candle {
         let bad = |error: candle_core::Error| gguf.bad(error.to_string());
         let mut file = BufReader::new(File::open(path).map_err(|error| gguf.bad(error.to_string()))?);
         let mut content = Content::read(&mut file).map_err(bad)?;
-        // Without this key candle's Qwen3 computes its rotary table in f16, which is too coarse from some hundred tokens
-        // on; 0 says f32.
+        // Without this key candle's Qwen3 computes its rotary table in f16, which is too coarse from some hundred
+        // tokens on; 0 means f32.
         content.metadata.insert("general.dtype".into(), Value::U32(0));
-        sound(gguf, name)?;
-        // candle computes its rotary table for as many positions as the file speaks of
+        check_header(gguf, name)?;
+        // candle computes its rotary table for the context length in the file
         content.metadata.insert(format!("{name}.context_length"), Value::U32(context as u32));
         let vocab = gguf.tensor("token_embd.weight")?.dims.get(1).copied().unwrap_or(0);
         let model = match name {
@@ -100,7 +100,7 @@ impl Backend for Candle {
         self.len
     }
 
-    /// candle's caches only grow: to cut is to start over. A call at position 0 replaces what they hold.
+    /// Starts over, because candle's caches cannot be truncated. A call at position 0 replaces their content.
     fn truncate(&mut self, len: usize) {
         if len < self.len {
             self.len = 0;
@@ -119,8 +119,8 @@ impl Backend for Candle {
         {
             model.clear_kv_cache();
         }
-        // After a single token, candle's Qwen3 on the CPU forgets the single ones when several follow, and its LFM2 has its
-        // convolutions begin anew: one by one then.
+        // When several tokens follow single ones, candle's Qwen3 on the CPU forgets the single ones, and its LFM2
+        // restarts its convolutions: so tokens are fed one by one.
         let size = match self.model {
             Net::Qwen3(_) | Net::Lfm2(_) if self.len > 0 => 1,
             _ => tokens.len().max(1),
@@ -130,7 +130,7 @@ impl Backend for Candle {
                 return Ok(false);
             }
             if let Err(error) = self.step(tokens) {
-                // The first layers may hold these tokens already: nobody knows what is held, so it begins anew.
+                // some layers may have cached these tokens already: start over
                 self.len = 0;
                 return Err(ModelError::Engine(error.to_string()));
             }
@@ -152,9 +152,8 @@ impl Backend for Candle {
     }
 }
 
-/// Holds what candle takes from a file as it stands against what any model has: it divides by these numbers, and asks for
-/// memory by them.
-fn sound(gguf: &Gguf, name: &str) -> Result<(), ModelError> {
+/// Checks the header values that candle uses unchecked: it divides by them, and allocates memory by them.
+fn check_header(gguf: &Gguf, name: &str) -> Result<(), ModelError> {
     let number = |key: &str, most: usize| gguf.number(&format!("{name}.{key}"), most);
     for (key, most) in [("block_count", 1 << 10), ("attention.key_length", 1 << 10), ("shortconv.l_cache", 1 << 6)] {
         number(key, most)?;
@@ -162,8 +161,8 @@ fn sound(gguf: &Gguf, name: &str) -> Result<(), ModelError> {
     let heads = number("attention.head_count", 1 << 10)?;
     let width = number("embedding_length", 1 << 16)?;
     let key = format!("{name}.attention.head_count_kv");
-    let of_layers = gguf.array(&key).and_then(|array| Some(array.integers()?.collect::<Vec<i64>>()));
-    let groups = match of_layers {
+    let per_layer = gguf.array(&key).and_then(|array| Some(array.integers()?.collect::<Vec<i64>>()));
+    let groups = match per_layer {
         Some(all) => all,
         None => number("attention.head_count_kv", 1 << 10)?.map(|n| n as i64).into_iter().collect(),
     };
@@ -176,7 +175,7 @@ fn sound(gguf: &Gguf, name: &str) -> Result<(), ModelError> {
     Ok(())
 }
 
-/// The device to run on.
+/// Returns candle's device for the requested one.
 fn place(device: Device) -> Result<Place, ModelError> {
     let missing = |name: String| ModelError::Unsupported { what: "device", name };
     match device {
@@ -205,7 +204,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_header_that_makes_no_sense_is_told_and_not_computed_with() {
+    fn an_invalid_header_is_refused() {
         for (architecture, key, value) in [
             ("glm4", "attention.head_count", Field::U32(0)),
             ("glm4", "attention.head_count", Field::U32(3)),
@@ -228,12 +227,12 @@ mod tests {
     }
 
     #[test]
-    fn after_a_failure_nothing_is_held() {
+    fn a_failure_empties_the_sequence() {
         let place = Place::Cpu;
-        let (told, seen) = std::sync::mpsc::channel();
+        let (sender, receiver) = std::sync::mpsc::channel();
         let mut calls = 0;
         let forward = move |input: &Tensor, position: usize| {
-            told.send((input.elem_count(), position)).unwrap();
+            sender.send((input.elem_count(), position)).unwrap();
             calls += 1;
             if calls == 2 {
                 candle_core::bail!("out of memory")
@@ -248,11 +247,11 @@ mod tests {
         assert!(model.feed(&[3], &cancel).is_err());
         assert_eq!(model.len(), 0);
         assert!(model.feed(&[1, 2, 3], &cancel).unwrap());
-        assert_eq!(seen.try_iter().collect::<Vec<_>>(), [(2, 0), (1, 2), (3, 0)]);
+        assert_eq!(receiver.try_iter().collect::<Vec<_>>(), [(2, 0), (1, 2), (3, 0)]);
     }
 
     #[test]
-    fn several_tokens_of_lfm2_are_its_tokens_one_by_one() {
+    fn lfm2_computes_several_tokens_as_one_by_one() {
         let mut tiny = Tiny::new("lfm2");
         tiny.set("lfm2.attention.head_count_kv", Field::I32s(vec![0, 2]));
         tiny.set("lfm2.shortconv.l_cache", Field::U32(3));

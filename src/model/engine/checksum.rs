@@ -1,6 +1,6 @@
-//! A checksum of bytes on the disk, as fast as memory.
+//! A fast checksum of bytes on the disk.
 
-/// The checksum of these bytes.
+/// Returns the checksum of bytes.
 pub(super) fn sum(bytes: &[u8]) -> u64 {
     let mut sum = Sum::new();
     sum.add(bytes);
@@ -8,18 +8,19 @@ pub(super) fn sum(bytes: &[u8]) -> u64 {
 }
 
 /// A checksum as fast as memory, against accidents, not against attackers: eight lanes of multiply-and-rotate, of which
-/// each step is a bijection. A change within one word of the input changes the sum for certain; any other does but with
-/// a chance of 2^-64 or so.
+/// each step is a bijection. A change within one word of the input always changes the sum; any other change is missed
+/// with a probability of about 2^-64.
 pub(super) struct Sum {
     lanes: [u64; 8],
-    /// The begun block, and how much of it there is.
+    /// The last, incomplete block.
     block: [u8; 64],
+    /// The number of bytes in it.
     filled: usize,
     len: u64,
 }
 
 impl Sum {
-    /// Odd, and its bits as good as random: the golden ratio's.
+    /// An odd number with random-looking bits: those of the golden ratio.
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 
     pub(super) fn new() -> Self {
@@ -41,7 +42,7 @@ impl Sum {
             self.filled = 0;
         }
         let (blocks, rest) = bytes.as_chunks::<64>();
-        // On a copy, so that the lanes stay in registers.
+        // on a copy, so that the lanes stay in registers
         let mut lanes = self.lanes;
         blocks.iter().for_each(|block| mix(&mut lanes, block));
         self.lanes = lanes;

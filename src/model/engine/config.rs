@@ -1,4 +1,4 @@
-//! What a model's metadata says of its shape, checked before anything is computed with it.
+//! Reads the sizes and constants of a model from its metadata, and checks them before anything is computed with them.
 
 use super::gguf::Gguf;
 use crate::ModelError;
@@ -14,12 +14,12 @@ pub(super) enum Architecture {
     Qwen3,
 }
 
-/// How rotary positions are computed (Su et al. 2021).
+/// The parameters of rotary positions (Su et al. 2021).
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Rope {
     /// Angle per position of each pair.
     pub frequencies: Vec<f32>,
-    /// True where a pair is `(i, i + half)`, false where it is `(2i, 2i + 1)`. The GGUF converter permutes the weights of
+    /// True if a pair is `(i, i + half)`, false if it is `(2i, 2i + 1)`. The GGUF converter permutes the weights of
     /// Llama models for the latter.
     pub halves: bool,
 }
@@ -27,7 +27,7 @@ pub(super) struct Rope {
 /// Sizes and constants of a model.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Config {
-    /// Which forward pass.
+    /// The architecture.
     pub architecture: Architecture,
     /// Number of blocks.
     pub layers: usize,
@@ -53,8 +53,8 @@ impl Config {
     /// Reads and checks the metadata.
     ///
     /// # Errors
-    /// [`ModelError::Unsupported`] for an architecture or a scaling of positions without code here,
-    /// [`ModelError::BadFile`] for values that are missing or make no sense.
+    /// [`ModelError::Unsupported`] for an unsupported architecture or scaling of positions, [`ModelError::BadFile`] for
+    /// values that are missing or invalid.
     pub fn read(gguf: &Gguf) -> Result<Self, ModelError> {
         let name = gguf.text("general.architecture").ok_or_else(|| gguf.bad("it names no architecture"))?;
         let architecture = match name {
@@ -107,7 +107,7 @@ impl Config {
         })
     }
 
-    /// Heads of queries that share a head of keys and values.
+    /// Returns the number of query heads that share a head of keys and values.
     pub fn group(&self) -> usize {
         self.heads / self.kv_heads
     }
@@ -129,13 +129,13 @@ impl Rope {
             Some(other) => return Err(ModelError::Unsupported { what: "rope scaling", name: other.into() }),
         };
         let half = dims / 2;
-        // Llama 3.1 and later slow each pair down by a factor of its own.
+        // Llama 3.1 and later divide the frequency of each pair by a factor
         let factors = if gguf.has_tensor("rope_freqs.weight") {
             let view = gguf.tensor("rope_freqs.weight")?;
-            // its size first: a hostile file may have one as large as itself, and larger when it is unpacked
+            // the size is checked first: a hostile file may have a tensor that is huge when unpacked
             let factors = (view.elements() == half).then(|| view.to_f32());
-            let sound = factors.filter(|all| all.iter().all(|f| f.is_finite() && *f != 0.0));
-            sound.ok_or_else(|| gguf.bad("its `rope_freqs.weight` does not fit"))?
+            let factors = factors.filter(|all| all.iter().all(|f| f.is_finite() && *f != 0.0));
+            factors.ok_or_else(|| gguf.bad("its `rope_freqs.weight` does not fit"))?
         } else {
             vec![1.0; half]
         };
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tiny_models_read_as_they_were_written() {
+    fn the_configs_of_the_tiny_models_are_read() {
         for (name, architecture, halves) in [
             ("qwen2", Architecture::Qwen2, true),
             ("llama", Architecture::Llama, false),
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_refused_with_its_key() {
+    fn an_invalid_value_is_refused_with_its_key() {
         let with = |key: &str, value| {
             let mut tiny = Tiny::new("qwen2");
             tiny.set(key, value);
@@ -189,7 +189,7 @@ mod tests {
         assert!(with("qwen2.rope.scaling.type", Field::Text("yarn".into())).contains("yarn"));
         assert!(with("general.architecture", Field::Text("mamba".into())).contains("mamba"));
         let mut tiny = Tiny::new("qwen2");
-        // how much it was trained for need not be said
+        // the context length is optional
         tiny.remove("qwen2.context_length");
         assert!(read(&tiny).is_ok());
         tiny.remove("qwen2.feed_forward_length");

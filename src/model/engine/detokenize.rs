@@ -1,21 +1,21 @@
-//! Bytes of tokens in, whole characters out: stop strings, and characters that span tokens.
+//! Turns the bytes of tokens into text: handles stop strings, and characters that span tokens.
 
 /// The text of a completion as it grows.
 pub(super) struct Emitter<'a> {
     stops: Vec<&'a [u8]>,
-    /// Bytes that are not text yet: a character or a stop string may be only half there.
+    /// Bytes that are not text yet, because a character or a stop string may be incomplete.
     pending: Vec<u8>,
     text: String,
 }
 
 impl<'a> Emitter<'a> {
-    /// Text that ends before the first of `stops`. Empty ones count for nothing.
+    /// Returns an emitter whose text ends before the first of `stops`. Empty stop strings are ignored.
     pub fn new(stops: &'a [String]) -> Self {
         let stops = stops.iter().filter(|s| !s.is_empty()).map(|s| s.as_bytes()).collect();
         Self { stops, pending: Vec::new(), text: String::new() }
     }
 
-    /// Adds a token's bytes. Returns the text that is certain now, and whether a stop string has ended it.
+    /// Adds a token's bytes. Returns the text that is final now, and whether a stop string has ended it.
     pub fn push(&mut self, bytes: &[u8]) -> (&str, bool) {
         let from = self.text.len();
         self.pending.extend_from_slice(bytes);
@@ -27,7 +27,7 @@ impl<'a> Emitter<'a> {
             self.pending.clear();
             return (&self.text[from..], true);
         }
-        // What may be the beginning of a stop string waits.
+        // the possible beginning of a stop string waits
         let wait = (0..self.pending.len())
             .find(|&at| self.stops.iter().any(|stop| stop.starts_with(&self.pending[at..])))
             .unwrap_or(self.pending.len());
@@ -35,27 +35,27 @@ impl<'a> Emitter<'a> {
         (&self.text[from..], false)
     }
 
-    /// Releases what still waits: nothing more will come.
+    /// Ends the text, and returns the bytes that still waited as text.
     pub fn finish(&mut self) -> &str {
         let from = self.text.len();
         self.release(self.pending.len(), true);
         &self.text[from..]
     }
 
-    /// All text released.
+    /// Returns the whole text.
     pub fn into_text(self) -> String {
         self.text
     }
 
-    /// Moves the first `upto` pending bytes into the text; bytes that are no UTF-8 become U+FFFD. An incomplete
-    /// character at their end waits unless `end`.
-    fn release(&mut self, upto: usize, end: bool) {
+    /// Moves the first `count` pending bytes to the text; invalid UTF-8 becomes U+FFFD. An incomplete character at
+    /// their end waits unless `end`.
+    fn release(&mut self, count: usize, end: bool) {
         let mut used = 0;
-        while used < upto {
-            match std::str::from_utf8(&self.pending[used..upto]) {
+        while used < count {
+            match std::str::from_utf8(&self.pending[used..count]) {
                 Ok(text) => {
                     self.text.push_str(text);
-                    used = upto;
+                    used = count;
                 }
                 Err(error) => {
                     let valid = used + error.valid_up_to();
@@ -67,7 +67,7 @@ impl<'a> Emitter<'a> {
                         }
                         length => {
                             self.text.push('\u{fffd}');
-                            used = length.map_or(upto, |length| valid + length);
+                            used = length.map_or(count, |length| valid + length);
                         }
                     }
                 }
@@ -81,7 +81,7 @@ impl<'a> Emitter<'a> {
 mod tests {
     use super::*;
 
-    /// Feeds pieces, returns what was streamed and whether a stop was met.
+    /// Feeds pieces; returns the streamed texts, whether a stop string ended them, and the whole text.
     fn stream(stops: &[&str], pieces: &[&[u8]]) -> (Vec<String>, bool, String) {
         let stops: Vec<String> = stops.iter().map(ToString::to_string).collect();
         let mut emitter = Emitter::new(&stops);
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn characters_come_whole() {
+    fn characters_are_emitted_complete() {
         let euro = "€".as_bytes();
         let (streamed, _, text) = stream(&[], &[b"a", &euro[..1], &euro[1..2], &euro[2..], b"b"]);
         assert_eq!(streamed, ["a", "", "", "€", "b", ""]);
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_no_text_become_a_mark() {
+    fn invalid_bytes_become_replacement_characters() {
         assert_eq!(stream(&[], &[b"a\xffb"]).2, "a\u{fffd}b");
         assert_eq!(stream(&[], &[b"a\xe2\x82"]).2, "a\u{fffd}");
         assert_eq!(stream(&["b"], &[b"a\xe2\x82", b"b"]).2, "a\u{fffd}");

@@ -1,5 +1,5 @@
-//! Sentence embeddings by a BERT encoder, as sentence-transformers publishes them: the mean of the last layer's states,
-//! scaled to length 1. Source: Reimers and Gurevych, "Sentence-BERT" (2019), and the model's own card.
+//! Computes sentence embeddings with a BERT encoder, as sentence-transformers publishes them: the mean of the last
+//! layer's states, scaled to length 1. Source: Reimers and Gurevych, "Sentence-BERT" (2019), and the model's own card.
 
 use super::bytes::Bytes;
 use super::encoder::{Config, Encoder};
@@ -10,18 +10,19 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use tokenizers::{Tokenizer, TruncationParams};
 
-/// Tokens of a text that count; the model was trained with no longer ones. Source: `max_seq_length` of its publisher.
+/// Most tokens of a text that are used; the model was trained with no longer texts. Source: `max_seq_length` of its
+/// publisher.
 pub const MAX_TOKENS: usize = 256;
 
-/// Tokens of one batch: enough to keep the cores busy, and little enough for their caches.
+/// Tokens of one batch: enough to keep the cores busy, and few enough for their caches.
 const BATCH_TOKENS: usize = 2048;
 
-/// An encoder in a folder with `model.safetensors`, `tokenizer.json` and `config.json`. Nothing is read before the first
-/// text comes.
+/// An encoder in a folder with `model.safetensors`, `tokenizer.json` and `config.json`. The files are read when first
+/// needed.
 pub struct SentenceEncoder {
     id: String,
     folder: PathBuf,
-    /// Loaded by the first text, and held while computing: one batch at a time keeps memory flat.
+    /// Loaded when first needed. Locked while computing, so that one batch at a time limits memory.
     net: Mutex<Option<Net>>,
 }
 
@@ -31,12 +32,12 @@ struct Net {
 }
 
 impl SentenceEncoder {
-    /// The encoder of a folder.
+    /// Returns the encoder in a folder.
     pub fn new(folder: &Path, id: &str) -> Self {
         Self { id: id.into(), folder: folder.into(), net: Mutex::new(None) }
     }
 
-    /// Does something with what is loaded.
+    /// Runs `work` with the encoder, which is loaded if necessary.
     fn with<T>(&self, work: impl FnOnce(&mut Net) -> Result<T, ModelError>) -> Result<T, ModelError> {
         let mut net = self.net.lock().unwrap_or_else(PoisonError::into_inner);
         match &mut *net {
@@ -71,9 +72,9 @@ impl Net {
         Ok(Self { encoder, tokenizer })
     }
 
-    /// The tokens of a text, at most as many as count.
+    /// Tokenizes a text, to at most [`MAX_TOKENS`].
     fn tokens(&self, text: &str) -> Result<Vec<u32>, ModelError> {
-        // The beginning is enough: a token has at least one byte, and words that are cut count no more than others.
+        // the beginning of a long text is enough for the most tokens
         let mut end = text.len().min(64 * MAX_TOKENS);
         while !text.is_char_boundary(end) {
             end -= 1;
@@ -82,7 +83,7 @@ impl Net {
         Ok(encoding.get_ids().to_vec())
     }
 
-    /// The vectors of one batch.
+    /// Computes the vectors of one batch.
     fn vectors(&mut self, batch: &[&[u32]]) -> Result<Vec<Vec<f32>>, ModelError> {
         let states = self.encoder.forward(batch)?;
         let size = self.encoder.size();
@@ -92,7 +93,7 @@ impl Net {
             for state in states.by_ref().take(tokens.len()) {
                 sum.iter_mut().zip(state).for_each(|(sum, x)| *sum += x);
             }
-            // the mean is the sum scaled, and the length is made 1 anyway
+            // dividing by the count is unnecessary, because the length is scaled to 1
             normalize(&mut sum);
             sum
         };
@@ -112,7 +113,7 @@ impl Embedder for SentenceEncoder {
     fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, ModelError> {
         self.with(|net| {
             let tokens = texts.iter().map(|text| net.tokens(text)).collect::<Result<Vec<_>, _>>()?;
-            // Texts of like length share a batch: its tasks then end together.
+            // texts of similar length share a batch, so that its tasks end together
             let mut order: Vec<usize> = (0..texts.len()).collect();
             order.sort_by_key(|&i| std::cmp::Reverse(tokens[i].len()));
             let mut vectors = vec![Vec::new(); texts.len()];
@@ -146,13 +147,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_wrong_with_a_folder_names_the_file() {
+    fn an_invalid_folder_is_refused_with_the_file() {
         let dir = tempfile::tempdir().unwrap();
         let encoder = SentenceEncoder::new(dir.path(), "x");
-        let says = |encoder: &SentenceEncoder| encoder.embed(&["a"]).unwrap_err().to_string();
-        assert!(says(&encoder).contains("config.json"));
+        let error = |encoder: &SentenceEncoder| encoder.embed(&["a"]).unwrap_err().to_string();
+        assert!(error(&encoder).contains("config.json"));
         std::fs::write(dir.path().join("config.json"), "{}").unwrap();
-        assert!(says(&encoder).contains("config.json"));
+        assert!(error(&encoder).contains("config.json"));
         std::fs::write(
             dir.path().join("config.json"),
             r#"{"vocab_size": 9, "hidden_size": 4, "num_hidden_layers": 1, "num_attention_heads": 1,
@@ -160,8 +161,8 @@ mod tests {
                 "type_vocab_size": 2, "initializer_range": 0.02, "layer_norm_eps": 1e-12, "pad_token_id": 0}"#,
         )
         .unwrap();
-        assert!(says(&encoder).contains("tokenizer.json"));
+        assert!(error(&encoder).contains("tokenizer.json"));
         std::fs::write(dir.path().join("tokenizer.json"), "no tokenizer").unwrap();
-        assert!(says(&encoder).contains("tokenizer.json"));
+        assert!(error(&encoder).contains("tokenizer.json"));
     }
 }

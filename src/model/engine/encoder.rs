@@ -1,8 +1,8 @@
-//! BERT's encoder on the engine's own kernels (Devlin et al., "BERT", 2018): words, positions and layers of full attention.
+//! BERT's encoder on the engine's own kernels (Devlin et al., "BERT", 2018): embeddings and layers of full attention.
 //!
-//! The matrices are rounded to eight bits when they are loaded, which moves a sentence's vector by less than a hundredth of
-//! its length and makes them a quarter as large. Texts of a batch lie one after another without padding; only attention
-//! looks at where one ends.
+//! The matrices are rounded to eight bits when they are loaded, which moves a sentence's vector by less than a
+//! hundredth of its length and makes them a quarter as large. The texts of a batch are concatenated without padding;
+//! only attention needs their bounds.
 
 use super::bytes::Bytes;
 use super::kernels::{Kernels, Tier, Weight};
@@ -18,32 +18,32 @@ use serde::Deserialize;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Queries that a task takes through the keys together.
+/// Queries that are multiplied with the keys together.
 const ROWS: usize = 64;
 
-/// Rows of a task that works on them one by one.
-const PIECE: usize = 16;
+/// Rows of a task for elementwise work.
+const TASK_ROWS: usize = 16;
 
-/// What the encoder's file is to hold, as `config.json` says it.
+/// The sizes of the encoder, as in `config.json`.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct Config {
-    /// Tokens there are.
+    /// Tokens of the vocabulary.
     pub vocab_size: usize,
     /// Components of a state.
     pub hidden_size: usize,
-    /// Layers.
+    /// Number of layers.
     pub num_hidden_layers: usize,
     /// Heads of attention.
     pub num_attention_heads: usize,
-    /// Components between the two matrices after attention.
+    /// Width of the feed-forward part.
     pub intermediate_size: usize,
-    /// The function between them; only `gelu`.
+    /// The activation in the feed-forward part; only `gelu`.
     pub hidden_act: String,
-    /// The longest text, in tokens.
+    /// Most tokens of a text.
     pub max_position_embeddings: usize,
-    /// Kinds of text a position may belong to.
+    /// Number of token types.
     pub type_vocab_size: usize,
-    /// Keeps a norm from dividing by zero.
+    /// Term that keeps the norms from dividing by zero.
     pub layer_norm_eps: f32,
 }
 
@@ -61,32 +61,32 @@ struct Layer {
     query: Linear,
     key: Linear,
     value: Linear,
-    mix: Linear,
-    attended: Norm,
+    output: Linear,
+    attention_norm: Norm,
     up: Linear,
     down: Linear,
-    done: Norm,
+    output_norm: Norm,
 }
 
-/// The encoder with its weights and the room it works in.
+/// The encoder with its weights and working memory.
 pub(super) struct Encoder {
     config: Config,
     kernels: Kernels,
     words: Weight,
-    /// Of each position, with the kind of text (always the first) added.
+    /// The embeddings of positions, with that of the first token type added.
     positions: Vec<f32>,
     start: Norm,
     layers: Vec<Layer>,
-    room: Room,
+    buffers: Buffers,
 }
 
-/// Buffers that are kept from batch to batch.
+/// Buffers that are reused from batch to batch.
 #[derive(Default)]
-struct Room {
+struct Buffers {
     query: Vec<f32>,
     key: Vec<f32>,
     value: Vec<f32>,
-    /// What the heads have attended to, a plane each text and head.
+    /// The results of attention, one plane for each text and head.
     planes: Vec<f32>,
     context: Vec<f32>,
     wide: Vec<f32>,
@@ -94,7 +94,7 @@ struct Room {
 }
 
 impl Encoder {
-    /// Takes the weights out of a file. The error says what is wrong with it.
+    /// Loads the weights from a file. The error says, in words, what is wrong with it.
     pub fn new(file: &Bytes, config: Config) -> Result<Self, String> {
         let (size, heads) = (config.hidden_size, config.num_attention_heads);
         if config.hidden_act != "gelu" {
@@ -116,21 +116,21 @@ impl Encoder {
         let start = loader.norm("embeddings.LayerNorm")?;
         let layers = (0..config.num_hidden_layers).map(|i| loader.layer(i)).collect::<Result<_, _>>()?;
         let kernels = Kernels::new(Arc::new(Pool::for_this_machine()), Tier::detect());
-        Ok(Self { kernels, words, positions, start, layers, room: Room::default(), config })
+        Ok(Self { kernels, words, positions, start, layers, buffers: Buffers::default(), config })
     }
 
-    /// Components of a state.
+    /// Returns the number of components of a state.
     pub fn size(&self) -> usize {
         self.config.hidden_size
     }
 
-    /// The last layer's states of each text, one after another.
+    /// Computes the last layer's states of all texts, concatenated.
     ///
     /// # Errors
-    /// [`ModelError::Engine`] for a token that is not in the vocabulary, [`ModelError::TooLong`] for a text beyond the last
-    /// position.
+    /// [`ModelError::Engine`] for a token that is not in the vocabulary, [`ModelError::TooLong`] for a text beyond
+    /// the last position.
     pub fn forward(&mut self, texts: &[&[u32]]) -> Result<Vec<f32>, ModelError> {
-        let Self { config, kernels, words, positions, start, layers, room } = self;
+        let Self { config, kernels, words, positions, start, layers, buffers } = self;
         let size = config.hidden_size;
         let mut spans: Vec<Range<usize>> = Vec::with_capacity(texts.len());
         let mut states = Vec::new();
@@ -152,9 +152,9 @@ impl Encoder {
         }
         let eps = config.layer_norm_eps;
         let pool = kernels.pool().clone();
-        for_pieces(&pool, &mut states, PIECE * size, |_, piece, _| start.apply(piece, eps));
+        for_pieces(&pool, &mut states, TASK_ROWS * size, |_, piece, _| start.apply(piece, eps));
         for layer in layers {
-            layer.forward(&mut states, &spans, config, kernels, room);
+            layer.forward(&mut states, &spans, config, kernels, buffers);
         }
         Ok(states)
     }
@@ -167,51 +167,52 @@ impl Layer {
         spans: &[Range<usize>],
         config: &Config,
         kernels: &mut Kernels,
-        room: &mut Room,
+        buffers: &mut Buffers,
     ) {
         let (size, eps) = (config.hidden_size, config.layer_norm_eps);
         let tokens = states.len() / size;
         let pool = kernels.pool().clone();
-        for buffer in [&mut room.query, &mut room.key, &mut room.value, &mut room.context, &mut room.out] {
+        let Buffers { query, key, value, context, out, .. } = buffers;
+        for buffer in [query, key, value, context, out] {
             buffer.resize(tokens * size, 0.0);
         }
         let three = [&self.query, &self.key, &self.value];
-        let outs = &mut [&mut room.query[..], &mut room.key, &mut room.value];
+        let outs = &mut [&mut buffers.query[..], &mut buffers.key, &mut buffers.value];
         kernels.matmul(&three.map(|linear| &linear.weight), states, tokens, outs);
         for (linear, out) in three.iter().zip(outs) {
             linear.add_bias(&pool, out);
         }
-        attend(&pool, spans, config, room);
+        attend(&pool, spans, config, buffers);
 
-        kernels.matmul(&[&self.mix.weight], &room.context, tokens, &mut [&mut room.out]);
-        self.mix.add_to(&pool, &room.out, states, &self.attended, eps);
+        kernels.matmul(&[&self.output.weight], &buffers.context, tokens, &mut [&mut buffers.out]);
+        self.output.add_to(&pool, &buffers.out, states, &self.attention_norm, eps);
 
-        room.wide.resize(tokens * config.intermediate_size, 0.0);
-        kernels.matmul(&[&self.up.weight], states, tokens, &mut [&mut room.wide]);
-        for_pieces(&pool, &mut room.wide, PIECE * config.intermediate_size, |_, piece, _| {
+        buffers.wide.resize(tokens * config.intermediate_size, 0.0);
+        kernels.matmul(&[&self.up.weight], states, tokens, &mut [&mut buffers.wide]);
+        for_pieces(&pool, &mut buffers.wide, TASK_ROWS * config.intermediate_size, |_, piece, _| {
             for row in piece.chunks_exact_mut(config.intermediate_size) {
                 simd::add(row, &self.up.bias);
                 simd::gelu(row);
             }
         });
-        kernels.matmul(&[&self.down.weight], &room.wide, tokens, &mut [&mut room.out]);
-        self.down.add_to(&pool, &room.out, states, &self.done, eps);
+        kernels.matmul(&[&self.down.weight], &buffers.wide, tokens, &mut [&mut buffers.out]);
+        self.down.add_to(&pool, &buffers.out, states, &self.output_norm, eps);
     }
 }
 
 impl Linear {
     fn add_bias(&self, pool: &Pool, out: &mut [f32]) {
         let width = self.bias.len();
-        for_pieces(pool, out, PIECE * width, |_, piece, _| {
+        for_pieces(pool, out, TASK_ROWS * width, |_, piece, _| {
             piece.chunks_exact_mut(width).for_each(|row| simd::add(row, &self.bias));
         });
     }
 
-    /// `states = norm(states + out + bias)`.
+    /// Computes `states = norm(states + out + bias)`.
     fn add_to(&self, pool: &Pool, out: &[f32], states: &mut [f32], norm: &Norm, eps: f32) {
         let width = self.bias.len();
-        for_pieces(pool, states, PIECE * width, |index, piece, _| {
-            let out = out[index * PIECE * width..].chunks_exact(width);
+        for_pieces(pool, states, TASK_ROWS * width, |index, piece, _| {
+            let out = out[index * TASK_ROWS * width..].chunks_exact(width);
             for (row, out) in piece.chunks_exact_mut(width).zip(out) {
                 simd::add(row, out);
                 simd::add(row, &self.bias);
@@ -222,7 +223,8 @@ impl Linear {
 }
 
 impl Norm {
-    /// Each row to mean 0 and variance 1, then scaled and moved (Ba, Kiros, Hinton, "Layer Normalization", 2016).
+    /// Normalizes each row to mean 0 and variance 1, then scales and shifts it (Ba, Kiros, Hinton, "Layer
+    /// Normalization", 2016).
     fn apply(&self, rows: &mut [f32], eps: f32) {
         for row in rows.chunks_exact_mut(self.weight.len()) {
             simd::layer_norm(row, &self.weight, &self.bias, eps);
@@ -230,22 +232,23 @@ impl Norm {
     }
 }
 
-/// Every text's full attention: `room.context` gets the weighted values of the queries, keys and values in `room`.
-fn attend(pool: &Pool, spans: &[Range<usize>], config: &Config, room: &mut Room) {
+/// Computes every text's full attention over the queries, keys and values in `buffers`; writes the result to
+/// `buffers.context`.
+fn attend(pool: &Pool, spans: &[Range<usize>], config: &Config, buffers: &mut Buffers) {
     let (size, heads) = (config.hidden_size, config.num_attention_heads);
     let dim = size / heads;
     let plane = spans.iter().map(Range::len).max().unwrap_or(0).max(1) * dim;
-    let Room { query, key, value, planes, context, .. } = room;
+    let Buffers { query, key, value, planes, context, .. } = buffers;
     planes.clear();
     planes.resize(spans.len() * heads * plane, 0.0);
     for_pieces(pool, planes, plane, |task, out, _| {
         let (span, head) = (spans[task / heads].clone(), task % heads);
         let (count, from) = (span.len(), span.start * size + head * dim);
-        let mut turned = vec![0.0; dim * count];
+        let mut transposed = vec![0.0; dim * count];
         let scale = 1.0 / (dim as f32).sqrt();
         for (i, key) in key.get(from..).unwrap_or_default().chunks(size).take(count).enumerate() {
             for (j, x) in key[..dim].iter().enumerate() {
-                turned[j * count + i] = x * scale;
+                transposed[j * count + i] = x * scale;
             }
         }
         let mut scores = vec![0.0; ROWS.min(count) * count];
@@ -254,7 +257,7 @@ fn attend(pool: &Pool, spans: &[Range<usize>], config: &Config, room: &mut Room)
             let scores = &mut scores[..rows * count];
             scores.fill(0.0);
             let queries = View { data: &query[from + first * size..], stride: size };
-            multiply_add(queries, View { data: &turned, stride: count }, scores, count, rows, count, dim);
+            multiply_add(queries, View { data: &transposed, stride: count }, scores, count, rows, count, dim);
             let out = &mut out[first * dim..][..rows * dim];
             let mut sums = [0.0; ROWS];
             for (row, sum) in scores.chunks_exact_mut(count).zip(&mut sums) {
@@ -276,7 +279,7 @@ fn attend(pool: &Pool, spans: &[Range<usize>], config: &Config, room: &mut Room)
     }
 }
 
-/// Takes weights out of a file by the names that BERT's have.
+/// Loads weights from a file by BERT's names.
 struct Loader<'a> {
     file: SafeTensors,
     config: &'a Config,
@@ -284,7 +287,7 @@ struct Loader<'a> {
 
 impl Loader<'_> {
     fn tensor(&self, name: &str, shape: &[usize]) -> Result<super::safetensors::Tensor, String> {
-        // some files have the encoder inside a larger model
+        // in some files the encoder is part of a larger model
         let inner = format!("bert.{name}");
         self.file.tensor(if self.file.has(&inner) { &inner } else { name }, shape)
     }
@@ -298,7 +301,7 @@ impl Loader<'_> {
     fn linear(&self, name: &str, rows: usize, cols: usize) -> Result<Linear, String> {
         let weight = self.tensor(&format!("{name}.weight"), &[rows, cols])?.numbers();
         let bias = self.tensor(&format!("{name}.bias"), &[rows])?.numbers();
-        Ok(Linear { weight: rounded(&weight, rows, cols).map_err(|e| format!("tensor {name}: {e}"))?, bias })
+        Ok(Linear { weight: quantize(&weight, rows, cols).map_err(|e| format!("tensor {name}: {e}"))?, bias })
     }
 
     fn layer(&self, index: usize) -> Result<Layer, String> {
@@ -308,24 +311,24 @@ impl Loader<'_> {
             query: self.linear(&name("attention.self.query"), size, size)?,
             key: self.linear(&name("attention.self.key"), size, size)?,
             value: self.linear(&name("attention.self.value"), size, size)?,
-            mix: self.linear(&name("attention.output.dense"), size, size)?,
-            attended: self.norm(&name("attention.output.LayerNorm"))?,
+            output: self.linear(&name("attention.output.dense"), size, size)?,
+            attention_norm: self.norm(&name("attention.output.LayerNorm"))?,
             up: self.linear(&name("intermediate.dense"), wide, size)?,
             down: self.linear(&name("output.dense"), size, wide)?,
-            done: self.norm(&name("output.LayerNorm"))?,
+            output_norm: self.norm(&name("output.LayerNorm"))?,
         })
     }
 }
 
-/// A matrix in blocks of 32 numbers of eight bits with one scale ([`Kind::Q8_0`]).
-fn rounded(numbers: &[f32], rows: usize, cols: usize) -> Result<Weight, ModelError> {
+/// Quantizes a matrix to [`Kind::Q8_0`]: blocks of 32 numbers of eight bits with one scale.
+fn quantize(numbers: &[f32], rows: usize, cols: usize) -> Result<Weight, ModelError> {
     let mut bytes = Vec::with_capacity(numbers.len() / 32 * 34);
     for block in numbers.chunks(32) {
         let largest = block.iter().fold(0f32, |largest, x| largest.max(x.abs()));
         let scale = f16::from_f32(largest / 127.0);
         let inverse = if scale > f16::ZERO { 1.0 / scale.to_f32() } else { 0.0 };
         bytes.extend(scale.to_le_bytes());
-        // `as` keeps within the type's limits
+        // `as` saturates at the type's limits
         bytes.extend(block.iter().map(|x| ((x * inverse).round() as i8).to_le_bytes()[0]));
     }
     Weight::new(Kind::Q8_0, rows, cols, bytes.into())

@@ -1,4 +1,4 @@
-//! The encoder against the same arithmetic written out one number at a time, on a small file of made-up weights.
+//! Compares the encoder with plain arithmetic, one number at a time, on a small file of invented weights.
 
 use super::*;
 use serde_json::json;
@@ -22,10 +22,10 @@ fn config() -> Config {
     }
 }
 
-/// Weights by name, that eight bits hold exactly: so only the arithmetic is compared.
-struct Made(BTreeMap<String, (Vec<usize>, Vec<f32>)>);
+/// Invented weights by name, which eight bits represent exactly, so that only the arithmetic is compared.
+struct Weights(BTreeMap<String, (Vec<usize>, Vec<f32>)>);
 
-impl Made {
+impl Weights {
     fn new() -> Self {
         let mut state = 1u64;
         let mut all = BTreeMap::new();
@@ -36,7 +36,7 @@ impl Made {
                 (state >> 33) as i32 % 255 - 127
             };
             let mut numbers: Vec<f32> = (0..count).map(|_| step() as f32 / 1024.0 + about).collect();
-            // the largest of each block sets its scale
+            // the largest number of a block determines its scale
             if shape.len() == 2 {
                 numbers.chunks_mut(32).for_each(|block| block[0] = 127.0 / 1024.0);
             }
@@ -141,7 +141,7 @@ impl Made {
             x = x.into_iter().zip(mixed).map(sum).collect();
             self.norm(&part("attention.output.LayerNorm"), &mut x);
             let mut wide = self.linear(&part("intermediate.dense"), &x);
-            // tanh is another formula for nearly the same: a mistake in either would show
+            // another formula for nearly the same function, so that an error in either is noticed
             let gelu = |x: f32| 0.5 * x * (1.0 + (0.797_884_6 * (x + 0.044_715 * x * x * x)).tanh());
             wide.iter_mut().flatten().for_each(|x| *x = gelu(*x));
             let down = self.linear(&part("output.dense"), &wide);
@@ -158,9 +158,9 @@ fn cosine(a: &[f32], b: &[f32]) -> f32 {
 }
 
 #[test]
-fn states_are_those_of_the_plain_arithmetic_whatever_shares_the_batch() {
-    let made = Made::new();
-    let mut encoder = Encoder::new(&made.file(), config()).unwrap();
+fn states_agree_with_plain_arithmetic_alone_and_in_a_batch() {
+    let weights = Weights::new();
+    let mut encoder = Encoder::new(&weights.file(), config()).unwrap();
     let texts: Vec<Vec<u32>> =
         [1usize, 3, 70, 17].iter().map(|n| (0..*n as u32).map(|i| (i * 7 + 3) % 20).collect()).collect();
     let refs: Vec<&[u32]> = texts.iter().map(Vec::as_slice).collect();
@@ -168,9 +168,9 @@ fn states_are_those_of_the_plain_arithmetic_whatever_shares_the_batch() {
     let mut rows = together.chunks_exact(SIZE);
     for text in &texts {
         let alone = encoder.forward(&[text]).unwrap();
-        for (wanted, alone) in made.states(text).iter().zip(alone.chunks_exact(SIZE)) {
+        for (wanted, alone) in weights.states(text).iter().zip(alone.chunks_exact(SIZE)) {
             let row = rows.next().unwrap();
-            // activations are rounded on their way into a product
+            // the kernels round activations
             assert!(cosine(row, wanted) > 0.9995, "{} tokens: {}", text.len(), cosine(row, wanted));
             assert!(cosine(alone, wanted) > 0.9995, "{} tokens alone: {}", text.len(), cosine(alone, wanted));
         }
@@ -180,9 +180,9 @@ fn states_are_those_of_the_plain_arithmetic_whatever_shares_the_batch() {
 }
 
 #[test]
-fn what_the_encoder_cannot_take_is_an_error() {
-    let made = Made::new();
-    let mut encoder = Encoder::new(&made.file(), config()).unwrap();
+fn invalid_texts_and_configs_are_errors() {
+    let weights = Weights::new();
+    let mut encoder = Encoder::new(&weights.file(), config()).unwrap();
     assert!(matches!(encoder.forward(&[&[99]]), Err(ModelError::Engine(_))));
     assert!(matches!(encoder.forward(&[&[1; 91]]), Err(ModelError::TooLong { tokens: 91, limit: 90 })));
     for (broken, word) in [
@@ -192,7 +192,7 @@ fn what_the_encoder_cannot_take_is_an_error() {
         (Config { hidden_size: 32, ..config() }, "shape"),
         (Config { num_hidden_layers: 3, ..config() }, "encoder.layer.2"),
     ] {
-        let Err(why) = Encoder::new(&made.file(), broken) else { panic!("{word} was taken") };
+        let Err(why) = Encoder::new(&weights.file(), broken) else { panic!("{word} was taken") };
         assert!(why.contains(word), "{why}");
     }
 }

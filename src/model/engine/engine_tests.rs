@@ -11,12 +11,12 @@ fn engine(tiny: &Tiny) -> Result<Engine, ModelError> {
 fn open(tiny: &Tiny, adapter: Option<&Tiny>) -> Result<Engine, ModelError> {
     let file = tiny.file();
     let adapter = adapter.map(testing::adapter_options);
-    // The mapping outlives the file's name.
+    // the mapping outlives the file
     Engine::open(file.path(), "tiny", &Options { device: Device::Cpu, adapter, ..Options::default() })
 }
 
 #[test]
-fn free_text_runs_to_its_budget_and_knows_its_cost() {
+fn free_text_stays_within_its_limit_and_reports_its_cost() {
     let engine = engine(&Tiny::new("qwen2")).unwrap();
     assert_eq!((engine.id(), engine.limits().context), ("tiny", 512));
     let completion = run(&engine, &request("hi", free()));
@@ -35,7 +35,7 @@ fn free_text_runs_to_its_budget_and_knows_its_cost() {
 }
 
 #[test]
-fn a_shared_beginning_is_not_computed_again_and_changes_nothing() {
+fn a_common_prefix_is_reused_and_changes_nothing() {
     let engine = engine(&Tiny::new("qwen2")).unwrap();
     let fresh = run(&engine, &request("list all the files here", free()));
     run(&engine, &request("list all users", free()));
@@ -45,7 +45,7 @@ fn a_shared_beginning_is_not_computed_again_and_changes_nothing() {
 }
 
 #[test]
-fn shapes_hold_at_every_temperature() {
+fn shapes_are_enforced_at_every_temperature() {
     let engine = engine(&Tiny::new("qwen2")).unwrap();
     let choices: Vec<String> = ["list", "find", "tar -x", ""].map(String::from).to_vec();
     let schema = serde_json::json!({
@@ -75,7 +75,7 @@ fn shapes_hold_at_every_temperature() {
 }
 
 #[test]
-fn forced_text_is_appended_unasked() {
+fn forced_text_is_appended_without_the_model() {
     let engine = engine(&Tiny::new("qwen2")).unwrap();
     let completion = run(&engine, &request("x", Shape::Choice(vec!["hello hello".into()])));
     assert_eq!((completion.text.as_str(), completion.finish), ("hello hello", Finish::Stop));
@@ -93,7 +93,7 @@ fn a_stop_string_ends_the_text_before_itself() {
 }
 
 #[test]
-fn the_budget_and_the_window_end_a_completion() {
+fn the_token_limit_and_the_context_end_a_completion() {
     let engine = engine(&Tiny::new("qwen2")).unwrap();
     let mut short = request("hi", Shape::Lark("start: /[a-z]+/".into()));
     short.max_tokens = 3;
@@ -113,7 +113,7 @@ fn the_budget_and_the_window_end_a_completion() {
 }
 
 #[test]
-fn the_caller_can_end_it_before_and_on_the_way() {
+fn the_caller_can_cancel_before_and_during_generation() {
     let engine = engine(&Tiny::new("qwen2")).unwrap();
     let ask = request("hi", Shape::Lark("start: /[a-z]+/".into()));
     let mut calls = 0;
@@ -132,7 +132,7 @@ fn the_caller_can_end_it_before_and_on_the_way() {
 }
 
 #[test]
-fn a_bad_shape_is_an_error_and_costs_nothing_later() {
+fn a_bad_shape_is_an_error_and_does_not_affect_later_calls() {
     let engine = engine(&Tiny::new("qwen2")).unwrap();
     let error = engine.generate(&request("x", Shape::Lark("start: nothing".into())), &mut |_| Flow::Continue);
     assert!(matches!(error, Err(ModelError::BadShape(_))));
@@ -140,7 +140,7 @@ fn a_bad_shape_is_an_error_and_costs_nothing_later() {
 }
 
 #[test]
-fn candle_serves_the_same_contract() {
+fn the_candle_backend_answers_alike() {
     let tiny = Tiny::new("qwen2");
     let file = tiny.file();
     let gguf = Gguf::open(file.path()).unwrap();
@@ -158,7 +158,7 @@ fn candle_serves_the_same_contract() {
 }
 
 #[test]
-fn an_end_without_a_score_is_refused() {
+fn an_end_token_without_a_logit_is_refused() {
     let mut tiny = Tiny::new("qwen2");
     // fewer rows than tokens: the ends are the last of them
     for name in ["token_embd.weight", "output.weight"] {
@@ -176,7 +176,7 @@ fn an_end_without_a_score_is_refused() {
 }
 
 #[test]
-fn files_that_cannot_work_are_refused_with_a_reason() {
+fn unsupported_and_invalid_files_are_refused() {
     let refused = |tiny: &Tiny| engine(tiny).unwrap_err();
     let with = |key: &str, value: &str| {
         let mut tiny = Tiny::new("qwen2");
@@ -203,7 +203,7 @@ fn files_that_cannot_work_are_refused_with_a_reason() {
 }
 
 #[test]
-fn a_file_cut_anywhere_is_refused_without_a_panic() {
+fn a_truncated_file_is_refused_without_a_panic() {
     let bytes = Tiny::new("qwen2").bytes();
     let mut file = tempfile::NamedTempFile::new().unwrap();
     for cut in (0..40).map(|i| bytes.len() * i / 40).chain([1, 3, 4, 20]) {
@@ -233,7 +233,7 @@ fn devices_that_this_build_lacks_are_named() {
 fn the_bench_measures_something() {
     let file = Tiny::new("qwen2").file();
     let mut options = Options { threads: Some(2), ..Options::default() };
-    // 512 tokens of prompt need all of the window.
+    // the longest prompt has 512 tokens
     options.context = 600;
     let mut prompt = Prompt::system("list the users in the system");
     prompt.stable_messages = 1;
@@ -255,9 +255,9 @@ fn the_bench_measures_something() {
     }
 }
 
-/// The real model, free and shaped. `cargo test --release` is the place for it: unoptimised kernels take minutes.
+/// The real model, with free text and shapes. In release builds only: unoptimised kernels take minutes.
 #[test]
-fn the_real_model_says_what_it_is_asked() {
+fn the_real_model_answers_correctly() {
     if cfg!(debug_assertions) {
         eprintln!("skipped: the real model runs in release builds only");
         return;
@@ -284,18 +284,18 @@ fn the_real_model_says_what_it_is_asked() {
 }
 
 #[test]
-fn completions_sampled_together_are_those_sampled_one_by_one() {
+fn completions_sampled_together_equal_those_sampled_one_by_one() {
     for adapted in [false, true] {
-        sampled_together(adapted);
+        check_sampled_together(adapted);
     }
 }
 
-fn sampled_together(adapted: bool) {
+fn check_sampled_together(adapted: bool) {
     let line = Shape::Lark(r#"start: "ls" (" -" /[a-z]/){2,6} "\n""#.into());
     for architecture in ["qwen2", "llama", "qwen3"] {
         let adapter = Tiny::adapter(architecture, 64, 16, [Kind::F32, Kind::F16], 0.1);
         let engine = open(&Tiny::new(architecture), Some(&adapter)).unwrap();
-        // the colder, the longer they are the same
+        // at a low temperature the completions are equal for longer
         for (shape, count, temperature) in [
             (free(), 5, 0.9),
             (line.clone(), 3, 0.9),
@@ -329,7 +329,7 @@ fn sampled_together(adapted: bool) {
 }
 
 #[test]
-fn sampling_changes_nothing_for_the_next_request() {
+fn sampling_does_not_affect_the_next_request() {
     let engine = engine(&Tiny::new("qwen2")).unwrap();
     let before = run(&engine, &request("hi", free())).text;
     let sampled = Request { sampling: Sampling { temperature: 1.0, top_p: 1.0, seed: 1 }, ..request("hi", free()) };
@@ -338,7 +338,7 @@ fn sampling_changes_nothing_for_the_next_request() {
 }
 
 #[test]
-fn more_lanes_than_there_is_room_for_are_sampled_one_by_one() {
+fn completions_without_room_are_sampled_one_by_one() {
     let engine = engine(&Tiny::new("qwen2")).unwrap();
     let mut wide = request("hi", free());
     wide.sampling = Sampling { temperature: 1.0, top_p: 1.0, seed: 1 };

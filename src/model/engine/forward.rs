@@ -1,4 +1,4 @@
-//! The forward pass of dense decoder models on the CPU: tokens in, logits out, keys and values kept.
+//! The forward pass of dense decoder models on the CPU: computes logits from tokens, and caches keys and values.
 
 use super::adapter::{Adapter, Additions};
 use super::attention::{self, Shape};
@@ -14,27 +14,27 @@ use crate::{Cancel, ModelError};
 use std::io::{self, Read, Write};
 use std::ops::Range;
 
-/// Tokens that go through the layers together: enough to use each weight many times, few enough that the working memory
-/// (some 100 kB a token for a 1.5B model) stays small.
+/// Most tokens that go through the layers together: enough to use each weight many times, few enough that the working
+/// memory (some 100 kB a token for a 1.5B model) stays small.
 const BATCH: usize = 256;
 
-/// The same where the logits of all of them are wanted, which take 600 kB each with a large vocabulary.
+/// As [`BATCH`] if the logits of all tokens are computed, which take 600 kB each with a large vocabulary.
 #[cfg(test)]
-const SCORED: usize = 32;
+const SCORED_BATCH: usize = 32;
 
-/// Up to so many tokens together are computed to the bit as one by one, in little more than the time of one.
-const BURST: usize = Kernels::ALIKE;
+/// Most tokens whose joint result is bit by bit that of one by one, in little more than the time of one.
+const DRAFT_WINDOW: usize = Kernels::BIT_EXACT_BATCH;
 
-/// The most continuations computed together.
+/// Most continuations computed together.
 const LANES: usize = 8;
 
-/// From how many rows on elementwise work is worth sharing among threads.
-const SHARE: usize = 8;
+/// Least rows for which elementwise work is shared among threads.
+const MIN_SHARED_ROWS: usize = 8;
 
-/// What is added to a layer without an adapter.
-static NOTHING: Additions = Additions::NONE;
+/// The additions of a layer without an adapter.
+static NO_ADDITIONS: Additions = Additions::NONE;
 
-/// Which positions' logits are wanted.
+/// The positions whose logits are computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Want {
     Nothing,
@@ -42,7 +42,7 @@ enum Want {
     All,
 }
 
-/// A model's weights, its cache, and the memory that computing takes.
+/// A model's weights, its KV cache, and its working memory.
 pub(super) struct Forward {
     config: Config,
     layers: Vec<Layer>,
@@ -51,7 +51,7 @@ pub(super) struct Forward {
     head: Weight,
     kernels: Kernels,
     kv: Kv,
-    /// Sequences beside the one in `kv`.
+    /// The independent sequences besides the one in `kv`.
     slots: Option<Slots>,
     scratch: Scratch,
     adapter: Option<Adapter>,
@@ -63,7 +63,7 @@ pub(super) struct Forward {
 struct Slots {
     kv: Kv,
     count: usize,
-    /// Positions that each has room for.
+    /// Most positions of each.
     len: usize,
 }
 
@@ -79,7 +79,7 @@ struct Layer {
     down: Weight,
 }
 
-/// A projection with what follows it.
+/// A projection, with the bias and norm that follow it.
 struct Projection {
     weight: Weight,
     bias: Option<Vec<f32>>,
@@ -87,7 +87,7 @@ struct Projection {
     norm: Option<Vec<f32>>,
 }
 
-/// Working memory, grown to the largest batch seen and kept.
+/// Working memory, grown to the largest batch so far and reused.
 #[derive(Default)]
 struct Scratch {
     /// The residual stream, `m x width`.
@@ -107,7 +107,7 @@ struct Scratch {
     logits: Vec<f32>,
 }
 
-/// False for a tensor that changes what a model says and that nothing here reads: another kind of bias, of norm, of layer.
+/// False for a tensor that would change the result but is not supported here: another kind of bias, norm or layer.
 fn is_read(name: &str, architecture: Architecture) -> bool {
     const PARTS: [&str; 12] = [
         "attn_norm.weight",
@@ -127,16 +127,16 @@ fn is_read(name: &str, architecture: Architecture) -> bool {
         return !matches!(name, "output.bias" | "rope_factors_long.weight" | "rope_factors_short.weight");
     };
     let norms = architecture == Architecture::Qwen3 && matches!(part, "attn_q_norm.weight" | "attn_k_norm.weight");
-    // what older files have of the rotation is computed here
+    // the rotation tensors of older files are not needed: the angles are computed
     PARTS.contains(&part) || norms || part.starts_with("attn_rot_embd") || part.starts_with("rope_freqs")
 }
 
 impl Forward {
-    /// Finds and checks all weights, without an adapter. Nothing of them is read yet.
+    /// Finds and checks all weights, without an adapter. The matrices are not read yet.
     ///
     /// # Errors
-    /// [`ModelError::BadFile`] where a tensor is missing or has another shape than the metadata says, or where `context`
-    /// tokens take more memory than there is.
+    /// [`ModelError::BadFile`] if a tensor is missing or has another shape than the metadata says, or if there is not
+    /// enough memory for `context` tokens.
     pub fn new(gguf: &Gguf, kernels: Kernels, context: usize) -> Result<Self, ModelError> {
         let config = Config::read(gguf)?;
         let matrix = |name: &str, rows: usize, cols: usize| {
@@ -164,7 +164,7 @@ impl Forward {
             let projection = |part: &str, heads: usize| {
                 let bias = name(&format!("{part}.bias"));
                 let norm = name(&format!("{part}_norm.weight"));
-                // A bias that is there is used, whatever the architecture; one that must be there is demanded.
+                // an existing bias is used with any architecture; with Qwen2 it is required
                 let biased = config.architecture == Architecture::Qwen2 || gguf.has_tensor(&bias);
                 let normed = config.architecture == Architecture::Qwen3 && part != "attn_v";
                 Ok::<_, ModelError>(Projection {
@@ -186,42 +186,43 @@ impl Forward {
             });
         }
         let embedding = matrix("token_embd.weight", config.vocab, width)?;
-        // Small models use the embedding as their head.
+        // small models use the embedding as their head
         let head = if gguf.has_tensor("output.weight") {
             matrix("output.weight", config.vocab, width)?
         } else {
             embedding.clone()
         };
-        let much = || gguf.bad(format!("{context} tokens of it take more memory than there is"));
-        let kv = Kv::new(&config, context).ok_or_else(much)?;
+        let too_large = || gguf.bad(format!("{context} tokens of it take more memory than there is"));
+        let kv = Kv::new(&config, context).ok_or_else(too_large)?;
         let norm = vector("output_norm.weight", width)?;
         let scratch = Scratch::default();
         let (slots, adapter, is_adapted) = (None, None, false);
         Ok(Self { layers, embedding, norm, head, kernels, kv, slots, scratch, config, adapter, is_adapted })
     }
 
-    /// The same with an adapter to be turned on.
+    /// Sets the adapter that can be turned on.
     #[must_use]
     pub fn with_adapter(self, adapter: Option<Adapter>) -> Self {
         Self { adapter, ..self }
     }
 
+    /// Checks that the tokens fit and are in the vocabulary.
     fn check(&self, tokens: &[u32]) -> Result<(), ModelError> {
         let limit = self.kv.capacity();
         if tokens.len() > limit - self.kv.len() {
             return Err(ModelError::TooLong { tokens: self.kv.len() + tokens.len(), limit });
         }
-        self.known(tokens.iter().copied())
+        self.check_vocab(tokens.iter().copied())
     }
 
-    fn known(&self, mut tokens: impl Iterator<Item = u32>) -> Result<(), ModelError> {
+    fn check_vocab(&self, mut tokens: impl Iterator<Item = u32>) -> Result<(), ModelError> {
         match tokens.find(|&token| token as usize >= self.config.vocab) {
             Some(token) => Err(ModelError::Engine(format!("token {token} is not in the model's vocabulary"))),
             None => Ok(()),
         }
     }
 
-    /// Takes one batch through all layers. False if cancelled on the way: nothing is held of it then.
+    /// Computes one batch through all layers. Returns false if cancelled; nothing of it is cached then.
     fn pass(&mut self, tokens: &[u32], want: Want, cancel: &Cancel) -> bool {
         let (config, s) = (&self.config, &mut self.scratch);
         let m = tokens.len();
@@ -238,19 +239,19 @@ impl Forward {
             if cancel.is_cancelled() {
                 return false;
             }
-            let added = adapter.map_or(&NOTHING, |adapter| adapter.layer(index));
+            let added = adapter.map_or(&NO_ADDITIONS, |adapter| adapter.layer(index));
             project(config, layer, added, &mut self.kernels, s, m);
             let pool = self.kernels.pool().clone();
-            store(config, layer, &pool, index, &mut self.kv, s, &places);
+            write_kv(config, layer, &pool, index, &mut self.kv, s, &places);
             if index == last && want == Want::Nothing {
                 break;
             }
-            // Behind the last layer's keys and values only the wanted positions matter.
+            // after the last layer's keys and values, only the wanted positions matter
             let skip = if index == last && want == Want::Last { m - 1 } else { 0 };
-            group(config, layer, &pool, s, skip, m);
+            arrange_queries(config, layer, &pool, s, skip, m);
             let shape = shape(config, start + skip, m - skip);
             attention::attend(&pool, &self.kv, index, shape, &s.grouped, &mut s.attended);
-            finish(config, layer, added, &mut self.kernels, s, shape, skip..m);
+            finish_layer(config, layer, added, &mut self.kernels, s, shape, skip..m);
         }
         self.kv.advance(m);
         let skip = match want {
@@ -262,7 +263,7 @@ impl Forward {
         true
     }
 
-    /// Takes tokens of several continuations through all layers. False if cancelled on the way.
+    /// Computes tokens of several continuations through all layers. Returns false if cancelled.
     fn pass_lanes(&mut self, tokens: &[LaneToken], room: usize, cancel: &Cancel) -> bool {
         let base = self.kv.len();
         let places: Vec<(Lane, usize)> =
@@ -273,7 +274,7 @@ impl Forward {
         pass.run(&self.layers, &places, &mut self.scratch, || cancel.is_cancelled())
     }
 
-    /// Is there room for these continuations, and are they such as was agreed?
+    /// Checks that the tokens of continuations fit and are in the vocabulary.
     fn check_lanes(&self, tokens: &[LaneToken], room: usize) -> Result<(), ModelError> {
         let rows = tokens.iter().map(|token| token.lane + 1).max().unwrap_or(0) * room;
         let limit = self.kv.capacity();
@@ -283,19 +284,19 @@ impl Forward {
         if tokens.len() > self.lanes() || tokens.iter().any(|token| token.step >= room) {
             return Err(ModelError::Engine("more continuations or longer ones than was agreed".into()));
         }
-        self.known(tokens.iter().map(|token| token.id))
+        self.check_vocab(tokens.iter().map(|token| token.id))
     }
 
-    /// Are these tokens such as slots have room for?
+    /// Checks that the tokens fit into the slots and are in the vocabulary.
     fn check_slots(&self, tokens: &[LaneToken], scored: usize) -> Result<(), ModelError> {
         let (count, len) = self.slots.as_ref().map_or((0, 0), |slots| (slots.count, slots.len));
         if scored > tokens.len() || !tokens.iter().all(|token| token.lane < count && token.step < len) {
             return Err(ModelError::Engine("more sequences or longer ones than there are slots for".into()));
         }
-        self.known(tokens.iter().map(|token| token.id))
+        self.check_vocab(tokens.iter().map(|token| token.id))
     }
 
-    /// The logits after positions `skip..m` of what went through the layers last.
+    /// Computes the logits after the positions `skip..m` of the last batch.
     fn score(&mut self, skip: usize, m: usize) {
         let (config, s) = (&self.config, &mut self.scratch);
         let width = config.width;
@@ -312,7 +313,7 @@ impl Forward {
     }
 }
 
-/// A pass of tokens that stand anywhere in a cache.
+/// A pass over tokens at any places of a cache.
 struct PlacedPass<'a> {
     config: &'a Config,
     kernels: &'a mut Kernels,
@@ -321,7 +322,8 @@ struct PlacedPass<'a> {
 }
 
 impl PlacedPass<'_> {
-    /// Takes the embedded tokens at `places` through the layers. False if `is_cancelled` says so on the way.
+    /// Computes the embedded tokens at `places` through the layers. Returns false if `is_cancelled` returns true
+    /// meanwhile.
     fn run(
         &mut self,
         layers: &[Layer],
@@ -337,19 +339,19 @@ impl PlacedPass<'_> {
             if is_cancelled() {
                 return false;
             }
-            let added = adapter.map_or(&NOTHING, |adapter| adapter.layer(index));
+            let added = adapter.map_or(&NO_ADDITIONS, |adapter| adapter.layer(index));
             project(config, layer, added, kernels, s, m);
             let pool = kernels.pool().clone();
-            store(config, layer, &pool, index, kv, s, places);
-            group(config, layer, &pool, s, 0, m);
+            write_kv(config, layer, &pool, index, kv, s, places);
+            arrange_queries(config, layer, &pool, s, 0, m);
             attention::attend_lanes(&pool, kv, index, shape, places, &s.grouped, &mut s.attended);
-            finish(config, layer, added, kernels, s, shape, 0..m);
+            finish_layer(config, layer, added, kernels, s, shape, 0..m);
         }
         true
     }
 }
 
-/// Puts the embeddings of these tokens into the residual stream.
+/// Writes the embeddings of the tokens to the residual stream.
 fn embed(config: &Config, embedding: &Weight, tokens: &[LaneToken], s: &mut Scratch) {
     s.fit(config, tokens.len());
     for (row, token) in s.stream.chunks_exact_mut(config.width).zip(tokens) {
@@ -402,12 +404,12 @@ impl Backend for Forward {
         each: &mut dyn FnMut(usize, &[f32]),
     ) -> Result<bool, ModelError> {
         self.check(tokens)?;
-        for (batch, tokens) in tokens.chunks(SCORED).enumerate() {
+        for (batch, tokens) in tokens.chunks(SCORED_BATCH).enumerate() {
             if !self.pass(tokens, Want::All, cancel) {
                 return Ok(false);
             }
             for (i, logits) in self.scratch.logits.chunks_exact(self.config.vocab).enumerate() {
-                each(batch * SCORED + i, logits);
+                each(batch * SCORED_BATCH + i, logits);
             }
         }
         Ok(true)
@@ -419,7 +421,7 @@ impl Backend for Forward {
     }
 
     fn draft_window(&self) -> usize {
-        BURST
+        DRAFT_WINDOW
     }
 
     fn feed_drafts(&mut self, tokens: &[u32], cancel: &Cancel) -> Result<bool, ModelError> {
@@ -496,10 +498,10 @@ impl Backend for Forward {
 }
 
 impl Scratch {
-    /// Makes room for a batch of `m`.
+    /// Resizes the buffers for a batch of `m` tokens.
     fn fit(&mut self, config: &Config, m: usize) {
         let (queries, keys) = (config.heads * config.head_dim, config.kv_heads * config.head_dim);
-        // The layout of a shorter batch may have more padding than that of a longer one.
+        // a shorter batch may need more padding than a longer one
         let grouped = shape(config, 0, m).len().max(shape(config, 0, 1).len());
         for (buffer, len) in [
             (&mut self.stream, m * config.width),
@@ -523,7 +525,7 @@ fn shape(config: &Config, start: usize, count: usize) -> Shape {
     Shape { count, start, kv_heads: config.kv_heads, group: config.group(), head_dim: config.head_dim }
 }
 
-/// Cosines and sines of all angles at these positions.
+/// Computes the cosines and sines of all angles at these positions.
 fn angles(frequencies: &[f32], places: &[(Lane, usize)], cos: &mut [f32], sin: &mut [f32]) {
     let pairs = frequencies.len();
     for (i, (_, position)) in places.iter().enumerate() {
@@ -534,16 +536,16 @@ fn angles(frequencies: &[f32], places: &[(Lane, usize)], cos: &mut [f32], sin: &
     }
 }
 
-/// Norm of every row.
+/// Normalizes every row.
 fn norm_rows(pool: &Pool, x: &[f32], weight: &[f32], eps: f32, out: &mut [f32]) {
     let width = weight.len();
-    share(pool, out, width, |row, out| simd::rms_norm(&x[row * width..][..width], weight, eps, out));
+    for_rows(pool, out, width, |row, out| simd::rms_norm(&x[row * width..][..width], weight, eps, out));
 }
 
 /// Calls `task(row, piece)` for each row of `data`, on several threads if there are many.
-fn share(pool: &Pool, data: &mut [f32], width: usize, task: impl Fn(usize, &mut [f32]) + Sync) {
+fn for_rows(pool: &Pool, data: &mut [f32], width: usize, task: impl Fn(usize, &mut [f32]) + Sync) {
     let rows = data.len() / width;
-    if rows < SHARE {
+    if rows < MIN_SHARED_ROWS {
         data.chunks_exact_mut(width).enumerate().for_each(|(row, piece)| task(row, piece));
         return;
     }
@@ -555,12 +557,12 @@ fn share(pool: &Pool, data: &mut [f32], width: usize, task: impl Fn(usize, &mut 
     });
 }
 
-/// A weight with what is added to its product.
+/// Pairs a weight with its low-rank addition.
 fn adapted<'a>(weight: &'a Weight, added: &'a Option<LowRank>) -> Adapted<'a> {
     Adapted { weight, low_rank: added.as_ref() }
 }
 
-/// Norm, then queries, keys and values of all positions.
+/// Computes the norm, then queries, keys and values of all positions.
 fn project(config: &Config, layer: &Layer, added: &Additions, kernels: &mut Kernels, s: &mut Scratch, m: usize) {
     norm_rows(kernels.pool(), &s.stream, &layer.attention_norm, config.eps, &mut s.normed);
     kernels.matmul_adapted(
@@ -575,8 +577,8 @@ fn project(config: &Config, layer: &Layer, added: &Additions, kernels: &mut Kern
     );
 }
 
-/// Bias, norm and rotation of one position's heads.
-fn dress(config: &Config, projection: &Projection, x: &mut [f32], cos: &[f32], sin: &[f32], turn: bool) {
+/// Applies bias, norm and, if `rotate`, rotation to the heads of one position.
+fn bias_norm_rotate(config: &Config, projection: &Projection, x: &mut [f32], cos: &[f32], sin: &[f32], rotate: bool) {
     if let Some(bias) = &projection.bias {
         simd::add(x, bias);
     }
@@ -584,7 +586,7 @@ fn dress(config: &Config, projection: &Projection, x: &mut [f32], cos: &[f32], s
         if let Some(weight) = &projection.norm {
             simd::rms_norm_in_place(head, weight, config.eps);
         }
-        match (turn, config.rope.halves) {
+        match (rotate, config.rope.halves) {
             (false, _) => {}
             (true, true) => simd::rotate_halves(head, cos, sin),
             (true, false) => simd::rotate_pairs(head, cos, sin),
@@ -592,8 +594,8 @@ fn dress(config: &Config, projection: &Projection, x: &mut [f32], cos: &[f32], s
     }
 }
 
-/// Dresses keys and values and puts them into the cache.
-fn store(
+/// Finishes the projection of keys and values and writes them to the cache.
+fn write_kv(
     config: &Config,
     layer: &Layer,
     pool: &Pool,
@@ -606,9 +608,9 @@ fn store(
     let pairs = config.rope.frequencies.len();
     let len = places.len() * width;
     let (cos, sin) = (&s.cos, &s.sin);
-    for (rows, projection, turn) in [(&mut s.keys, &layer.key, true), (&mut s.values, &layer.value, false)] {
-        share(pool, &mut rows[..len], width, |i, row| {
-            dress(config, projection, row, &cos[i * pairs..][..pairs], &sin[i * pairs..][..pairs], turn);
+    for (rows, projection, rotate) in [(&mut s.keys, &layer.key, true), (&mut s.values, &layer.value, false)] {
+        for_rows(pool, &mut rows[..len], width, |i, row| {
+            bias_norm_rotate(config, projection, row, &cos[i * pairs..][..pairs], &sin[i * pairs..][..pairs], rotate);
         });
     }
     let rows = s.keys.chunks_exact(width).zip(s.values.chunks_exact(width));
@@ -617,35 +619,35 @@ fn store(
     }
 }
 
-/// Dresses and scales the queries from position `skip` on and lays them out for attention.
-fn group(config: &Config, layer: &Layer, pool: &Pool, s: &mut Scratch, skip: usize, m: usize) {
+/// Finishes the projection of the queries from position `skip` on, scales them and arranges them for attention.
+fn arrange_queries(config: &Config, layer: &Layer, pool: &Pool, s: &mut Scratch, skip: usize, m: usize) {
     let width = config.heads * config.head_dim;
     let pairs = config.rope.frequencies.len();
     let scale = 1.0 / (config.head_dim as f32).sqrt();
     let (cos, sin) = (&s.cos, &s.sin);
-    share(pool, &mut s.queries[skip * width..], width, |i, query| {
+    for_rows(pool, &mut s.queries[skip * width..], width, |i, query| {
         let at = (skip + i) * pairs;
-        dress(config, &layer.query, query, &cos[at..at + pairs], &sin[at..at + pairs], true);
+        bias_norm_rotate(config, &layer.query, query, &cos[at..at + pairs], &sin[at..at + pairs], true);
         simd::scale(query, scale);
     });
     let shape = shape(config, 0, m - skip);
     let run = shape.group * shape.head_dim;
     let queries = &s.queries[skip * width..m * width];
-    let lay_out = |kv_head: usize, plane: &mut [f32]| {
+    let arrange = |kv_head: usize, plane: &mut [f32]| {
         for (to, query) in plane.chunks_exact_mut(run).zip(queries.chunks_exact(width)) {
             to.copy_from_slice(&query[kv_head * run..][..run]);
         }
     };
     let (planes, plane) = (&mut s.grouped[..shape.len()], shape.len() / shape.kv_heads);
-    if m - skip < SHARE {
-        planes.chunks_exact_mut(plane).enumerate().for_each(|(kv_head, plane)| lay_out(kv_head, plane));
+    if m - skip < MIN_SHARED_ROWS {
+        planes.chunks_exact_mut(plane).enumerate().for_each(|(kv_head, plane)| arrange(kv_head, plane));
     } else {
-        for_pieces(pool, planes, plane, |kv_head, plane, _| lay_out(kv_head, plane));
+        for_pieces(pool, planes, plane, |kv_head, plane, _| arrange(kv_head, plane));
     }
 }
 
-/// From the attended values to the end of the layer, for these positions.
-fn finish(
+/// Computes the layer from the attended values to its end, for these positions.
+fn finish_layer(
     config: &Config,
     layer: &Layer,
     added: &Additions,
@@ -659,7 +661,7 @@ fn finish(
     let run = shape.group * shape.head_dim;
     let wide = config.heads * config.head_dim;
     let attended = &s.attended;
-    share(kernels.pool(), &mut s.queries[..rows * wide], wide, |i, out| {
+    for_rows(kernels.pool(), &mut s.queries[..rows * wide], wide, |i, out| {
         for (kv_head, part) in out.chunks_exact_mut(run).enumerate() {
             part.copy_from_slice(&attended[shape.at(kv_head, i)..][..run]);
         }
@@ -672,14 +674,14 @@ fn finish(
         rows,
         &mut [&mut *normed],
     );
-    share(kernels.pool(), stream, width, |i, row| simd::add(row, &normed[i * width..][..width]));
+    for_rows(kernels.pool(), stream, width, |i, row| simd::add(row, &normed[i * width..][..width]));
     norm_rows(kernels.pool(), stream, &layer.ffn_norm, config.eps, normed);
     let (gate, up) = (&mut s.gate[..rows * hidden], &mut s.up[..rows * hidden]);
     let both = [adapted(&layer.gate, &added.gate), adapted(&layer.up, &added.up)];
     kernels.matmul_adapted(&both, normed, rows, &mut [&mut *gate, &mut *up]);
-    share(kernels.pool(), gate, hidden, |i, gate| simd::silu_mul(gate, &up[i * hidden..][..hidden]));
+    for_rows(kernels.pool(), gate, hidden, |i, gate| simd::silu_mul(gate, &up[i * hidden..][..hidden]));
     kernels.matmul_adapted(&[adapted(&layer.down, &added.down)], gate, rows, &mut [&mut *normed]);
-    share(kernels.pool(), stream, width, |i, row| simd::add(row, &normed[i * width..][..width]));
+    for_rows(kernels.pool(), stream, width, |i, row| simd::add(row, &normed[i * width..][..width]));
 }
 
 #[cfg(test)]

@@ -30,7 +30,7 @@ fn every_architecture_computes_what_candle_computes() {
             let mut ours = forward(&gguf, threads).unwrap();
             let cancel = Cancel::new();
             oracle.truncate(0);
-            // A prompt, single tokens, then several at once: each has its own path.
+            // a prompt, single tokens, then several together: each takes its own path
             for part in [&tokens(40)[..], &[7], &[8], &[9, 10, 11]] {
                 assert!(ours.feed(part, &cancel).unwrap() && oracle.feed(part, &cancel).unwrap());
                 let off = furthest(ours.logits(), oracle.logits());
@@ -41,10 +41,10 @@ fn every_architecture_computes_what_candle_computes() {
 }
 
 #[test]
-fn all_positions_score_as_each_alone() {
+fn all_positions_score_as_one_by_one() {
     let gguf = testing::parse(&Tiny::new("qwen2").bytes());
     let (mut whole, mut single) = (forward(&gguf, 2).unwrap(), forward(&gguf, 2).unwrap());
-    let tokens = tokens(2 * SCORED + 5);
+    let tokens = tokens(2 * SCORED_BATCH + 5);
     let mut seen = 0;
     let done = whole.feed_scored(&tokens, &Cancel::new(), &mut |index, logits| {
         assert_eq!(index, seen);
@@ -57,11 +57,11 @@ fn all_positions_score_as_each_alone() {
     assert_eq!((seen, whole.len()), (tokens.len(), tokens.len()));
 }
 
-/// What speculative decoding relies on: logits, keys and values of a short batch are, bit by bit, those of its tokens
-/// one by one, on every tier and whatever the number of threads, with an adapter too.
+/// Speculative decoding relies on this: logits, keys and values of a short batch are, bit by bit, those of its tokens
+/// one by one, on every tier and with any number of threads, with an adapter too.
 #[test]
-fn a_short_batch_is_its_tokens_one_by_one() {
-    // `A` in blocks as those of the weights and in others, `B` in every form that it is kept in
+fn a_short_batch_equals_its_tokens_one_by_one() {
+    // `A` in blocks as those of the weights and in others, `B` in every form in which it is stored
     let adapters = [
         (4, [Kind::Q8_0, Kind::F16]),
         (16, [Kind::Q6K, Kind::F32]),
@@ -95,7 +95,7 @@ fn short_batches(adapter: Option<(u64, [Kind; 2])>) {
             let prompt = tokens(20);
             alone.feed(&prompt, &cancel).unwrap();
             together.feed(&prompt, &cancel).unwrap();
-            for m in [2, 3, Kernels::ALIKE] {
+            for m in [2, 3, Kernels::BIT_EXACT_BATCH] {
                 let part: Vec<u32> = (0..m as u32).map(|i| (i * 91 + m as u32 * 17) % 250).collect();
                 let mut expected = Vec::new();
                 for token in &part {
@@ -115,7 +115,7 @@ fn short_batches(adapter: Option<(u64, [Kind; 2])>) {
 }
 
 #[test]
-fn long_prompts_in_batches_are_the_same_prompt() {
+fn the_batch_size_does_not_change_the_result() {
     let gguf = testing::parse(&Tiny::new("qwen2").bytes());
     let (mut batched, mut small) = (forward(&gguf, 2).unwrap(), forward(&gguf, 2).unwrap());
     let tokens = tokens(290);
@@ -128,7 +128,7 @@ fn long_prompts_in_batches_are_the_same_prompt() {
 }
 
 #[test]
-fn going_back_leaves_no_trace() {
+fn truncating_and_restoring_leave_no_trace() {
     let gguf = testing::parse(&Tiny::new("qwen2").bytes());
     let mut ours = forward(&gguf, 2).unwrap();
     let cancel = Cancel::new();
@@ -149,7 +149,7 @@ fn going_back_leaves_no_trace() {
 }
 
 #[test]
-fn a_cancelled_prompt_holds_nothing_of_its_batch() {
+fn a_cancelled_batch_is_not_cached() {
     let gguf = testing::parse(&Tiny::new("qwen2").bytes());
     let mut ours = forward(&gguf, 2).unwrap();
     ours.feed(&[1, 2], &Cancel::new()).unwrap();
@@ -160,7 +160,7 @@ fn a_cancelled_prompt_holds_nothing_of_its_batch() {
 }
 
 #[test]
-fn too_much_and_too_strange_is_refused() {
+fn too_many_or_unknown_tokens_are_refused() {
     let gguf = testing::parse(&Tiny::new("qwen2").bytes());
     let mut ours = forward(&gguf, 1).unwrap();
     assert!(matches!(ours.feed(&tokens(301), &Cancel::new()), Err(ModelError::TooLong { tokens: 301, limit: 300 })));
@@ -169,7 +169,7 @@ fn too_much_and_too_strange_is_refused() {
 }
 
 #[test]
-fn every_tensor_is_needed_in_its_shape() {
+fn every_tensor_is_required_in_its_shape() {
     let whole = Tiny::new("qwen3");
     for name in ["token_embd.weight", "output_norm.weight", "blk.1.attn_k.weight", "blk.0.attn_q_norm.weight"] {
         let mut tiny = whole.clone();
@@ -194,12 +194,12 @@ fn every_tensor_is_needed_in_its_shape() {
 }
 
 #[test]
-fn a_tensor_that_nothing_reads_is_no_detail() {
+fn an_unsupported_tensor_is_refused() {
     for name in ["blk.0.attn_output.bias", "blk.1.ffn_up.bias", "blk.0.attn_q_norm.weight", "output.bias"] {
         let mut tiny = Tiny::new("llama");
         tiny.tensor(name, &[64], 1.0);
         let error = forward(&testing::parse(&tiny.bytes()), 1).map(|_| ()).unwrap_err();
-        assert!(matches!(&error, ModelError::Unsupported { what: "tensor", name: said } if said == name), "{error}");
+        assert!(matches!(&error, ModelError::Unsupported { what: "tensor", name: n } if n == name), "{error}");
     }
     let mut old = Tiny::new("llama");
     old.tensor("blk.0.attn_rot_embd.weight", &[8], 1.0);
@@ -207,7 +207,7 @@ fn a_tensor_that_nothing_reads_is_no_detail() {
 }
 
 #[test]
-fn llama_may_slow_its_rotation_down() {
+fn llama_may_scale_its_frequencies() {
     let mut tiny = Tiny::new("llama");
     tiny.tensor("rope_freqs.weight", &[8], 1.0);
     let gguf = testing::parse(&tiny.bytes());
@@ -227,7 +227,7 @@ fn llama_may_slow_its_rotation_down() {
 }
 
 #[test]
-fn sequences_in_slots_are_computed_as_each_alone() {
+fn sequences_in_slots_are_computed_as_alone() {
     let gguf = testing::parse(&Tiny::new("qwen2").bytes());
     let (first, second, third) = (tokens(90), tokens(30).split_off(7), tokens(5));
     let alone = |ids: &[u32]| {
@@ -242,7 +242,7 @@ fn sequences_in_slots_are_computed_as_each_alone() {
     let place = |lane: usize, from: usize, ids: &[u32]| -> Vec<LaneToken> {
         ids.iter().enumerate().map(|(i, &id)| LaneToken { lane, step: from + i, id }).collect()
     };
-    // a part of the first; then the rest of it, all of the second and of the third, whose last tokens are scored
+    // a part of the first; then the rest of it, and all of the second and third; the last tokens of all are scored
     together.feed_slots(&place(0, 0, &first[..60]), 0).unwrap();
     let mut rest = place(0, 60, &first[60..89]);
     rest.extend(place(2, 0, &second[..22]));
@@ -254,12 +254,12 @@ fn sequences_in_slots_are_computed_as_each_alone() {
         let off = furthest(together.logits_at(index), &alone(ids));
         assert!(off < 0.02, "sequence {index} is off by {off}");
     }
-    // a copied beginning is as good as a computed one
+    // a copied prefix equals a computed one
     together.copy_slot(0, 3, 40);
     let other = [&first[..40], &[9, 9]].concat();
     together.feed_slots(&place(3, 40, &[9, 9]), 1).unwrap();
     assert!(furthest(together.logits_at(0), &alone(&other)) < 0.02);
-    // what is held beside them has not changed
+    // the main sequence has not changed
     assert_eq!(together.len(), 12);
     together.feed(&[7], &Cancel::new()).unwrap();
     assert!(furthest(together.logits(), &alone(&[&tokens(12)[..], &[7]].concat())) < 0.02);

@@ -1,30 +1,29 @@
-//! The generation loop: prompt in, tokens chosen one by one under the shape, completion out.
+//! The generation loop: computes the prompt, chooses tokens one by one within the shape, and returns the completion.
 
 use super::backend::{Backend, LaneToken};
 use super::detokenize::Emitter;
 use super::grammar::{Grammar, Guide};
 use super::prefix::Store;
 use super::sample::{Peak, Ranked, Sampler};
-use super::speculate::{DraftStats, Drafter, Known, Phrases};
+use super::speculate::{DraftContext, DraftStats, Drafter, Phrases};
 use super::template::{Encoded, Template};
 use super::tokenizer::{Kind, Tokenizer};
 use crate::{Completion, Finish, Flow, ModelError, Prompt, Request, Sampling, Shape, Token, Usage};
 use std::time::{Duration, Instant};
 
-/// What generation needs to know of a model besides its forward pass.
+/// The parts of a model that generation needs besides its forward pass.
 pub(super) struct Language<'a> {
     pub tokenizer: &'a Tokenizer,
     pub template: &'a Template,
     /// Tokens that end the turn.
     pub ends: &'a [u32],
-    /// What guesses are made from besides the conversation.
+    /// Texts from which tokens are drafted, besides the conversation.
     pub phrases: &'a Phrases,
-    /// What grammars share.
     pub grammar: &'a Grammar,
 }
 
 impl Language<'_> {
-    /// The prompt in tokens, of which there must be fewer than `limit`.
+    /// Encodes the prompt in tokens, of which there must be fewer than `limit`.
     ///
     /// # Errors
     /// [`ModelError::TooLong`].
@@ -37,38 +36,38 @@ impl Language<'_> {
     }
 }
 
-/// One sequence: a forward pass and the tokens whose state it holds.
+/// One sequence: a forward pass and the tokens whose state it has computed.
 ///
-/// How a batch is rounded depends on its length. So that an answer does not depend on what was asked before, a stable
-/// beginning is always a batch of its own, whether it is computed now, was so for another request, or comes from disk, and
-/// what is behind it is reused as a whole or not at all.
+/// The rounding of a batch depends on its length. So that an answer does not depend on earlier requests, a stable
+/// prefix is always computed as a batch of its own, for this request or an earlier one, or read from disk; and the
+/// tokens after it are reused all together or not at all.
 pub(super) struct Sequence {
     backend: Box<dyn Backend>,
     tokens: Vec<u32>,
-    /// How many of the tokens held are a stable beginning, computed by itself.
+    /// The length of the stable prefix among the tokens, computed by itself.
     prefix_len: usize,
-    /// True if what is held is a part of a stable beginning whose caller ran out of time.
+    /// True if the tokens are a part of a stable prefix whose computation was cancelled.
     partial_prefix: bool,
-    /// Where stable beginnings are kept.
+    /// The cache of stable prefixes on disk.
     store: Option<Store>,
-    /// True if the stable beginning is new to the store.
+    /// True if the stable prefix is not in the store yet.
     is_new: bool,
-    /// The last prompt with a stable beginning: how many tokens it has, and the logits after it.
+    /// The length of the last prompt with a stable prefix, and the logits after it.
     prompt: Option<(usize, Vec<f32>)>,
-    /// True while nothing is computed behind that prompt: its logits are those to go on from.
+    /// True while nothing is computed after that prompt, so that its logits are the current ones.
     is_repeated: bool,
-    /// How many of the tokens held are certain; the others are guesses.
+    /// The number of tokens that are verified; the others are drafts.
     verified: usize,
-    /// Where the last burst began.
+    /// The index of the first token of the last `feed_drafts`.
     draft_from: usize,
-    /// None where nothing is guessed.
-    guesser: Option<Drafter>,
-    /// True if what is held is computed with the adapter.
+    /// `None` if decoding is not speculative.
+    drafter: Option<Drafter>,
+    /// True if the tokens are computed with the adapter.
     is_adapted: bool,
 }
 
 impl Sequence {
-    /// An empty sequence.
+    /// Returns an empty sequence.
     pub fn new(backend: Box<dyn Backend>, store: Option<Store>, speculate: bool) -> Self {
         Self {
             backend,
@@ -81,23 +80,23 @@ impl Sequence {
             is_repeated: false,
             verified: 0,
             draft_from: 0,
-            guesser: speculate.then(Drafter::default),
+            drafter: speculate.then(Drafter::default),
             is_adapted: false,
         }
     }
 
-    /// The forward pass.
+    /// Returns the forward pass, emptied.
     pub fn backend(&mut self) -> &mut dyn Backend {
-        self.cut(0);
+        self.truncate(0);
         &mut *self.backend
     }
 
-    /// The most tokens it takes.
+    /// Returns the most tokens that fit.
     pub fn context(&self) -> usize {
         self.backend.context()
     }
 
-    /// What computes.
+    /// Describes the backend, for people.
     pub fn describe(&self) -> String {
         self.backend.describe()
     }
@@ -107,45 +106,45 @@ impl Sequence {
         self.is_adapted
     }
 
-    /// Has all that comes computed with the adapter, if there is one, or without it. What is held of the other is forgotten.
+    /// Turns the adapter, if there is one, on or off. If that changes it, the sequence is emptied.
     pub(super) fn adapt(&mut self, on: bool) {
         let on = on && self.backend.adapter().is_some();
         if on != self.is_adapted {
-            self.cut(0);
+            self.truncate(0);
             self.backend.adapt(on);
             self.is_adapted = on;
         }
     }
 
-    /// Tells the adapter in use apart from others; empty without one.
+    /// Returns the identity of the adapter in use; empty without one.
     fn adapter_identity(&self) -> String {
         let adapter = if self.is_adapted { self.backend.adapter() } else { None };
         adapter.map(|adapter| adapter.identity().to_owned()).unwrap_or_default()
     }
 
-    /// Keeps, or restores, what it can of the prompt's state; returns how many tokens that are. All of them only if the logits
-    /// after the last one are known, too: further completions of one prompt read nothing.
+    /// Keeps or restores as much of the prompt's state as possible, and returns the number of its tokens. That is all
+    /// of them only if the logits after the last one are known too, as for repeated completions of one prompt.
     pub(super) fn reuse(&mut self, prompt: &Encoded) -> usize {
         let Encoded { ids, stable, adapted } = prompt;
         self.adapt(*adapted);
-        let begun = std::mem::take(&mut self.partial_prefix);
+        let was_partial = std::mem::take(&mut self.partial_prefix);
         self.is_repeated = false;
         let common = self.tokens.iter().zip(ids).take_while(|(a, b)| a == b).count();
         if *stable == 0 || !self.backend.is_resumable() {
-            return self.cut(common.min(ids.len().saturating_sub(1)));
+            return self.truncate(common.min(ids.len().saturating_sub(1)));
         }
         if self.prefix_len == *stable && common >= *stable {
             self.is_repeated = common == ids.len() && self.prompt.as_ref().is_some_and(|(len, _)| *len == common);
-            return self.cut(if self.is_repeated { ids.len() } else { *stable });
+            return self.truncate(if self.is_repeated { ids.len() } else { *stable });
         }
         let stable = &ids[..*stable];
-        if begun && stable.starts_with(&self.tokens) {
-            // Whole batches of it are held, and `complete` goes on behind them: on a slow machine each call would otherwise
-            // run out of time where the one before did.
+        if was_partial && stable.starts_with(&self.tokens) {
+            // Whole batches of it are computed, and `complete` continues after them. Otherwise every call on a slow
+            // machine would run into its deadline at the same point.
             self.partial_prefix = true;
             return self.tokens.len();
         }
-        self.cut(0);
+        self.truncate(0);
         let adapter = self.adapter_identity();
         if self.store.as_ref().is_some_and(|store| store.load(stable, &adapter, &mut *self.backend)) {
             self.tokens.extend_from_slice(stable);
@@ -154,12 +153,12 @@ impl Sequence {
         self.prefix_len
     }
 
-    /// The most continuations computed together; see [`Backend::lanes`].
+    /// Returns the most continuations computed together; see [`Backend::lanes`].
     pub(super) fn lanes(&self) -> usize {
         self.backend.lanes()
     }
 
-    /// Computes one token each of several continuations of what is held; see [`Backend::feed_lanes`].
+    /// Computes one token each of several continuations of the sequence; see [`Backend::feed_lanes`].
     pub(super) fn feed_lanes(
         &mut self,
         tokens: &[LaneToken],
@@ -169,39 +168,39 @@ impl Sequence {
         self.backend.feed_lanes(tokens, room, &request.cancel)
     }
 
-    /// Lets a continuation begin as another does; see [`Backend::copy_lane`].
+    /// Copies the beginning of a continuation to another; see [`Backend::copy_lane`].
     pub(super) fn copy_lane(&mut self, from: usize, to: usize, steps: usize, room: usize) {
         self.backend.copy_lane(from, to, steps, room);
     }
 
-    /// The logits after the `row`th token of the last [`Self::feed_lanes`].
+    /// Returns the logits after the `row`th token of the last [`Self::feed_lanes`].
     pub(super) fn logits_of_lane(&mut self, row: usize) -> &[f32] {
         self.backend.logits_at(row)
     }
 
-    /// Makes room for sequences beside this one; see [`Backend::open_slots`].
+    /// Allocates slots for independent sequences; see [`Backend::open_slots`].
     pub(super) fn open_slots(&mut self, count: usize, len: usize) -> bool {
         self.backend.open_slots(count, len)
     }
 
-    /// Computes tokens of the sequences beside this one; see [`Backend::feed_slots`].
+    /// Computes tokens of the sequences in slots; see [`Backend::feed_slots`].
     pub(super) fn feed_slots(&mut self, tokens: &[LaneToken], scored: usize) -> Result<(), ModelError> {
         self.backend.feed_slots(tokens, scored)
     }
 
-    /// Lets a sequence beside this one begin as another does; see [`Backend::copy_slot`].
+    /// Copies the beginning of a slot's sequence to another slot; see [`Backend::copy_slot`].
     pub(super) fn copy_slot(&mut self, from: usize, to: usize, len: usize) {
         self.backend.copy_slot(from, to, len);
     }
 
-    /// The logits after the `row`th of the scored tokens of the last [`Self::feed_slots`].
+    /// Returns the logits after the `row`th of the scored tokens of the last [`Self::feed_slots`].
     pub(super) fn logits_of_slot(&mut self, row: usize) -> &[f32] {
         self.backend.logits_at(row)
     }
 
-    /// Forgets what comes after the first `len` tokens, and more where the forward pass cannot stop there; returns what is
-    /// left.
-    fn cut(&mut self, len: usize) -> usize {
+    /// Drops the tokens after the first `len`, and more if the forward pass cannot truncate there; returns the number
+    /// of tokens left.
+    fn truncate(&mut self, len: usize) -> usize {
         if len < self.backend.len() {
             self.backend.truncate(len);
         }
@@ -216,13 +215,13 @@ impl Sequence {
         len
     }
 
-    /// Computes what `reuse` has left of the prompt; false if cancelled.
+    /// Computes the part of the prompt that `reuse` left; returns false if cancelled.
     pub(super) fn complete(&mut self, prompt: &Encoded, request: &Request) -> Result<bool, ModelError> {
         let Encoded { ids, stable, .. } = prompt;
         if (self.tokens.is_empty() || self.partial_prefix) && *stable > 0 && self.backend.is_resumable() {
-            let whole = self.feed(&ids[self.tokens.len()..*stable], request)?;
-            self.partial_prefix = !whole && !self.tokens.is_empty();
-            if !whole {
+            let is_fed = self.feed(&ids[self.tokens.len()..*stable], request)?;
+            self.partial_prefix = !is_fed && !self.tokens.is_empty();
+            if !is_fed {
                 return Ok(false);
             }
             (self.prefix_len, self.is_new) = (*stable, true);
@@ -230,15 +229,15 @@ impl Sequence {
         if self.is_repeated {
             return Ok(true);
         }
-        let whole = self.feed(&ids[self.tokens.len()..], request)?;
-        if whole && *stable > 0 && self.backend.is_resumable() {
+        let is_fed = self.feed(&ids[self.tokens.len()..], request)?;
+        if is_fed && *stable > 0 && self.backend.is_resumable() {
             self.prompt = Some((ids.len(), self.logits().to_vec()));
         }
-        Ok(whole)
+        Ok(is_fed)
     }
 
-    /// Stores a stable beginning that is new.
-    fn keep(&mut self) {
+    /// Saves the stable prefix to the store if it is new.
+    fn save_prefix(&mut self) {
         if std::mem::take(&mut self.is_new)
             && let Some(store) = &self.store
         {
@@ -246,28 +245,30 @@ impl Sequence {
         }
     }
 
-    /// Appends tokens; false if cancelled.
+    /// Appends tokens; returns false if cancelled.
     fn feed(&mut self, ids: &[u32], request: &Request) -> Result<bool, ModelError> {
         let before = self.tokens.len();
         self.is_repeated = false;
         let result = self.backend.feed(ids, &request.cancel);
-        // After a failure or a cancelled call part of them may be held.
-        let got = self.backend.len().saturating_sub(before).min(ids.len());
-        self.tokens.extend_from_slice(&ids[..got]);
+        // after an error or a cancelled call a part of them may be computed
+        let computed = self.backend.len().saturating_sub(before).min(ids.len());
+        self.tokens.extend_from_slice(&ids[..computed]);
         (self.verified, self.draft_from) = (self.tokens.len(), self.tokens.len().saturating_sub(1));
         result
     }
 
-    /// The logits after the last certain token.
+    /// Returns the logits after the last verified token.
     pub(super) fn logits(&mut self) -> &[f32] {
-        if let Some((_, logits)) = self.prompt.as_ref().filter(|_| self.is_repeated) {
+        if self.is_repeated
+            && let Some((_, logits)) = &self.prompt
+        {
             return logits;
         }
         self.backend.logits_at(self.verified - 1 - self.draft_from)
     }
 
-    /// Makes `ids` the next certain tokens and computes what follows them, along with guesses at what may follow further,
-    /// at most `room` of them; false if cancelled. What has been guessed right is there already.
+    /// Makes `ids` the next verified tokens and computes those that were not drafted, together with new drafts of at
+    /// most `room` further tokens; returns false if cancelled.
     fn advance(
         &mut self,
         ids: &[u32],
@@ -275,45 +276,46 @@ impl Sequence {
         language: &Language<'_>,
         request: &Request,
     ) -> Result<bool, ModelError> {
-        let most = self.backend.draft_window();
+        let window = self.backend.draft_window();
         self.is_repeated = false;
-        let Some(guesser) = self.guesser.as_mut().filter(|_| ids.len() <= most) else {
-            self.cut(self.verified);
+        let drafter = if ids.len() <= window { self.drafter.as_mut() } else { None };
+        let Some(drafter) = drafter else {
+            self.truncate(self.verified);
             return self.feed(ids, request);
         };
-        let guessed = &self.tokens[self.verified..];
-        let right = guessed.iter().zip(ids).take_while(|(a, b)| a == b).count();
-        guesser.learn(right, right < ids.len().min(guessed.len()));
-        self.verified += right;
-        let ids = &ids[right..];
+        let drafts = &self.tokens[self.verified..];
+        let accepted = drafts.iter().zip(ids).take_while(|(a, b)| a == b).count();
+        drafter.learn(accepted, accepted < ids.len().min(drafts.len()));
+        self.verified += accepted;
+        let ids = &ids[accepted..];
         if ids.is_empty() {
             return Ok(true);
         }
         let mut text = self.tokens[..self.verified].to_vec();
         text.extend_from_slice(ids);
-        let free = (most - ids.len()).min(room).min(self.backend.context() - text.len());
+        let max_drafts = (window - ids.len()).min(room).min(self.backend.context() - text.len());
         let Language { tokenizer, phrases, ends, .. } = *language;
-        let known = Known { text: &text, stable: self.prefix_len, phrases, tokenizer, ends };
-        let guess = guesser.guess(&known, free);
-        text.extend(guess);
-        self.cut(self.verified);
+        let context = DraftContext { text: &text, stable: self.prefix_len, phrases, tokenizer, ends };
+        let drafts = drafter.draft(&context, max_drafts);
+        text.extend(drafts);
+        self.truncate(self.verified);
         self.draft_from = self.verified;
         self.verified += ids.len();
-        let fed = self.backend.feed_drafts(&text[self.draft_from..], &request.cancel);
+        let result = self.backend.feed_drafts(&text[self.draft_from..], &request.cancel);
         text.truncate(self.backend.len());
         self.verified = self.verified.min(text.len());
         self.tokens = text;
-        fed
+        result
     }
 
-    /// Forgets the guesses that nobody has confirmed.
-    fn settle(&mut self) -> DraftStats {
-        self.cut(self.verified);
-        self.guesser.as_mut().map(Drafter::count).unwrap_or_default()
+    /// Drops the drafts that are not verified, and returns the counts since the last call.
+    fn discard_drafts(&mut self) -> DraftStats {
+        self.truncate(self.verified);
+        self.drafter.as_mut().map(Drafter::take_stats).unwrap_or_default()
     }
 }
 
-/// Continues the prompt to the end of the shape, the turn, the budget or the caller's patience.
+/// Continues the prompt until the shape or the model ends it, a limit is reached or the caller cancels.
 ///
 /// # Errors
 /// See [`crate::Model::generate`].
@@ -324,18 +326,18 @@ pub(super) fn generate(
     on: &mut dyn FnMut(&str) -> Flow,
 ) -> Result<Completion, ModelError> {
     let mut completion = complete(sequence, language, request, on);
-    let guesses = sequence.settle();
+    let drafts = sequence.discard_drafts();
     if let Ok(completion) = &mut completion {
-        completion.usage.drafted_tokens = guesses.drafted;
-        completion.usage.accepted_tokens = guesses.accepted;
+        completion.usage.drafted_tokens = drafts.drafted;
+        completion.usage.accepted_tokens = drafts.accepted;
     }
-    // Last, so that no word waits for it; the end of the answer does, once for each new beginning.
-    sequence.keep();
+    // last, so that it does not delay the text
+    sequence.save_prefix();
     completion
 }
 
-/// Computes an answer that is known already, as generating it would without a grammar, with guesses or one token at a
-/// time: what guesses are worth on it.
+/// Computes a given answer as generating it without a grammar would, with or without drafts, to measure the gain of
+/// speculative decoding.
 ///
 /// # Errors
 /// As [`generate`].
@@ -344,9 +346,9 @@ pub(super) fn replay(
     language: &Language<'_>,
     prompt: &Prompt,
     answer: &str,
-    guessing: bool,
+    speculate: bool,
 ) -> Result<Usage, ModelError> {
-    let began = Instant::now();
+    let start = Instant::now();
     let mut ids = Vec::new();
     language.tokenizer.encode(answer, &mut ids);
     let cancel = crate::Cancel::new();
@@ -361,21 +363,21 @@ pub(super) fn replay(
     }
     let cached_tokens = sequence.reuse(&encoded);
     sequence.complete(&encoded, &request)?;
-    let prefill = began.elapsed();
-    let resting = if guessing { None } else { sequence.guesser.take() };
-    let decoding = Instant::now();
+    let prefill = start.elapsed();
+    let disabled = if speculate { None } else { sequence.drafter.take() };
+    let decode_start = Instant::now();
     let mut result = Ok(true);
     for (at, &id) in ids.iter().enumerate() {
-        // What choosing costs is part of it. The end of the turn is chosen after the last token, and not computed.
+        // the cost of choosing a token is included
         std::hint::black_box(Peak::of(sequence.logits()));
         result = sequence.advance(&[id], ids.len() - at, language, &request);
         if result.is_err() {
             break;
         }
     }
-    let decode = decoding.elapsed();
-    let DraftStats { drafted, accepted } = sequence.settle();
-    sequence.guesser = resting.or(sequence.guesser.take());
+    let decode = decode_start.elapsed();
+    let DraftStats { drafted, accepted } = sequence.discard_drafts();
+    sequence.drafter = disabled.or(sequence.drafter.take());
     result?;
     Ok(Usage {
         prompt_tokens,
@@ -395,7 +397,7 @@ fn complete(
     request: &Request,
     on: &mut dyn FnMut(&str) -> Flow,
 ) -> Result<Completion, ModelError> {
-    let began = Instant::now();
+    let start = Instant::now();
     let limit = sequence.context();
     let prompt = language.encode(&request.prompt, limit)?;
     let len = prompt.ids.len();
@@ -404,7 +406,8 @@ fn complete(
     let adapted = sequence.is_adapted();
     let usage = Usage { prompt_tokens: len, cached_tokens: cached, adapted, ..Usage::default() };
     let mut ended = if run.room == 0 { Some(Finish::Length) } else { None };
-    // What the grammar forces at the very beginning does not ride along: the prompt's state does not depend on the shape.
+    // tokens that the grammar forces at the beginning are fed apart, so that the prompt's state does not depend on
+    // the shape
     if ended.is_none() && !sequence.complete(&prompt, request)? {
         ended = Some(Finish::Cancelled);
     }
@@ -414,18 +417,18 @@ fn complete(
             ended = Some(Finish::Cancelled);
         }
     }
-    let prefill = began.elapsed();
-    let decoding = Instant::now();
+    let prefill = start.elapsed();
+    let decode_start = Instant::now();
     let finish = loop {
         if let Some(finish) = ended {
             break finish;
         }
         ended = run.step(sequence)?;
     };
-    Ok(run.finish(finish, Usage { prefill, decode: decoding.elapsed(), ..usage }))
+    Ok(run.finish(finish, Usage { prefill, decode: decode_start.elapsed(), ..usage }))
 }
 
-/// A completion under way.
+/// The state of a completion being generated.
 pub(super) struct Run<'a> {
     language: &'a Language<'a>,
     request: &'a Request,
@@ -434,18 +437,18 @@ pub(super) struct Run<'a> {
     sampler: Sampler,
     guide: Option<Guide>,
     tokens: Vec<Token>,
-    /// What the model found of ending where it ended ([`Completion::end`]).
+    /// See [`Completion::end`].
     end: Option<f32>,
-    /// How many tokens may still come.
+    /// The number of tokens that may still follow.
     room: usize,
     /// Tokens that are not computed yet.
     pub(super) pending: Vec<u32>,
-    /// What the guide has taken so far ([`Usage::shaping`]).
+    /// The time spent in the guide so far ([`Usage::shaping`]).
     shaping: Duration,
 }
 
 impl<'a> Run<'a> {
-    /// One that has nothing yet, and room for so many tokens.
+    /// Returns an empty run with room for `room` tokens.
     pub(super) fn new(
         language: &'a Language<'a>,
         request: &'a Request,
@@ -475,7 +478,7 @@ impl<'a> Run<'a> {
         !matches!(self.request.shape, Shape::Text { .. })
     }
 
-    /// The completion.
+    /// Ends the run and returns the completion.
     pub(super) fn finish(self, finish: Finish, usage: Usage) -> Completion {
         let completion_tokens = self.tokens.len();
         let Self { mut emitter, tokens, end, on, shaping, .. } = self;
@@ -492,13 +495,13 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Sets up the guide and takes what it forces first.
+    /// Sets up the guide and adds the tokens that it forces first.
     pub(super) fn start_shape(&mut self) -> Result<Option<Finish>, ModelError> {
         self.guide = self.language.grammar.guide(&self.request.shape)?;
         self.take_forced()
     }
 
-    /// Chooses the next token, and computes on.
+    /// Chooses the next token and computes it.
     fn step(&mut self, sequence: &mut Sequence) -> Result<Option<Finish>, ModelError> {
         if self.request.cancel.is_cancelled() {
             return Ok(Some(Finish::Cancelled));
@@ -506,14 +509,15 @@ impl<'a> Run<'a> {
         if let Some(finish) = self.decide(sequence.logits())? {
             return Ok(Some(finish));
         }
-        // The last token that there is room for need not be computed.
+        // the last token that fits need not be computed
         if !sequence.advance(&self.pending, self.room.saturating_sub(1), self.language, self.request)? {
             return Ok(Some(Finish::Cancelled));
         }
         Ok(None)
     }
 
-    /// Chooses the next token out of these logits, and takes what the grammar forces behind it: they are pending then.
+    /// Chooses the next token by these logits, and adds the tokens that the grammar forces after it; all are pending
+    /// then.
     pub(super) fn decide(&mut self, logits: &[f32]) -> Result<Option<Finish>, ModelError> {
         let (id, token) = self.choose(logits)?;
         if self.language.ends.contains(&id) {
@@ -530,7 +534,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Takes the tokens that the grammar forces.
+    /// Adds the tokens that the grammar forces.
     fn take_forced(&mut self) -> Result<Option<Finish>, ModelError> {
         let (guide, shaping) = (&mut self.guide, &mut self.shaping);
         let forced = guide.as_mut().map(|guide| timed(shaping, || guide.forced())).transpose()?.unwrap_or_default();
@@ -540,9 +544,8 @@ impl<'a> Run<'a> {
                 return Ok(Some(finish));
             }
         }
-        // Complete without any choice left to make.
-        let complete = self.guide.as_ref().is_some_and(Guide::is_complete);
-        Ok(complete.then_some(Finish::Stop))
+        let is_complete = self.guide.as_ref().is_some_and(Guide::is_complete);
+        Ok(is_complete.then_some(Finish::Stop))
     }
 
     /// Adds a token to the completion.
@@ -561,30 +564,31 @@ impl<'a> Run<'a> {
         if flow == Flow::Stop {
             return Ok(Some(Finish::Cancelled));
         }
-        let complete = self.guide.as_ref().is_some_and(Guide::is_complete);
-        // The last forced token completes the grammar before it is taken: only the last one taken may say so.
-        Ok((self.room == 0 && !complete).then_some(Finish::Length))
+        let is_complete = self.guide.as_ref().is_some_and(Guide::is_complete);
+        // the guide has accepted all forced tokens before the first of them is added, so its end counts only at the
+        // last one
+        Ok((self.room == 0 && !is_complete).then_some(Finish::Length))
     }
 
-    /// The next token, as the model scored it.
+    /// Chooses the next token, with its log-probability.
     fn choose(&mut self, logits: &[f32]) -> Result<(u32, Token), ModelError> {
         let peak = Peak::of(logits);
-        if !peak.is_sound() {
+        if !peak.is_finite() {
             return Err(ModelError::Engine("the model's output is not a number".into()));
         }
         let vocab = self.language.tokenizer.vocab();
         let ends = self.language.ends;
-        let speaks = |id: u32| matches!(vocab.kind(id), Kind::Normal | Kind::UserDefined) || ends.contains(&id);
+        let is_plain = |id: u32| matches!(vocab.kind(id), Kind::Normal | Kind::UserDefined) || ends.contains(&id);
         let (guide, shaping) = (&mut self.guide, &mut self.shaping);
-        let mut allows = |id: u32| guide.as_mut().map_or(Ok(speaks(id)), |guide| timed(shaping, || guide.allows(id)));
+        let mut allows = |id: u32| guide.as_mut().map_or(Ok(is_plain(id)), |guide| timed(shaping, || guide.allows(id)));
         let id = if self.sampler.is_greedy() && allows(peak.best)? {
-            // Nearly always.
+            // the usual case: the likeliest token is allowed
             Some(peak.best)
         } else {
-            let beginnings = guide.as_mut().map(|guide| timed(shaping, || guide.beginnings())).transpose()?;
-            let may = |id: u32| beginnings.as_ref().map_or_else(|| speaks(id), |begin| begin.admit(id, vocab));
+            let first_bytes = guide.as_mut().map(|guide| timed(shaping, || guide.first_bytes())).transpose()?;
+            let may = |id: u32| first_bytes.as_ref().map_or_else(|| is_plain(id), |bytes| bytes.admit(id, vocab));
             let mut allows =
-                |id: u32| guide.as_mut().map_or(Ok(speaks(id)), |guide| timed(shaping, || guide.allows(id)));
+                |id: u32| guide.as_mut().map_or(Ok(is_plain(id)), |guide| timed(shaping, || guide.allows(id)));
             self.sampler.choose(peak.best_logit, |floor| Ranked::above(floor, logits, may), &mut allows)?
         };
         let id = id.ok_or_else(|| ModelError::Engine("the shape leaves no token to choose".into()))?;
@@ -597,10 +601,10 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Does `work`, and adds the time that it takes.
+/// Runs `work`, and adds the time that it takes to `sum`.
 fn timed<T>(sum: &mut Duration, work: impl FnOnce() -> T) -> T {
-    let began = Instant::now();
+    let start = Instant::now();
     let result = work();
-    *sum += began.elapsed();
+    *sum += start.elapsed();
     result
 }

@@ -1,8 +1,8 @@
 //! Reads the GGUF model file format, version 2 and 3, in place.
 //!
-//! Format: <https://github.com/ggml-org/ggml/blob/master/docs/gguf.md>. Nothing is copied but the names: strings, arrays
-//! and tensors are ranges of the mapped file. Every length, count, offset and dimension is checked against the file
-//! before it is believed, so that a truncated or hostile file is a [`ModelError::BadFile`] and never a panic or a large
+//! Format: <https://github.com/ggml-org/ggml/blob/master/docs/gguf.md>. Only names are copied: strings, arrays and
+//! tensors are ranges of the mapped file. Every length, count, offset and dimension is checked against the file
+//! before it is used, so that a truncated or hostile file is a [`ModelError::BadFile`] and never a panic or a large
 //! allocation.
 
 use std::collections::HashMap;
@@ -15,9 +15,9 @@ use super::bytes::Bytes;
 use super::quant::Kind;
 use crate::ModelError;
 
-/// `general.alignment` where the file has none.
+/// The default of `general.alignment`.
 const DEFAULT_ALIGNMENT: u64 = 32;
-/// The most dimensions a tensor may have (ggml's own limit).
+/// Most dimensions of a tensor (ggml's own limit).
 const MAX_DIMS: u32 = 4;
 
 /// An open model file. Clones share the mapping and the parsed header.
@@ -65,18 +65,18 @@ enum Element {
 
 struct Tensor {
     dims: Vec<usize>,
-    /// The kind, or the code of one this program does not know.
+    /// The kind, or the code of an unknown one.
     kind: Result<Kind, u32>,
-    /// Range of the whole file; empty where the kind is unknown.
+    /// Range of the whole file; empty if the kind is unknown.
     range: Range<usize>,
 }
 
 /// One tensor of a file: its type, shape and bytes.
 #[derive(Debug, Clone)]
 pub struct TensorView {
-    /// How the numbers are stored.
+    /// The format of the numbers.
     pub kind: Kind,
-    /// Dimensions, fastest first, as the file has them: `[cols, rows]` of a matrix.
+    /// Dimensions, fastest first, as in the file: `[cols, rows]` of a matrix.
     pub dims: Vec<usize>,
     /// The blocks, still in the mapped file.
     pub bytes: Bytes,
@@ -117,7 +117,7 @@ impl Scalar {
         }
     }
 
-    /// The value of these bits as a whole number, where the type is one.
+    /// Converts the bits of a value to a whole number; `None` for a floating-point type.
     fn integer(self, bits: u64) -> Option<i128> {
         Some(match self {
             Self::U8 | Self::U16 | Self::U32 | Self::U64 | Self::Bool => i128::from(bits),
@@ -143,7 +143,7 @@ impl Gguf {
     ///
     /// # Errors
     /// [`ModelError::BadFile`] for a file that cannot be opened, is no GGUF, is truncated or contradicts itself,
-    /// [`ModelError::Unsupported`] for a version this program has no code for.
+    /// [`ModelError::Unsupported`] for an unsupported version.
     ///
     /// ```no_run
     /// # use caro_model::engine::gguf::Gguf;
@@ -159,7 +159,7 @@ impl Gguf {
         Self::parse(name, bytes)
     }
 
-    /// Reads a file that is already mapped or in memory; `file` is its name for messages.
+    /// Checks a file that is already mapped or in memory; `file` is its name for messages.
     ///
     /// # Errors
     /// As [`Gguf::open`].
@@ -170,17 +170,17 @@ impl Gguf {
         Ok(Self { inner: Arc::new(Inner { file, bytes, meta, tensors, names }) })
     }
 
-    /// The file's name, for messages.
+    /// Returns the file's name, for messages.
     pub fn file(&self) -> &str {
         &self.inner.file
     }
 
-    /// The whole mapped file.
+    /// Returns the whole mapped file.
     pub fn bytes(&self) -> &Bytes {
         &self.inner.bytes
     }
 
-    /// A string value. `None` where there is no such key, it is no string, or it is not UTF-8.
+    /// Returns a string value; `None` if the key is missing, or its value is not a string in UTF-8.
     pub fn text(&self, key: &str) -> Option<&str> {
         match self.inner.meta.get(key)? {
             Value::Text(range) => std::str::from_utf8(&self.inner.bytes[range.clone()]).ok(),
@@ -188,7 +188,7 @@ impl Gguf {
         }
     }
 
-    /// A whole number of any width that fits `u32`.
+    /// Returns a whole number of any width that fits `u32`.
     pub fn u32(&self, key: &str) -> Option<u32> {
         match self.inner.meta.get(key)? {
             Value::Scalar(scalar, bits) => u32::try_from(scalar.integer(*bits)?).ok(),
@@ -196,11 +196,11 @@ impl Gguf {
         }
     }
 
-    /// The same, which has to be between 1 and that, if it is there. No model that this program could ever run comes near
-    /// the limits that are asked for: they keep a damaged file from asking for petabytes.
+    /// Returns a whole number between 1 and `most`, if the key exists. Callers use limits far above any real model's,
+    /// which only keep a damaged file from causing huge allocations.
     ///
     /// # Errors
-    /// [`ModelError::BadFile`] if it is not.
+    /// [`ModelError::BadFile`] if it is out of range.
     pub fn number(&self, key: &str, most: usize) -> Result<Option<usize>, ModelError> {
         match self.u32(key).map(|n| n as usize) {
             Some(n) if !(1..=most).contains(&n) => Err(self.bad(format!("its `{key}` is {n}"))),
@@ -208,7 +208,7 @@ impl Gguf {
         }
     }
 
-    /// A floating-point number.
+    /// Returns a floating-point number.
     pub fn f32(&self, key: &str) -> Option<f32> {
         match self.inner.meta.get(key)? {
             Value::Scalar(scalar, bits) => scalar.float(*bits).map(|value| value as f32),
@@ -216,7 +216,7 @@ impl Gguf {
         }
     }
 
-    /// An array.
+    /// Returns an array.
     pub fn array(&self, key: &str) -> Option<Array<'_>> {
         match self.inner.meta.get(key)? {
             Value::Array(element, count, range) => {
@@ -226,20 +226,20 @@ impl Gguf {
         }
     }
 
-    /// Names of all tensors, in the file's order.
+    /// Iterates over the names of all tensors, in the file's order.
     pub fn tensor_names(&self) -> impl Iterator<Item = &str> {
         self.inner.names.iter().map(String::as_str)
     }
 
-    /// True where the file has a tensor of this name, of whatever kind.
+    /// True if the file has a tensor of this name, of any kind.
     pub fn has_tensor(&self, name: &str) -> bool {
         self.inner.tensors.contains_key(name)
     }
 
-    /// A tensor by name.
+    /// Returns a tensor by name.
     ///
     /// # Errors
-    /// [`ModelError::BadFile`] where there is none, [`ModelError::Unsupported`] where its kind is unknown.
+    /// [`ModelError::BadFile`] if there is none, [`ModelError::Unsupported`] if its kind is unknown.
     pub fn tensor(&self, name: &str) -> Result<TensorView, ModelError> {
         let tensor = self.inner.tensors.get(name).ok_or_else(|| self.bad(format!("it has no tensor `{name}`")))?;
         let kind = tensor.kind.map_err(|code| ModelError::Unsupported {
@@ -254,7 +254,7 @@ impl Gguf {
         Ok(TensorView { kind, dims: tensor.dims.clone(), bytes })
     }
 
-    /// A [`ModelError::BadFile`] about this file.
+    /// Returns a [`ModelError::BadFile`] about this file.
     pub fn bad(&self, reason: impl Into<String>) -> ModelError {
         ModelError::BadFile { file: self.inner.file.clone(), reason: reason.into() }
     }
@@ -267,12 +267,12 @@ impl std::fmt::Debug for Gguf {
 }
 
 impl TensorView {
-    /// Number of elements.
+    /// Returns the number of elements.
     pub fn elements(&self) -> usize {
         self.dims.iter().product()
     }
 
-    /// All numbers as `f32`. Meant for norms and biases, which are small.
+    /// Converts all numbers to `f32`. Meant for norms and biases, which are small.
     pub fn to_f32(&self) -> Vec<f32> {
         let mut out = vec![0.0; self.elements()];
         self.kind.dequantize(&self.bytes, &mut out);
@@ -281,17 +281,17 @@ impl TensorView {
 }
 
 impl<'a> Array<'a> {
-    /// Number of elements.
+    /// Returns the number of elements.
     pub fn len(&self) -> usize {
         self.count
     }
 
-    /// True without elements.
+    /// True if there are no elements.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// The elements as raw strings; `None` where they are no strings. Not checked to be UTF-8.
+    /// Iterates over the elements as raw strings, which may be invalid UTF-8; `None` if they are no strings.
     pub fn strings(&self) -> Option<impl Iterator<Item = &'a [u8]> + use<'a>> {
         let mut rest = self.bytes;
         (self.element == Element::Text).then(|| {
@@ -304,7 +304,7 @@ impl<'a> Array<'a> {
         })
     }
 
-    /// The elements as whole numbers; `None` where they are none.
+    /// Iterates over the elements as whole numbers; `None` if they are of another type.
     pub fn integers(&self) -> Option<impl Iterator<Item = i64> + use<'a>> {
         match self.element {
             Element::Scalar(scalar) if scalar.integer(0).is_some() => Some(
@@ -315,14 +315,14 @@ impl<'a> Array<'a> {
     }
 }
 
-/// Up to eight little-endian bytes as a number.
+/// Reads up to eight little-endian bytes as a number.
 fn bits(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |all, &byte| all << 8 | u64::from(byte))
 }
 
 type Header = (HashMap<String, Value>, HashMap<String, Tensor>, Vec<String>);
 
-/// A cursor over the header that believes nothing.
+/// A cursor over the header, which checks everything it reads.
 struct Reader<'a> {
     file: &'a str,
     data: &'a [u8],
@@ -353,7 +353,7 @@ impl<'a> Reader<'a> {
         self.take(8, what).map(bits)
     }
 
-    /// A length-prefixed string, as a range.
+    /// Reads a length-prefixed string, as a range.
     fn text(&mut self, what: &str) -> Result<Range<usize>, ModelError> {
         let length = self.u64(what)?;
         let start = self.at;
@@ -361,7 +361,7 @@ impl<'a> Reader<'a> {
         Ok(start..self.at)
     }
 
-    /// A key or tensor name.
+    /// Reads a key or tensor name.
     fn name(&mut self, what: &str) -> Result<String, ModelError> {
         let range = self.text(what)?;
         if range.len() > 65_535 {
@@ -383,7 +383,7 @@ impl<'a> Reader<'a> {
         let tensor_count = self.u64("the tensor count")?;
         let meta_count = self.u64("the metadata count")?;
         let mut meta = HashMap::new();
-        // No capacity is reserved from the counts: each entry has to be there before it costs memory.
+        // no capacity is reserved by the counts: memory grows only with entries that exist
         for _ in 0..meta_count {
             let key = self.name("a metadata key")?;
             let value = self.value(&key)?;
@@ -400,7 +400,7 @@ impl<'a> Reader<'a> {
         for _ in 0..tensor_count {
             listed.push(self.tensor(alignment)?);
         }
-        let (tensors, names) = self.place(listed, alignment)?;
+        let (tensors, names) = self.resolve(listed, alignment)?;
         Ok((meta, tensors, names))
     }
 
@@ -415,7 +415,7 @@ impl<'a> Reader<'a> {
                 let element = match code {
                     8 => {
                         for _ in 0..count {
-                            // Written out: half a million strings pass here at every start.
+                            // without `Reader::text`, for speed: half a million strings are read at every start
                             let length = self.data.get(self.at..).and_then(|d| d.first_chunk::<8>());
                             let end = length.and_then(|l| usize::try_from(u64::from_le_bytes(*l)).ok());
                             let end = end.and_then(|l| l.checked_add(self.at + 8)).filter(|&e| e <= self.data.len());
@@ -441,7 +441,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// One entry of the tensor list; its range is relative to the data section until [`Reader::place`].
+    /// Reads an entry of the tensor list; its range is relative to the data section until [`Reader::resolve`].
     fn tensor(&mut self, alignment: u64) -> Result<(String, Tensor), ModelError> {
         let name = self.name("a tensor name")?;
         let what = format!("tensor `{name}`");
@@ -483,8 +483,8 @@ impl<'a> Reader<'a> {
         Ok((name, Tensor { dims, kind, range }))
     }
 
-    /// Moves the tensors' ranges behind the header and checks them against the file's end.
-    fn place(
+    /// Makes the tensors' ranges relative to the file, and checks them against its end.
+    fn resolve(
         &self,
         listed: Vec<(String, Tensor)>,
         alignment: u64,

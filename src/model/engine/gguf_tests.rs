@@ -21,7 +21,7 @@ fn parse(bytes: Vec<u8>) -> Result<Gguf, ModelError> {
     Gguf::parse("test.gguf", Bytes::from(bytes))
 }
 
-/// The reason of the `BadFile` that these bytes must be.
+/// Returns the reason of the `BadFile` that parsing these bytes must return.
 fn reason(bytes: Vec<u8>) -> String {
     match parse(bytes).map(|_| ()) {
         Err(ModelError::BadFile { file, reason }) => {
@@ -33,7 +33,7 @@ fn reason(bytes: Vec<u8>) -> String {
 }
 
 #[test]
-fn reads_every_type() {
+fn every_type_is_read() {
     let file = parse(sample()).unwrap();
     assert_eq!(file.file(), "test.gguf");
     assert_eq!(file.text("general.architecture"), Some("qwen2"));
@@ -52,7 +52,7 @@ fn reads_every_type() {
 }
 
 #[test]
-fn reads_tensors_in_place() {
+fn tensors_are_read_in_place() {
     let file = parse(sample()).unwrap();
     assert_eq!(file.tensor_names().collect::<Vec<_>>(), ["norm", "w", "odd"]);
     let norm = file.tensor("norm").unwrap();
@@ -68,7 +68,7 @@ fn reads_tensors_in_place() {
 #[test]
 fn every_truncation_is_refused() {
     let whole = sample();
-    // Behind the last known tensor there are only bytes of the unknown one, which nobody can measure.
+    // after the last known tensor there are only bytes of the unknown one, whose size is unknown
     let end = whole.len() - 16 - 28;
     for length in 0..end {
         reason(whole[..length].to_vec());
@@ -120,7 +120,7 @@ fn contradictions_are_refused() {
 }
 
 proptest! {
-    /// Whatever bytes of the header change, reading ends with an answer, and what is readable lies inside the file.
+    /// Whatever bytes of the header change, parsing does not panic, and all readable tensors are inside the file.
     #[test]
     fn mutations_never_panic(changes in prop::collection::vec((0usize..600, any::<u8>()), 1..8), cut in 0usize..2000) {
         let mut bytes = sample();
@@ -146,7 +146,6 @@ proptest! {
         }
     }
 
-    /// Noise is no model.
     #[test]
     fn noise_never_panics(mut noise in prop::collection::vec(any::<u8>(), 24..400)) {
         noise[..8].copy_from_slice(b"GGUF\x03\0\0\0");

@@ -5,7 +5,7 @@ use std::fmt::Debug;
 
 use super::quant::Kind;
 
-/// Collects a file's parts; [`Writer::finish`] gives its bytes.
+/// Collects a file's parts; [`Writer::finish`] returns its bytes.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Writer {
     meta: Vec<u8>,
@@ -21,7 +21,7 @@ fn text(into: &mut Vec<u8>, text: &[u8]) {
 }
 
 impl Writer {
-    /// A key with a value already encoded.
+    /// Adds a key with an encoded value.
     pub(crate) fn raw(mut self, key: &str, code: u32, value: &[u8]) -> Self {
         text(&mut self.meta, key.as_bytes());
         self.meta.extend(code.to_le_bytes());
@@ -62,13 +62,13 @@ impl Writer {
         self.raw(key, 9, &bytes)
     }
 
-    /// A tensor; `dims` fastest first.
+    /// Adds a tensor; `dims` fastest first.
     pub(crate) fn tensor(self, name: &str, kind: Kind, dims: &[u64], bytes: &[u8]) -> Self {
         let code = (0..64).find(|&code| Kind::from_code(code) == Some(kind)).unwrap();
         self.foreign_tensor(name, code, dims, bytes)
     }
 
-    /// A tensor of any type code.
+    /// Adds a tensor of any type code.
     pub(crate) fn foreign_tensor(mut self, name: &str, code: u32, dims: &[u64], bytes: &[u8]) -> Self {
         self.data.resize(self.data.len().next_multiple_of(32), 0);
         text(&mut self.tensors, name.as_bytes());
@@ -81,13 +81,13 @@ impl Writer {
         self
     }
 
-    /// A tensor of `f32`.
+    /// Adds a tensor of `f32`.
     pub(crate) fn floats(self, name: &str, dims: &[u64], values: &[f32]) -> Self {
         let bytes: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
         self.tensor(name, Kind::F32, dims, &bytes)
     }
 
-    /// The file.
+    /// Returns the bytes of the file.
     pub(crate) fn finish(self) -> Vec<u8> {
         let mut file = b"GGUF".to_vec();
         file.extend(3u32.to_le_bytes());

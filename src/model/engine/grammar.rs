@@ -1,10 +1,10 @@
-//! Shapes of completions as grammars over bytes, by llguidance.
+//! Enforces the shapes of completions as grammars over bytes, with llguidance.
 //!
-//! llguidance works on a trie of all tokens, which takes a third of a second to build for 151 936 of them. Here it sees a
-//! vocabulary of the 256 bytes instead, which is ready at once: a token is allowed where its bytes are, one after the
-//! other. What it does with tokens, spelling forced text, is done here with our own tokenizer, to the same result; tests
-//! hold both to llguidance's own way. A grammar that counts tokens (`max_tokens`) counts bytes, and reserved tokens
-//! cannot be part of one.
+//! llguidance works on a trie of all tokens, which takes a third of a second to build for 151 936 of them. Here it
+//! gets a vocabulary of the 256 bytes instead, which is ready at once: a token is allowed if its bytes are, one after
+//! the other. Forced text is spelled here with our own tokenizer, to the same result; tests compare both with
+//! llguidance's own way. A grammar that counts tokens (`max_tokens`) counts bytes, and reserved tokens cannot be part
+//! of a grammar.
 
 use super::tokenizer::{Kind, Tokenizer, Vocab};
 use crate::tools::{CALL, CALL_END};
@@ -14,14 +14,14 @@ use llguidance::{Matcher, ParserFactory};
 use std::sync::Arc;
 use toktrie::{InferenceCapabilities, TokEnv, TokRxInfo, TokTrie, TokenId, TokenizerEnv};
 
-/// What all grammars of a model share.
+/// The parts that all grammars of a model share.
 pub(super) struct Grammar {
     factory: ParserFactory,
     tokenizer: Arc<Tokenizer>,
     ends: Vec<u32>,
 }
 
-/// The bytes as a vocabulary: each is the token of its own number. The end is one more.
+/// A vocabulary of the 256 bytes, each the token with its own number, and an end token.
 struct Bytes(TokTrie);
 
 impl Bytes {
@@ -49,18 +49,18 @@ impl TokenizerEnv for Bytes {
 }
 
 impl Grammar {
-    /// Takes no time worth mentioning.
+    /// Sets up llguidance, which is fast with this vocabulary.
     ///
     /// # Errors
     /// [`ModelError::Engine`] if llguidance refuses.
     pub fn new(tokenizer: Arc<Tokenizer>, ends: &[u32]) -> Result<Self, ModelError> {
         let env: TokEnv = Arc::new(Bytes::new());
-        let mut factory = ParserFactory::new(&env, InferenceCapabilities::default(), &[]).map_err(failed)?;
+        let mut factory = ParserFactory::new(&env, InferenceCapabilities::default(), &[]).map_err(engine_error)?;
         factory.quiet();
         Ok(Self { factory, tokenizer, ends: ends.to_vec() })
     }
 
-    /// A guide through one completion; `None` for free text.
+    /// Returns a guide for one completion; `None` for free text.
     ///
     /// # Errors
     /// [`ModelError::BadShape`] with llguidance's words.
@@ -71,7 +71,7 @@ impl Grammar {
         if let Some(error) = matcher.get_error() {
             return Err(ModelError::BadShape(error));
         }
-        // A grammar that matches nothing shows only now.
+        // a grammar that matches nothing is detected only here
         matcher.compute_mask_or_eos().map_err(|error| ModelError::BadShape(error.to_string()))?;
         let (tokenizer, ends) = (self.tokenizer.clone(), self.ends.clone());
         Ok(Some(Guide { matcher, marks: self.marks(shape), tokenizer, ends, last: None }))
@@ -79,16 +79,16 @@ impl Grammar {
 }
 
 impl Grammar {
-    /// The marks of calls that are tokens of the model and stand in this shape: where it has calls written, the model may use
-    /// the tokens that it was taught for them. Elsewhere they are in no grammar.
+    /// Returns the tokens of the call marks that occur in this shape, so that the model may write a mark with the
+    /// token it was trained with. Otherwise reserved tokens are in no grammar.
     fn marks(&self, shape: &Shape) -> Vec<u32> {
         let Shape::Lark(grammar) = shape else { return Vec::new() };
-        let named = [CALL, CALL_END].into_iter().filter(|mark| grammar.contains(mark));
-        named.filter_map(|mark| self.tokenizer.reserved(mark)).collect()
+        let marks = [CALL, CALL_END].into_iter().filter(|mark| grammar.contains(mark));
+        marks.filter_map(|mark| self.tokenizer.reserved(mark)).collect()
     }
 }
 
-/// The shape in llguidance's terms; `None` for free text.
+/// Converts the shape to llguidance's grammar; `None` for free text.
 fn grammar_of(shape: &Shape) -> Result<Option<TopLevelGrammar>, ModelError> {
     Ok(match shape {
         Shape::Text { .. } => None,
@@ -108,11 +108,11 @@ fn grammar_of(shape: &Shape) -> Result<Option<TopLevelGrammar>, ModelError> {
 /// The state of one completion inside its grammar.
 pub(super) struct Guide {
     matcher: Matcher,
-    /// Tokens that are no text elsewhere; see [`Grammar::marks`].
+    /// Reserved tokens that this grammar allows; see [`Grammar::marks`].
     marks: Vec<u32>,
     tokenizer: Arc<Tokenizer>,
     ends: Vec<u32>,
-    /// The token taken last.
+    /// The last accepted token.
     last: Option<u32>,
 }
 
@@ -120,35 +120,35 @@ impl Guide {
     /// True if `token` may come next.
     pub fn allows(&mut self, token: u32) -> Result<bool, ModelError> {
         if self.ends.contains(&token) {
-            return self.matcher.is_accepting().map_err(failed);
+            return self.matcher.is_accepting().map_err(engine_error);
         }
         let vocab = self.tokenizer.vocab();
         if vocab.kind(token) != Kind::Normal && !self.marks.contains(&token) {
             return Ok(false);
         }
-        takes(&mut self.matcher, &vocab.bytes(token))
+        accepts(&mut self.matcher, &vocab.bytes(token))
     }
 
-    /// Which tokens may come next as far as their first byte tells: what [`Self::allows`] is among them.
-    pub fn beginnings(&mut self) -> Result<Beginnings, ModelError> {
-        let mask = self.matcher.compute_mask_or_eos().map_err(failed)?;
+    /// Returns a fast filter by first bytes, which admits all tokens that [`Self::allows`] does, and more.
+    pub fn first_bytes(&mut self) -> Result<FirstBytes, ModelError> {
+        let mask = self.matcher.compute_mask_or_eos().map_err(engine_error)?;
         let bytes = std::array::from_fn(|byte| mask.is_allowed(byte as u32));
-        Ok(Beginnings { bytes, others: [&self.ends[..], &self.marks].concat() })
+        Ok(FirstBytes { bytes, others: [&self.ends[..], &self.marks].concat() })
     }
 
-    /// Takes a chosen token.
+    /// Adds a chosen token.
     pub fn accept(&mut self, token: u32) -> Result<(), ModelError> {
         self.last = Some(token);
-        self.matcher.consume_tokens(&Bytes::ids(&self.tokenizer.vocab().bytes(token))).map_err(failed)
+        self.matcher.consume_tokens(&Bytes::ids(&self.tokenizer.vocab().bytes(token))).map_err(engine_error)
     }
 
-    /// Takes, and returns, the tokens that the grammar forces next: forced text as the tokenizer spells it, up to where
-    /// what may follow could be part of the same token.
+    /// Adds and returns the tokens that the grammar forces next: the forced text as the tokenizer spells it, without
+    /// the last tokens that could merge with the text that may follow.
     pub fn forced(&mut self) -> Result<Vec<u32>, ModelError> {
         let forced = if self.is_complete() { Vec::new() } else { self.matcher.compute_ff_tokens() };
-        // One that broke down says the same as one that is complete: that it has stopped, and forces nothing.
+        // a matcher that has failed reports the same as a complete one: that it has stopped, and forces nothing
         if let Some(error) = self.matcher.get_error() {
-            return Err(failed(anyhow::Error::msg(error)));
+            return Err(engine_error(anyhow::Error::msg(error)));
         }
         if forced.is_empty() {
             return Ok(Vec::new());
@@ -163,22 +163,22 @@ impl Guide {
         Ok(ids)
     }
 
-    /// The tokens of a text that follows the last token.
+    /// Tokenizes a text that follows the last token.
     fn spell(&self, bytes: &[u8]) -> Vec<u32> {
-        // Whether a piece stands alone may depend on what comes before it.
+        // the split into pieces may depend on the token before
         if let Some(last) = self.last {
             let before = self.tokenizer.vocab().bytes(last);
-            let mut ids = self.spelled(&[&*before, bytes].concat());
+            let mut ids = self.spell_with_marks(&[&*before, bytes].concat());
             if ids.first() == Some(&last) {
                 ids.remove(0);
                 return ids;
             }
         }
-        self.spelled(bytes)
+        self.spell_with_marks(bytes)
     }
 
-    /// The tokens of a text, marks as such.
-    fn spelled(&self, bytes: &[u8]) -> Vec<u32> {
+    /// Tokenizes a text, with marks as their reserved tokens.
+    fn spell_with_marks(&self, bytes: &[u8]) -> Vec<u32> {
         let vocab = self.tokenizer.vocab();
         let place = |&id: &u32| {
             let mark = vocab.bytes(id);
@@ -189,33 +189,33 @@ impl Guide {
         };
         let mut ids = self.tokenizer.encode_bytes(&bytes[..at]);
         ids.push(id);
-        ids.extend(self.spelled(&bytes[at + len..]));
+        ids.extend(self.spell_with_marks(&bytes[at + len..]));
         ids
     }
 
-    /// How many of the last of `ids`, which spell `forced`, could be spelled otherwise together with what may follow: there
-    /// is a longer token that begins with their end, and the grammar takes the rest of it.
+    /// Counts the last tokens of `ids`, which spell `forced`, that could be spelled otherwise together with the text
+    /// that may follow: a longer token begins with their text, and the grammar accepts the rest of it.
     fn undecided(&mut self, forced: &[u8], ids: &[u32]) -> Result<usize, ModelError> {
-        /// So many tokens are looked at, as llguidance does.
+        /// Most tokens examined, as in llguidance.
         const LOOKBACK: usize = 4;
         let vocab = self.tokenizer.vocab();
         let tail = ids[ids.len().saturating_sub(LOOKBACK)..].iter().map(|&id| vocab.bytes(id));
         let tail = tail.collect::<Vec<_>>().concat();
-        // Whether a byte may follow, once it has been asked.
+        // for each byte whether it may follow, once computed
         let mut may_follow = [None; 256];
         let mut longest = 0;
         for id in 0..vocab.len() as u32 {
             let Some(begin) = vocab.first_byte(id) else { continue };
-            // Only an end that is longer than the longest so far matters.
+            // only matches longer than the longest so far matter
             for at in (0..tail.len() - longest).filter(|&at| begin == tail[at]) {
                 let word = vocab.bytes(id);
                 let Some([first, more @ ..]) = word.strip_prefix(&tail[at..]) else { continue };
                 let may = &mut may_follow[usize::from(*first)];
                 let begins = match *may {
                     Some(known) => known,
-                    None => *may.insert(takes(&mut self.matcher, &[forced, &[*first]].concat())?),
+                    None => *may.insert(accepts(&mut self.matcher, &[forced, &[*first]].concat())?),
                 };
-                if begins && (more.is_empty() || takes(&mut self.matcher, &[forced, &[*first], more].concat())?) {
+                if begins && (more.is_empty() || accepts(&mut self.matcher, &[forced, &[*first], more].concat())?) {
                     longest = tail.len() - at;
                     break;
                 }
@@ -233,20 +233,20 @@ impl Guide {
             .count())
     }
 
-    /// True once nothing can follow.
+    /// True once no text can follow.
     pub fn is_complete(&self) -> bool {
         self.matcher.is_stopped()
     }
 }
 
-/// First bytes of the tokens that may come next.
-pub(super) struct Beginnings {
+/// A filter by the first bytes of the tokens that may come next.
+pub(super) struct FirstBytes {
     bytes: [bool; 256],
-    /// Tokens that are no text.
+    /// Reserved tokens that may come next.
     others: Vec<u32>,
 }
 
-impl Beginnings {
+impl FirstBytes {
     /// False if the token cannot come next.
     pub fn admit(&self, token: u32, vocab: &Vocab) -> bool {
         vocab.first_byte(token).is_some_and(|byte| self.bytes[usize::from(byte)]) || self.others.contains(&token)
@@ -254,11 +254,11 @@ impl Beginnings {
 }
 
 /// True if `bytes`, at least one, may come next.
-fn takes(matcher: &mut Matcher, bytes: &[u8]) -> Result<bool, ModelError> {
-    Ok(!bytes.is_empty() && matcher.validate_tokens(&Bytes::ids(bytes)).map_err(failed)? == bytes.len())
+fn accepts(matcher: &mut Matcher, bytes: &[u8]) -> Result<bool, ModelError> {
+    Ok(!bytes.is_empty() && matcher.validate_tokens(&Bytes::ids(bytes)).map_err(engine_error)? == bytes.len())
 }
 
-fn failed(error: anyhow::Error) -> ModelError {
+fn engine_error(error: anyhow::Error) -> ModelError {
     ModelError::Engine(format!("the grammar failed: {error}"))
 }
 

@@ -12,17 +12,18 @@ fn ends(tokenizer: &Tokenizer) -> Vec<u32> {
     ["<|im_end|>", "<|endoftext|>"].iter().map(|name| tokenizer.reserved(name).unwrap()).collect()
 }
 
-/// A mark is text in any grammar; the token for it is taken, and written where it is forced, in those that have calls.
+/// A mark may be spelled as text in any grammar. Its token is allowed, and used where it is forced, only in grammars
+/// with calls.
 #[test]
-fn the_mark_of_a_call_is_its_token_where_the_grammar_has_calls() {
+fn the_token_of_a_call_mark_is_allowed_in_grammars_with_calls() {
     let (tokenizer, grammar) = grammar();
     let call = tokenizer.reserved(CALL).unwrap();
     let guide = |lark: &str| grammar.guide(&Shape::Lark(lark.into())).unwrap().unwrap();
     let words = "WORDS: /(.|\\n)*/";
     let mut free = guide(&format!("start: WORDS\n{words}"));
-    assert!(!free.allows(call).unwrap() && !free.beginnings().unwrap().admit(call, tokenizer.vocab()));
+    assert!(!free.allows(call).unwrap() && !free.first_bytes().unwrap().admit(call, tokenizer.vocab()));
     let mut calls = guide(&format!("start: WORDS | first \"\\n[]\"\nfirst[lazy]: WORDS \"<tool_call>\"\n{words}"));
-    assert!(calls.allows(call).unwrap() && calls.beginnings().unwrap().admit(call, tokenizer.vocab()));
+    assert!(calls.allows(call).unwrap() && calls.first_bytes().unwrap().admit(call, tokenizer.vocab()));
     calls.accept(call).unwrap();
     assert!(!calls.allows(call).unwrap(), "only where its characters are allowed");
     let mut wanted = Vec::new();
@@ -32,7 +33,7 @@ fn the_mark_of_a_call_is_its_token_where_the_grammar_has_calls() {
     assert_eq!(forced.iter().filter(|&&id| id == call).count(), 1, "{forced:?}");
 }
 
-/// llguidance's own way: a trie of the whole vocabulary, masks over all of it, its spelling of what is forced.
+/// llguidance's own way: a trie and masks of the whole vocabulary, and its own spelling of forced text.
 struct Oracle {
     factory: ParserFactory,
 }
@@ -80,11 +81,11 @@ impl Oracle {
     }
 }
 
-/// What a guide allows, by the way a choice takes: what does not even begin right is not asked about.
+/// Returns all tokens that a guide allows, with the filter by first bytes as in generation.
 fn mask(guide: &mut Guide, tokenizer: &Tokenizer) -> Vec<u32> {
-    let beginnings = guide.beginnings().unwrap();
+    let first_bytes = guide.first_bytes().unwrap();
     let vocab = tokenizer.vocab();
-    let may = (0..vocab.len() as u32).filter(|&id| beginnings.admit(id, vocab));
+    let may = (0..vocab.len() as u32).filter(|&id| first_bytes.admit(id, vocab));
     may.filter(|&id| guide.allows(id).unwrap()).collect()
 }
 
@@ -119,7 +120,7 @@ tail: " -- " /[0-9]{1,3}/ | " the inst" ("r" | "ring" "s"?)"#,
     choices.into_iter().chain(larks.map(|lark| Shape::Lark(lark.into()))).chain([Shape::Json(schema)]).collect()
 }
 
-/// Walks at random through every shape, `walks` times, and compares at each step.
+/// Walks at random through every shape, `walks` times, and compares with llguidance at each step.
 fn compare(tokenizer: Arc<Tokenizer>, walks: u64, steps: usize) {
     let grammar = Grammar::new(tokenizer.clone(), &ends(&tokenizer)).unwrap();
     let oracle = Oracle::new(tokenizer.clone());
@@ -157,14 +158,14 @@ fn compare(tokenizer: Arc<Tokenizer>, walks: u64, steps: usize) {
 }
 
 #[test]
-fn the_same_tokens_are_allowed_and_forced_as_by_llguidance() {
+fn tokens_are_allowed_and_forced_as_by_llguidance() {
     for pre in ["qwen2", "smollm"] {
         compare(Arc::new(testing::tiny_tokenizer(pre)), 12, 24);
     }
 }
 
 #[test]
-fn the_same_tokens_are_allowed_and_forced_on_the_real_vocabulary() {
+fn tokens_are_allowed_and_forced_as_by_llguidance_on_the_real_vocabulary() {
     if cfg!(debug_assertions) {
         eprintln!("skipped: a real vocabulary takes long in unoptimised builds");
         return;
@@ -174,9 +175,9 @@ fn the_same_tokens_are_allowed_and_forced_on_the_real_vocabulary() {
     compare(Arc::new(super::super::load::tokenizer(&gguf).unwrap()), 2, 12);
 }
 
-/// A token takes 20 to 50 ms to compute on two cores: the grammar's share of that is far below 3 %.
+/// A token takes 20 to 50 ms to compute on two cores; the grammar's share of that is far below 3 %.
 #[test]
-fn a_token_costs_a_grammar_next_to_nothing() {
+fn a_grammar_takes_little_time_per_token() {
     if cfg!(debug_assertions) {
         eprintln!("skipped: an unoptimised build says nothing about time");
         return;
@@ -186,13 +187,13 @@ fn a_token_costs_a_grammar_next_to_nothing() {
         grammar.guide(&Shape::Lark("start: LINE | \"none\"\nLINE: /[^\\s`#][^\\n\\r]*/".into())).unwrap().unwrap();
     let mut ids = Vec::new();
     tokenizer.encode(&"find . -type f -name '*.rs' | xargs wc -l; ".repeat(20), &mut ids);
-    let began = std::time::Instant::now();
+    let start = std::time::Instant::now();
     for &id in &ids {
         assert!(guide.allows(id).unwrap());
         guide.accept(id).unwrap();
         assert!(guide.forced().unwrap().is_empty());
     }
-    let each = began.elapsed() / ids.len() as u32;
+    let each = start.elapsed() / ids.len() as u32;
     assert!(each < std::time::Duration::from_micros(200), "{each:?}");
 }
 
@@ -206,7 +207,7 @@ fn free_text_needs_no_guide() {
 }
 
 #[test]
-fn what_every_choice_shares_is_forced() {
+fn the_common_prefix_of_all_choices_is_forced() {
     let (tokenizer, grammar) = grammar();
     let choices = ["hello \"1\"\n", "hello \"2\"\n"].map(String::from).to_vec();
     let mut guide = grammar.guide(&Shape::Choice(choices)).unwrap().unwrap();
@@ -259,7 +260,7 @@ fn json_is_spaced_as_models_write_it() {
 }
 
 #[test]
-fn shapes_that_make_no_sense_are_refused() {
+fn invalid_shapes_are_refused() {
     let (_, grammar) = grammar();
     for shape in [
         Shape::Choice(vec![]),
@@ -275,7 +276,7 @@ fn shapes_that_make_no_sense_are_refused() {
 }
 
 #[test]
-fn a_grammar_that_breaks_down_is_not_complete() {
+fn a_failed_grammar_is_an_error_and_not_complete() {
     let (_, grammar) = grammar();
     let mut guide = grammar.guide(&Shape::Lark("start: /[a-z]+/".into())).unwrap().unwrap();
     assert!(guide.forced().unwrap().is_empty());

@@ -1,55 +1,56 @@
-//! The keys and values of the positions computed so far, as f16.
+//! The KV cache: keys and values of the positions computed so far, as f16.
 
 use super::config::Config;
 use super::simd;
 use std::io::{self, ErrorKind, Read, Write};
 use std::ops::Range;
 
-/// Where the positions of one continuation stand. Several continuations of one beginning share its rows, and each has a
-/// run of rows of its own behind it.
+/// The mapping from the positions of one continuation to rows of the cache. Several continuations share the rows of
+/// their common prefix; after these, each has its own range of rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Lane {
-    /// Positions below this stand at the row of their number.
+    /// Positions below this are at the row of the same number.
     shared: usize,
-    /// The row of position `shared`, from which the others follow.
+    /// The row of position `shared`; the others follow.
     own: usize,
 }
 
 impl Lane {
-    /// The only continuation: every position stands at the row of its number.
+    /// The only continuation: every position is at the row of the same number.
     pub const ONLY: Self = Self { shared: 0, own: 0 };
 
-    /// Number `index` of several continuations of `shared` positions, each with `room` positions of its own.
+    /// Returns continuation `index` of several, which share `shared` positions and have `room` positions each of
+    /// their own.
     pub fn new(shared: usize, index: usize, room: usize) -> Self {
         Self { shared, own: shared + index * room }
     }
 
-    /// A sequence of its own, in slot `index` of several with room for `len` positions each.
+    /// Returns the lane of an independent sequence, in slot `index` of several with `len` positions each.
     pub fn slot(index: usize, len: usize) -> Self {
         Self { shared: 0, own: index * len }
     }
 
-    /// True if `other` is the position behind this one in the same continuation.
-    pub fn goes_on((lane, position): (Self, usize), other: (Self, usize)) -> bool {
+    /// True if `other` is the next position in the same continuation, at the next row.
+    pub fn is_next((lane, position): (Self, usize), other: (Self, usize)) -> bool {
         lane == other.0 && position + 1 == other.1 && lane.row(position) + 1 == lane.row(other.1)
     }
 
-    /// The row of a position.
+    /// Returns the row of a position.
     pub fn row(&self, position: usize) -> usize {
         if position < self.shared { position } else { self.own + (position - self.shared) }
     }
 
-    /// The rows of positions from `from` on, in one piece: up to `to` or to where the shared ones end.
+    /// Returns the contiguous rows of the positions from `from` on: up to `to`, or to the end of the shared positions.
     pub fn rows(&self, from: usize, to: usize) -> Range<usize> {
         let to = if from < self.shared { to.min(self.shared) } else { to };
         self.row(from)..self.row(from) + (to - from)
     }
 }
 
-/// Keys and values of all layers. Memory is reserved for the whole context and touched as positions come.
+/// Keys and values of all layers. Memory is reserved for the whole context, and resident only once it is written.
 ///
-/// A layer's head owns a run of rows, one a position, so that attention streams. Rows beyond [`Kv::len`] are garbage: going
-/// back is only a matter of forgetting.
+/// Each head of each layer has a contiguous range of rows, one a position, so that attention reads sequentially. Rows
+/// beyond [`Kv::len`] are garbage, so truncating only lowers the length.
 pub(super) struct Kv {
     keys: Vec<u16>,
     values: Vec<u16>,
@@ -61,7 +62,7 @@ pub(super) struct Kv {
 }
 
 impl Kv {
-    /// Room for `capacity` positions; `None` where there is not so much memory, which a damaged file may ask for.
+    /// Allocates room for `capacity` positions; `None` if there is not enough memory, which a damaged file may ask for.
     pub fn new(config: &Config, capacity: usize) -> Option<Self> {
         let parts = [config.kv_heads, config.head_dim, capacity];
         let size = parts.iter().try_fold(config.layers, |size, part| size.checked_mul(*part))?;
@@ -76,22 +77,22 @@ impl Kv {
         })
     }
 
-    /// Positions held.
+    /// Returns the number of positions stored.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Positions there is room for.
+    /// Returns the most positions that fit.
     pub fn capacity(&self) -> usize {
         self.capacity
     }
 
-    /// Forgets all but the first `len` positions.
+    /// Drops all but the first `len` positions.
     pub fn truncate(&mut self, len: usize) {
         self.len = self.len.min(len);
     }
 
-    /// Takes note that the next `count` positions have been written in every layer.
+    /// Adds the next `count` positions to the length, after they have been written in every layer.
     ///
     /// # Panics
     /// If there is no room for them.
@@ -100,7 +101,7 @@ impl Kv {
         self.len += count;
     }
 
-    /// Writes a position of one layer: `key` and `value` hold all heads.
+    /// Writes the key and value of a position of one layer, with all heads.
     pub fn write(&mut self, layer: usize, position: usize, key: &[f32], value: &[f32]) {
         for head in 0..self.heads {
             let from = head * self.head_dim..(head + 1) * self.head_dim;
@@ -110,7 +111,7 @@ impl Kv {
         }
     }
 
-    /// Copies rows to those from `to` on, in every layer.
+    /// Copies rows to the rows from `to` on, in every layer.
     pub fn copy(&mut self, rows: Range<usize>, to: usize) {
         for (layer, head) in self.runs() {
             let (from, to) = (self.rows(layer, head, rows.clone()), self.rows(layer, head, to..to).start);
@@ -119,12 +120,12 @@ impl Kv {
         }
     }
 
-    /// Keys of one head at some positions, row by row.
+    /// Returns the keys of one head in a range of rows, row by row.
     pub fn keys(&self, layer: usize, head: usize, positions: Range<usize>) -> &[u16] {
         &self.keys[self.rows(layer, head, positions)]
     }
 
-    /// Values of one head at some positions, row by row.
+    /// Returns the values of one head in a range of rows, row by row.
     pub fn values(&self, layer: usize, head: usize, positions: Range<usize>) -> &[u16] {
         &self.values[self.rows(layer, head, positions)]
     }
@@ -132,7 +133,7 @@ impl Kv {
     /// Writes the first `len` positions: keys, then values, of each layer's heads in order, little-endian.
     ///
     /// # Errors
-    /// What writing says; [`ErrorKind::InvalidInput`] for more positions than are held.
+    /// If writing fails; [`ErrorKind::InvalidInput`] for more positions than are stored.
     pub fn snapshot(&self, len: usize, to: &mut dyn Write) -> io::Result<()> {
         if len > self.len {
             return Err(ErrorKind::InvalidInput.into());
@@ -147,11 +148,10 @@ impl Kv {
         Ok(())
     }
 
-    /// Reads what [`Self::snapshot`] wrote of a cache of this shape, in place of what is held. After a failure nothing is
-    /// held.
+    /// Replaces the content by what [`Self::snapshot`] wrote of a cache of the same shape. Empty after an error.
     ///
     /// # Errors
-    /// What reading says; [`ErrorKind::InvalidInput`] for more positions than there is room for.
+    /// If reading fails; [`ErrorKind::InvalidInput`] for more positions than fit.
     pub fn restore(&mut self, len: usize, from: &mut dyn Read) -> io::Result<()> {
         self.len = 0;
         if len > self.capacity {
@@ -169,7 +169,7 @@ impl Kv {
         Ok(())
     }
 
-    /// Every head of every layer.
+    /// Iterates over the pairs of layer and head.
     fn runs(&self) -> impl Iterator<Item = (usize, usize)> + use<> {
         let (layers, heads) = (self.layers, self.heads);
         (0..layers).flat_map(move |layer| (0..heads).map(move |head| (layer, head)))
@@ -181,12 +181,13 @@ impl Kv {
     }
 }
 
-/// Zeroed memory, which comes from the system unmapped: it is resident only once written.
+/// Allocates zeroed memory, which the system maps lazily: it is resident only once written.
 fn zeroed(size: usize) -> Option<Vec<u16>> {
-    // `vec!` ends the process where there is not so much. What asks first must not be left out by the compiler.
-    let mut asked: Vec<u16> = Vec::new();
-    asked.try_reserve_exact(size).ok()?;
-    drop(std::hint::black_box(asked));
+    // `vec!` aborts if memory is short, so a reservation is tried first; `black_box` keeps the compiler from removing
+    // it
+    let mut reserved: Vec<u16> = Vec::new();
+    reserved.try_reserve_exact(size).ok()?;
+    drop(std::hint::black_box(reserved));
     Some(vec![0; size])
 }
 
@@ -210,14 +211,14 @@ mod tests {
     }
 
     #[test]
-    fn more_than_any_machine_has_is_refused() {
+    fn a_size_beyond_any_memory_is_refused() {
         let mut config = Config::read(&testing::parse(&Tiny::new("qwen2").bytes())).unwrap();
         (config.layers, config.kv_heads, config.head_dim) = (1 << 10, 1 << 10, 1 << 10);
         assert!(Kv::new(&config, 1 << 24).is_none() && Kv::new(&config, usize::MAX).is_none());
     }
 
     #[test]
-    fn rows_are_found_where_they_were_written() {
+    fn written_rows_are_read_back() {
         let kv = filled(5);
         assert_eq!(kv.len(), 5);
         let mut keys = vec![0.0; 2 * 16];
@@ -228,21 +229,21 @@ mod tests {
     }
 
     #[test]
-    fn copied_rows_are_those_of_every_layer_and_head() {
+    fn rows_are_copied_in_every_layer_and_head() {
         let mut kv = filled(8);
-        let (before, kept) = (filled(8), 0..5);
+        let (before, unchanged) = (filled(8), 0..5);
         kv.copy(1..3, 5);
         for (layer, head) in kv.runs() {
             assert_eq!(kv.keys(layer, head, 5..7), before.keys(layer, head, 1..3));
             assert_eq!(kv.values(layer, head, 5..7), before.values(layer, head, 1..3));
-            for rows in [kept.clone(), 7..8] {
+            for rows in [unchanged.clone(), 7..8] {
                 assert_eq!(kv.keys(layer, head, rows.clone()), before.keys(layer, head, rows));
             }
         }
     }
 
     #[test]
-    fn lanes_share_a_beginning_and_nothing_else() {
+    fn lanes_share_only_their_prefix() {
         assert_eq!((Lane::ONLY.row(7), Lane::ONLY.rows(3, 9)), (7, 3..9));
         let (first, second) = (Lane::new(10, 0, 4), Lane::new(10, 1, 4));
         for lane in [first, second] {
@@ -252,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_snapshot_survives_what_comes_after() {
+    fn a_snapshot_is_restored_after_later_writes() {
         let mut kv = filled(5);
         let (mut snapshot, mut first) = (Vec::new(), Vec::new());
         kv.snapshot(5, &mut snapshot).unwrap();
@@ -273,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_refused() {
+    fn snapshots_that_do_not_fit_are_refused() {
         let mut kv = filled(3);
         let mut snapshot = Vec::new();
         assert!(kv.snapshot(4, &mut snapshot).is_err(), "more than is held");

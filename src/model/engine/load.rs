@@ -1,4 +1,4 @@
-//! From a GGUF file to the parts of an engine.
+//! Builds the parts of an engine from a GGUF file.
 
 use super::adapter::Adapter;
 use super::backend::Backend;
@@ -14,10 +14,10 @@ use crate::ModelError;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The tokenizer that the file describes.
+/// Builds the tokenizer that the file describes.
 ///
 /// # Errors
-/// [`ModelError::Unsupported`] for a tokenizer not known here, [`ModelError::BadFile`] for a damaged one.
+/// [`ModelError::Unsupported`] for an unsupported tokenizer, [`ModelError::BadFile`] for a damaged one.
 pub(super) fn tokenizer(gguf: &Gguf) -> Result<Tokenizer, ModelError> {
     let text = |key: &str| gguf.text(key).ok_or_else(|| gguf.bad(format!("it has no `{key}`")));
     let strings = |key: &str| {
@@ -29,7 +29,7 @@ pub(super) fn tokenizer(gguf: &Gguf) -> Result<Tokenizer, ModelError> {
     if model != "gpt2" {
         return Err(unsupported(model));
     }
-    // A file from before the key splits text in a way that nobody wrote down.
+    // a file without this key does not say how it splits text
     let pre = gguf.text("tokenizer.ggml.pre").ok_or_else(|| unsupported("gpt2 without `tokenizer.ggml.pre`"))?;
     let mut kinds: Box<dyn Iterator<Item = i32>> = match gguf.array("tokenizer.ggml.token_type") {
         None => Box::new(std::iter::empty()),
@@ -43,35 +43,35 @@ pub(super) fn tokenizer(gguf: &Gguf) -> Result<Tokenizer, ModelError> {
     Tokenizer::build(source, &|reason| gguf.bad(reason))
 }
 
-/// How the model is spoken to, and the tokens that end its turn.
+/// Returns the chat template, and the tokens that end the model's turn.
 ///
 /// # Errors
-/// [`ModelError::Unsupported`] for a template of another family, [`ModelError::BadFile`] for an end that the model has no
-/// score for.
+/// [`ModelError::Unsupported`] for a template of another family, [`ModelError::BadFile`] for an end token without a
+/// logit.
 pub(super) fn template(gguf: &Gguf, tokenizer: &Tokenizer) -> Result<(Template, Vec<u32>), ModelError> {
     let template = Template::detect(gguf.text("tokenizer.chat_template").unwrap_or_default(), tokenizer)?;
     let declared =
         ["tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id"].into_iter().filter_map(|key| gguf.u32(key));
     let ends = template.ends(declared, tokenizer);
-    let scored = gguf.tensor("token_embd.weight")?.dims.get(1).copied().unwrap_or(0);
-    match ends.iter().find(|&&id| id as usize >= scored) {
-        Some(id) => Err(gguf.bad(format!("its end token {id} is none of its {scored} tokens"))),
+    let vocab = gguf.tensor("token_embd.weight")?.dims.get(1).copied().unwrap_or(0);
+    match ends.iter().find(|&&id| id as usize >= vocab) {
+        Some(id) => Err(gguf.bad(format!("its end token {id} is none of its {vocab} tokens"))),
         None => Ok((template, ends)),
     }
 }
 
-/// Whatever computes this model on the wanted device.
+/// Returns the backend that computes this model on the requested device.
 ///
 /// # Errors
 /// See [`super::Engine::open`].
 pub(super) fn backend(gguf: &Gguf, path: &Path, options: &Options) -> Result<Box<dyn Backend>, ModelError> {
     let architecture = gguf.text("general.architecture").unwrap_or_default();
-    let own = matches!(architecture, "qwen2" | "llama" | "qwen3");
+    let is_native = matches!(architecture, "qwen2" | "llama" | "qwen3");
     let trained = gguf.u32(&format!("{architecture}.context_length")).unwrap_or(u32::MAX) as usize;
     let context = options.context.min(trained).max(1);
     match options.device {
-        Device::Cpu if own => cpu(gguf, options, context),
-        Device::Auto if own && !Candle::has_accelerator() => cpu(gguf, options, context),
+        Device::Cpu if is_native => cpu(gguf, options, context),
+        Device::Auto if is_native && !Candle::has_accelerator() => cpu(gguf, options, context),
         device => {
             if let Some(AdapterOptions { file, is_required: true, .. }) = &options.adapter {
                 let name = format!("{} where candle computes, on a graphics device or {architecture}", file.file());

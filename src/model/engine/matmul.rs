@@ -1,10 +1,10 @@
-//! The small f32 matrix product of attention, with its accumulators held in registers: left to a compiler they were not,
-//! and half of a prompt's time went into moving them.
+//! The small f32 matrix product of attention, with its accumulators in registers: compilers did not keep them there,
+//! and moving them took half of a prompt's time.
 #![allow(unsafe_code)] // Vector instructions.
 
 use super::simd::View;
 
-/// `c += a b`, with `a` of m x k, `b` of k x n, and `c` of m x n in rows `stride` apart.
+/// Computes `c += a b`, with `a` of m x k, `b` of k x n, and `c` of m x n in rows `stride` apart.
 ///
 /// # Panics
 /// If a matrix does not fit its slice.
@@ -12,7 +12,7 @@ pub(super) fn multiply_add(a: View<'_>, b: View<'_>, c: &mut [f32], stride: usiz
     if m == 0 || n == 0 || k == 0 {
         return;
     }
-    // what the kernels rely on
+    // the kernels rely on these bounds
     assert!((m - 1) * a.stride + k <= a.data.len(), "a is too short");
     assert!((k - 1) * b.stride + n <= b.data.len(), "b is too short");
     assert!((m - 1) * stride + n <= c.len(), "c is too short");
@@ -36,7 +36,7 @@ pub(super) fn multiply_add(a: View<'_>, b: View<'_>, c: &mut [f32], stride: usiz
     portable(a, b, c, stride, 0..m, 0..n, k);
 }
 
-/// The reference, and what is left over by the kernels: some rows and columns of the product.
+/// Computes some rows and columns of the product: the reference, and the rest that the kernels leave.
 fn portable(
     a: View<'_>,
     b: View<'_>,
@@ -56,7 +56,7 @@ fn portable(
     }
 }
 
-/// Calls a tile of as many rows as are left, up to six: more accumulators than that do not fit the registers.
+/// Calls a tile for the remaining rows, at most six: more accumulators do not fit the registers.
 macro_rules! by_rows {
     ($tile:ident, $rows:expr, $($arg:expr),*) => {
         match $rows {
@@ -70,20 +70,20 @@ macro_rules! by_rows {
     };
 }
 
-/// Covers the columns with tiles of 16 as far as they go, and the rest portably. Unsafe as the tiles are: each lies inside the
+/// Computes the columns in tiles of 16, and the rest portably. Unsafe as the tiles are: each lies inside the
 /// matrices if they lie inside their slices.
 macro_rules! by_columns {
     ($tile:ident, $a:ident, $b:ident, $c:ident, $stride:ident, $m:ident, $n:ident, $k:ident) => {{
-        let whole = $n - $n % 16;
-        for col in (0..whole).step_by(16) {
+        let tiled = $n - $n % 16;
+        for col in (0..tiled).step_by(16) {
             for row in (0..$m).step_by(6) {
                 let from = &$a.data[row * $a.stride..];
                 let (b_at, c_at) = (&$b.data[col..], &mut $c[row * $stride + col..]);
                 by_rows!($tile, $m - row, from, $a.stride, b_at, $b.stride, c_at, $stride, $k);
             }
         }
-        if whole < $n {
-            portable($a, $b, $c, $stride, 0..$m, whole..$n, $k);
+        if tiled < $n {
+            portable($a, $b, $c, $stride, 0..$m, tiled..$n, $k);
         }
     }};
 }
@@ -113,7 +113,7 @@ mod x86 {
         }
     }
 
-    /// `R` rows by up to 32 columns, those that the masks name.
+    /// Computes `R` rows by up to 32 columns, selected by the masks.
     ///
     /// # Safety
     /// As [`avx512`], for `R` rows from the starts of `a` and `c`.
@@ -131,8 +131,8 @@ mod x86 {
     ) {
         let mut sums: [[__m512; 2]; R] = [[_mm512_setzero_ps(); 2]; R];
         for p in 0..k {
-            // SAFETY: row p of b and column p of a are inside; masked lanes are not read. An address past the end may be
-            // formed for a half that is masked out whole, and is not used.
+            // SAFETY: row p of b and column p of a are inside; masked lanes are not read. An address past the end may
+            // be formed for a half that is masked out whole, and is not used.
             unsafe {
                 let at = b.as_ptr().add(p * b_stride);
                 let b = [_mm512_maskz_loadu_ps(masks[0], at), _mm512_maskz_loadu_ps(masks[1], at.wrapping_add(16))];
@@ -163,7 +163,7 @@ mod x86 {
         unsafe { by_columns!(tile256, a, b, c, stride, m, n, k) };
     }
 
-    /// `R` rows by 16 columns.
+    /// Computes `R` rows by 16 columns.
     ///
     /// # Safety
     /// As [`avx2`], for `R` rows from the starts of `a` and `c`.
@@ -214,7 +214,7 @@ mod arm {
         unsafe { by_columns!(tile, a, b, c, stride, m, n, k) };
     }
 
-    /// `R` rows by 16 columns: 24 of the 32 registers hold sums.
+    /// Computes `R` rows by 16 columns; 24 of the 32 registers hold sums.
     ///
     /// # Safety
     /// As [`neon`], for `R` rows from the starts of `a` and `c`.
@@ -227,8 +227,8 @@ mod arm {
         stride: usize,
         k: usize,
     ) {
-        // SAFETY (all): row p of b and row i of c have 16 columns here, and column p of a is inside; NEON belongs to every
-        // CPU of this architecture.
+        // SAFETY (all): row p of b and row i of c have 16 columns here, and column p of a is inside; NEON belongs to
+        // every CPU of this architecture.
         let mut sums: [[float32x4_t; 4]; R] = unsafe { [[vdupq_n_f32(0.0); 4]; R] };
         for p in 0..k {
             unsafe {
@@ -257,10 +257,9 @@ mod arm {
 mod tests {
     use super::*;
 
-    /// A version of the product.
     type Product = fn(View<'_>, View<'_>, &mut [f32], usize, usize, usize, usize);
 
-    /// Every version that this CPU can run.
+    /// Returns all versions that this CPU can run, with their names.
     fn versions() -> Vec<(&'static str, Product)> {
         #[cfg_attr(not(target_arch = "x86_64"), allow(unused_mut))]
         let mut all: Vec<(&'static str, Product)> =
@@ -274,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn every_shape_agrees_with_f64_and_nothing_else_is_touched() {
+    fn every_shape_agrees_with_f64_and_nothing_else_is_written() {
         let values = |len: usize, seed: usize| -> Vec<f32> {
             (0..len).map(|i| ((i * 7919 + seed * 104_729) % 2003) as f32 / 1001.0 - 1.0).collect()
         };
@@ -283,7 +282,7 @@ mod tests {
         for (name, product) in versions() {
             for (m, n, k) in shapes {
                 let (a_stride, b_stride, stride) = (k + 3, n + 1, n + 2);
-                // the last rows end where the matrices do: reading past them would be past the allocation
+                // the last rows end at the end of the allocation, so that a read past them is out of bounds
                 let a = values((m - 1) * a_stride + k, 5);
                 let b = values((k - 1) * b_stride + n, 6);
                 let before = values((m - 1) * stride + n, 7);

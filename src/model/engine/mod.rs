@@ -2,18 +2,19 @@
 //!
 //! [`Engine`] is a [`crate::Model`] over a GGUF file. From the file up:
 //!
-//! - [`bytes`], [`gguf`], [`quant`]: the mapped file, its metadata, its formats of weights; `readahead` has it read in time;
-//! - [`threads`], [`kernels`]: the one thread pool, and products with quantised weights;
+//! - [`bytes`], [`gguf`], [`quant`]: the mapped file, its metadata, its weight formats; `readahead` reads it in
+//!   advance;
+//! - [`threads`], [`kernels`]: the thread pool, and products with quantised weights;
 //! - `config`, `kv`, `attention`, `forward`: the forward pass; `simd` and `parallel` are its plain arithmetic;
-//! - `candle`: the same behind candle, for other devices and architectures;
+//! - `candle`: the forward pass by candle, for other devices and architectures;
 //! - `tokenizer`, `template`: text to tokens;
-//! - `grammar`, `sample`, `detokenize`, `generate`, `parallel_sampling`: tokens to text, one by one; `speculate` guesses at them;
+//! - `grammar`, `sample`, `detokenize`, `generate`, `parallel_sampling`: tokens to text; `speculate` drafts tokens;
 //! - [`BatchedEngine`]: several calls computed together;
-//! - `adapter`: low-rank additions to the matrices, turned on by a prompt;
-//! - `prefix`: the state of prompts' stable beginnings on disk;
+//! - `adapter`: low-rank additions to the matrices, which a prompt turns on;
+//! - `prefix`: the cached state of prompts' stable prefixes on disk;
 //! - `embed`: sentences as vectors, by an `encoder` whose weights are in a `safetensors` file.
 //!
-//! Nothing here knows where a model file comes from.
+//! Nothing here depends on the source of a model file.
 
 mod adapter;
 #[cfg(test)]
@@ -74,19 +75,19 @@ use std::time::{Duration, Instant};
 use template::Template;
 use tokenizer::Tokenizer;
 
-/// Holds an adapter against the model in this file, whose SHA-256 is `base`, as far as that is known. No weights are read.
+/// Checks an adapter against the model in this file, whose SHA-256 is `base` if known. Reads no weights.
 ///
 /// # Errors
-/// As [`Engine::open`] of the two.
+/// As [`Engine::open`] with both.
 pub fn check_adapter(adapter: &Gguf, model: &Path, base: Option<&str>) -> Result<AdapterInfo, ModelError> {
     Ok(adapter::Adapter::read(adapter.clone(), &Gguf::open(model)?, base)?.info().clone())
 }
 
-/// Prepares the process for candle, whose thread pool takes its size from a variable: as many threads as this process
-/// may use, rather than as many as the machine has cores.
+/// Sets the variable from which candle's thread pool takes its size, to the number of threads that this process may use
+/// rather than the number of the machine's cores.
 ///
-/// Call it first thing in `main`, before any thread exists: it changes the environment. It changes nothing where the
-/// variable is set already, and only matters where a model runs by candle.
+/// Call it at the beginning of `main`, before any thread exists: it changes the environment. It changes nothing if the
+/// variable is set already, and only matters if candle runs a model.
 #[allow(unsafe_code)] // See below.
 pub fn init() {
     const NAME: &str = "CANDLE_NUM_THREADS";
@@ -97,8 +98,8 @@ pub fn init() {
     }
 }
 
-/// A local model. Calls take turns; the state of the last prompt is kept, and what the next one shares with it is not
-/// computed again: its stable turns, or the longest common beginning where it has none.
+/// A local model. Calls take turns. The state of the last prompt is cached, so that the next prompt reuses its stable
+/// messages or, if it has none, the longest common prefix.
 pub struct Engine {
     id: String,
     context: usize,
@@ -109,17 +110,18 @@ pub struct Engine {
     phrases: Phrases,
     sequence: Mutex<Sequence>,
     adapter: Option<AdapterInfo>,
-    /// Time that opening took, until a call has reported it.
+    /// The time that opening took; taken by the first call, which reports it.
     load: Mutex<Option<Duration>>,
 }
 
 impl Engine {
-    /// Opens a model file. The weights stay on disk until they are used; the vocabulary is read while they are found.
+    /// Opens a model file. The weights stay on disk until they are used. The tokenizer is built on another thread
+    /// meanwhile.
     ///
     /// # Errors
     /// [`ModelError::BadFile`] for a file that cannot be read, is damaged or contradicts itself;
-    /// [`ModelError::Unsupported`] for an architecture, tokenizer, chat template, quantization or device that there is no
-    /// code for; the same of the adapter, and [`ModelError::Foreign`] for one of another model.
+    /// [`ModelError::Unsupported`] for an unsupported architecture, tokenizer, chat template, quantization or device;
+    /// both also for the adapter, and [`ModelError::Foreign`] for an adapter of another model.
     ///
     /// ```no_run
     /// use caro_model::engine::{Engine, Options};
@@ -140,21 +142,21 @@ impl Engine {
     /// # Ok::<(), caro_model::ModelError>(())
     /// ```
     pub fn open(path: &Path, id: &str, options: &Options) -> Result<Self, ModelError> {
-        let began = Instant::now();
+        let start = Instant::now();
         readahead::read(path);
         let gguf = Gguf::open(path)?;
         let (tokenizer, backend) = std::thread::scope(|scope| {
-            let beside = std::thread::Builder::new().spawn_scoped(scope, || load::tokenizer(&gguf));
+            let thread = std::thread::Builder::new().spawn_scoped(scope, || load::tokenizer(&gguf));
             let backend = load::backend(&gguf, path, options);
-            let broken = || ModelError::Engine("the tokenizer's preparation broke off".into());
-            // Where the system has no thread for it, it is prepared here.
-            let tokenizer = match beside {
-                Ok(thread) => thread.join().unwrap_or_else(|_| Err(broken())),
+            let panicked = || ModelError::Engine("the tokenizer's preparation broke off".into());
+            // if the system cannot start a thread, this one builds the tokenizer
+            let tokenizer = match thread {
+                Ok(thread) => thread.join().unwrap_or_else(|_| Err(panicked())),
                 Err(_) => load::tokenizer(&gguf),
             };
             (tokenizer, backend)
         });
-        // The error about the weights is the more telling one.
+        // if both failed, the error about the weights says more
         let backend = backend?;
         let tokenizer = Arc::new(tokenizer?);
         let (template, ends) = load::template(&gguf, &tokenizer)?;
@@ -169,11 +171,11 @@ impl Engine {
             template,
             ends,
             sequence: Mutex::new(Sequence::new(backend, store, options.speculate)),
-            load: Mutex::new(Some(began.elapsed())),
+            load: Mutex::new(Some(start.elapsed())),
         })
     }
 
-    /// What computes, for people: device, kernels, threads.
+    /// Describes the device, kernels and threads, for people.
     pub fn describe(&self) -> String {
         self.sequence().describe()
     }
@@ -192,7 +194,7 @@ impl Engine {
         }
     }
 
-    /// The sequence; after a call that panicked, an empty one.
+    /// Locks the sequence; empties it if a call panicked.
     fn sequence(&self) -> MutexGuard<'_, Sequence> {
         self.sequence.lock().unwrap_or_else(|poisoned| {
             self.sequence.clear_poison();

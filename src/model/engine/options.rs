@@ -1,4 +1,4 @@
-//! How a model is opened.
+//! The options of opening a model.
 
 use super::adapter;
 use super::gguf::Gguf;
@@ -7,7 +7,7 @@ use crate::ModelError;
 use crate::adapter::AdapterInfo;
 use std::path::PathBuf;
 
-/// Where a model runs.
+/// The device that a model runs on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Device {
@@ -36,41 +36,42 @@ impl std::str::FromStr for Device {
     }
 }
 
-/// How to run a model.
+/// The options of running a model.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Where.
+    /// The device.
     pub device: Device,
     /// Threads on the CPU; all that this process may use if `None`.
     pub threads: Option<usize>,
-    /// Instruction set of the kernels; the best there is if `None`.
+    /// Instruction set of the kernels; the best available if `None`.
     pub tier: Option<Tier>,
-    /// The most tokens of prompt and completion together; at most what the model was trained for.
+    /// Most tokens of prompt and completion together; never more than the model was trained for.
     pub context: usize,
-    /// Folder for the state of prompts' stable beginnings ([`crate::Prompt::stable_messages`]), made if it is not
-    /// there; nothing is kept if `None`. A cache: whatever is wrong with it is silently computed again.
+    /// Folder for the cached state of prompts' stable messages ([`crate::Prompt::stable_messages`]), created if
+    /// missing; nothing is cached on disk if `None`. Errors of the cache are ignored: the state is computed again.
     pub state_dir: Option<PathBuf>,
-    /// Guess at tokens and compute several at once where that pays: the same text in less time.
+    /// True to decode speculatively: drafts several tokens and computes them together if that is faster. The text is
+    /// the same.
     pub speculate: bool,
     /// An adapter for prompts that ask for it.
     pub adapter: Option<AdapterOptions>,
-    /// Texts like those that will be asked for, as guesses are made from: what matters is that they resemble completions.
+    /// Texts that resemble the expected completions, from which tokens are drafted.
     pub phrases: Vec<String>,
 }
 
-/// How to load an adapter.
+/// The options of loading an adapter.
 #[derive(Debug, Clone)]
 pub struct AdapterOptions {
     /// Its file.
     pub file: Gguf,
-    /// The SHA-256 of the model's file, where that is known.
+    /// The SHA-256 of the model's file, if known.
     pub base_sha256: Option<String>,
-    /// False if the model is to be opened without it where the two cannot be run together.
+    /// False if the model is opened without the adapter when the two cannot run together.
     pub is_required: bool,
 }
 
 impl AdapterOptions {
-    /// The description in the adapter's header.
+    /// Reads the description in the adapter's header.
     ///
     /// # Errors
     /// [`ModelError::BadFile`] for a file that is no adapter, [`ModelError::Unsupported`] for another kind of adapter.

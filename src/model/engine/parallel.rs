@@ -9,7 +9,7 @@ use super::threads::Pool;
 /// # Panics
 /// If `size` is zero.
 pub(super) fn for_pieces(pool: &Pool, data: &mut [f32], size: usize, task: impl Fn(usize, &mut [f32], usize) + Sync) {
-    /// A pointer that may cross threads because each of them makes another piece of it.
+    /// A pointer that may cross threads because each thread forms another piece from it.
     struct Start(*mut f32);
     // SAFETY: only used to form the disjoint pieces below.
     unsafe impl Sync for Start {}

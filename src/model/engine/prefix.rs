@@ -1,7 +1,7 @@
-//! The state of a prompt's stable beginning, kept on disk, so that a new process need not compute it again.
+//! Caches the state of prompts' stable prefixes on disk, so that a new process need not compute it again.
 //!
-//! One file holds the state after one list of tokens, as one model, with an adapter or without, and one build of this program
-//! computed it:
+//! One file has the state after one list of tokens, as computed by one model, with or without one adapter, and one
+//! build of this program:
 //!
 //! ```text
 //! head    all that the state depends on, then the tokens; compared byte by byte
@@ -9,8 +9,8 @@
 //! sum     checksum of all before it, u64 little-endian
 //! ```
 //!
-//! The files are a cache and nothing else: whatever is wrong with one of them, or with their folder, costs the time to
-//! compute and is not worth a word. Nothing is ever computed with a state that is not whole.
+//! The files are only a cache: an error of a file or the folder is ignored, and the state is computed again. An
+//! incomplete state is never used.
 
 use super::backend::Backend;
 use super::checksum::{Sum, sum};
@@ -20,55 +20,56 @@ use std::io::{self, BufReader, BufWriter, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// Begins every file; its number changes with the layout of head, state or sum.
+/// The beginning of every file; its number changes with the layout of head, state or sum.
 const MAGIC: &[u8] = b"caro prompt state 1\n";
 
-/// The name of a file ends in this; that of one still being written, in [`PARTIAL`].
+/// The extension of a complete file.
 const COMPLETE: &str = "state";
+/// The extension of a file that is being written.
 const PARTIAL: &str = "partial";
 
-/// The most files kept.
-const MOST_FILES: usize = 8;
+/// Most files of the cache.
+const MAX_FILES: usize = 8;
 
-/// The most bytes that one file may have.
-const MOST_BYTES: u64 = 200 << 20;
+/// Most bytes of one file.
+const MAX_FILE_BYTES: u64 = 200 << 20;
 
-/// The most bytes kept: the state of a command and that of an agent, say.
-const MOST_KEPT: u64 = 2 * MOST_BYTES;
+/// Most bytes of the cache: enough for the state of a command and that of an agent.
+const MAX_TOTAL_BYTES: u64 = 2 * MAX_FILE_BYTES;
 
-/// After this time whoever wrote a file that is not complete is gone.
+/// Age at which a partial file counts as abandoned by its writer.
 const ABANDONED: Duration = Duration::from_secs(3600);
 
-/// The states of one model on one machine.
+/// The cached states of one model on one machine.
 pub(super) struct Store {
     folder: PathBuf,
-    /// What a state depends on besides the tokens.
+    /// All that a state depends on besides the tokens and the adapter.
     identity: Vec<u8>,
 }
 
 impl Store {
-    /// The store in `folder`, which need not exist, for the model in `file` as `computer` computes it: the same build of
-    /// this program on other kernels, or another build, rounds differently.
-    pub fn new(folder: &Path, file: &Path, gguf: &Gguf, computer: &str) -> Self {
-        let stamp = |meta: fs::Metadata| (meta.len(), caro_base::files::changed(&meta).unwrap_or_default());
+    /// Returns the store in `folder`, which need not exist, for the model in `file` and the backend that `backend`
+    /// describes: other kernels, and another build of this program, round differently.
+    pub fn new(folder: &Path, file: &Path, gguf: &Gguf, backend: &str) -> Self {
+        let stamp = |meta: fs::Metadata| (meta.len(), caro_base::files::modified_nanos(&meta).unwrap_or_default());
         let program = std::env::current_exe().and_then(fs::metadata).map(stamp);
         let model = fs::metadata(file).map(stamp);
         let version = env!("CARGO_PKG_VERSION");
         let sample = sample(gguf.bytes());
         let identity = format!(
-            "caro {version} {:x?}\n{computer}\nmodel {:x?} {sample:x}\n",
+            "caro {version} {:x?}\n{backend}\nmodel {:x?} {sample:x}\n",
             program.unwrap_or_default(),
             model.unwrap_or_default()
         );
         Self { folder: folder.into(), identity: identity.into_bytes() }
     }
 
-    /// Puts the state after `tokens` into `backend`, as it is with the adapter of that identity, which is empty without one.
-    /// False, and nothing held, if there is no sound file of it.
+    /// Restores the state after `tokens`, with the adapter of this identity (empty without one), in `backend`.
+    /// Returns false, with `backend` empty, if there is no valid file.
     pub fn load(&self, tokens: &[u32], adapter: &str, backend: &mut dyn Backend) -> bool {
         let head = self.head(tokens, adapter);
         let loaded = File::open(self.path(&head)).and_then(|file| {
-            // Files that are used stay longest. Where that cannot be noted, they go a little earlier.
+            // the least recently used files are deleted first; it does not matter if this fails
             let _ = file.set_modified(SystemTime::now());
             read(file, &head, tokens.len(), backend)
         });
@@ -78,17 +79,17 @@ impl Store {
         loaded.is_ok()
     }
 
-    /// Writes the state after `tokens`, which are the first that `backend` holds, and drops the files least needed; `adapter`
-    /// as in [`Self::load`].
+    /// Writes the state after `tokens`, which are the first tokens of `backend`, and deletes the least recently used
+    /// files; `adapter` as in [`Self::load`].
     pub fn save(&self, tokens: &[u32], adapter: &str, backend: &dyn Backend) {
-        // A folder that cannot be written is no reason to bother anybody.
+        // errors are ignored: it is only a cache
         let _ = self.write(tokens, adapter, backend).and_then(|()| self.prune(SystemTime::now()));
     }
 
     fn write(&self, tokens: &[u32], adapter: &str, backend: &dyn Backend) -> io::Result<()> {
         fs::create_dir_all(&self.folder)?;
         let head = self.head(tokens, adapter);
-        // Complete under its own name or not there at all, whoever else writes the same; the sum stands in for a sync.
+        // renamed once complete, so that concurrent writers do not mix; the checksum makes a sync unnecessary
         let file = tempfile::Builder::new().suffix(&format!(".{PARTIAL}")).tempfile_in(&self.folder)?;
         let mut summed = Summed::new(BufWriter::with_capacity(1 << 18, file));
         summed.write_all(&head)?;
@@ -101,7 +102,7 @@ impl Store {
         Ok(())
     }
 
-    /// Keeps the files used last, within the limits, and nothing abandoned.
+    /// Deletes the least recently used files beyond the limits, and abandoned partial files.
     fn prune(&self, now: SystemTime) -> io::Result<()> {
         let mut complete = Vec::new();
         for entry in fs::read_dir(&self.folder)?.flatten() {
@@ -119,8 +120,8 @@ impl Store {
         let mut bytes = 0;
         for (index, (_, len, path)) in complete.iter().enumerate() {
             bytes += len;
-            if index >= MOST_FILES || bytes > MOST_KEPT {
-                // Another process may have been here first.
+            if index >= MAX_FILES || bytes > MAX_TOTAL_BYTES {
+                // another process may have deleted it already
                 let _ = fs::remove_file(path);
             }
         }
@@ -136,14 +137,14 @@ impl Store {
         head
     }
 
-    /// Two heads may share a file: the one written last is there, and the other is computed.
+    /// Returns the path for a head. Two heads with the same hash share a file: the last one written wins.
     fn path(&self, head: &[u8]) -> PathBuf {
         self.folder.join(format!("{:016x}.{COMPLETE}", sum(head)))
     }
 }
 
-/// True if a state was written or used in that folder since the program and the model are what they are: what stands at the
-/// beginning of most prompts need not be computed then.
+/// True if a state in the folder was written or used since the program and the model last changed, so that the stable
+/// prefix of most prompts is cached.
 pub fn is_kept(folder: &Path, program: &Path, model: &Path) -> bool {
     let time = |path: &Path| fs::metadata(path).and_then(|meta| meta.modified()).ok();
     let since = time(program).max(time(model));
@@ -166,8 +167,8 @@ fn read(file: File, head: &[u8], len: usize, backend: &mut dyn Backend) -> io::R
     if end == summed.sum.value().to_le_bytes() { Ok(()) } else { Err(damaged()) }
 }
 
-/// Tells model files apart that were changed at the same time and have one size: their beginning, and pieces of the rest.
-/// Reading them whole would take longer than what they are told apart for.
+/// Returns a checksum of the file's beginning and samples of the rest, which tells apart model files of the same size
+/// and modification time. Reading the whole file would take longer than computing the state.
 fn sample(bytes: &[u8]) -> u64 {
     const BEGINNING: usize = 1 << 16;
     const PIECES: usize = 64;
@@ -181,7 +182,7 @@ fn sample(bytes: &[u8]) -> u64 {
     sum.value()
 }
 
-/// A reader or writer that sums what passes.
+/// A reader or writer that computes a checksum of the bytes that pass through, and fails beyond [`MAX_FILE_BYTES`].
 struct Summed<T> {
     inner: T,
     sum: Sum,
@@ -196,7 +197,7 @@ impl<T> Summed<T> {
     fn pass(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.sum.add(bytes);
         self.passed += bytes.len() as u64;
-        if self.passed > MOST_BYTES { Err(ErrorKind::FileTooLarge.into()) } else { Ok(()) }
+        if self.passed > MAX_FILE_BYTES { Err(ErrorKind::FileTooLarge.into()) } else { Ok(()) }
     }
 }
 

@@ -17,7 +17,7 @@ fn forward(gguf: &Gguf) -> Forward {
     Forward::new(gguf, Kernels::new(Arc::new(Pool::new(2)), Tier::Portable), 64).unwrap()
 }
 
-/// A tiny model, its file, and a store in a folder that is not there yet.
+/// A tiny model, its file, and the parent of a store's folder, which does not exist yet.
 struct Setup {
     gguf: Gguf,
     model: tempfile::NamedTempFile,
@@ -34,8 +34,8 @@ impl Setup {
         self.parent.path().join("states")
     }
 
-    fn store(&self, computer: &str) -> Store {
-        Store::new(&self.folder(), self.model.path(), &self.gguf, computer)
+    fn store(&self, backend: &str) -> Store {
+        Store::new(&self.folder(), self.model.path(), &self.gguf, backend)
     }
 
     fn computed(&self) -> Forward {
@@ -58,11 +58,11 @@ fn only_file(folder: &Path) -> PathBuf {
 }
 
 #[test]
-fn what_is_restored_is_what_was_computed() {
+fn a_restored_state_equals_the_computed_one() {
     let setup = Setup::new();
     let (store, mut computed, mut restored) = (setup.store("a"), setup.computed(), forward(&setup.gguf));
     assert!(!store.load(&STABLE, "", &mut restored), "nothing is there yet");
-    // What comes behind it is not its business.
+    // later tokens do not matter
     assert!(computed.feed(&REST, &Cancel::new()).unwrap());
     store.save(&STABLE, "", &computed);
     assert!(store.load(&STABLE, "", &mut restored));
@@ -127,7 +127,7 @@ fn the_state_of_anything_else_is_not_used() {
     let (store, computed) = (setup.store("a"), setup.computed());
     store.save(&STABLE, "", &computed);
     let file = only_file(&setup.folder());
-    // The same shape and length with other weights.
+    // the same shape and length with other weights
     let mut tiny = Tiny::new("qwen2");
     tiny.tensor("output_norm.weight", &[64], 0.9);
     let (path, bytes) = (setup.model.path(), tiny.bytes());
@@ -138,7 +138,7 @@ fn the_state_of_anything_else_is_not_used() {
     let mut backend = forward(&setup.gguf);
     for (what, store) in [("weights", other_weights), ("time", other_time), ("kernels", setup.store("b"))] {
         assert!(!store.load(&STABLE, "", &mut backend), "{what}");
-        // Even where its name is the same.
+        // nor if its file name is the same
         fs::copy(&file, store.path(&store.head(&STABLE, ""))).unwrap();
         assert!(!store.load(&STABLE, "", &mut backend), "{what}");
     }
@@ -150,7 +150,7 @@ fn the_state_of_anything_else_is_not_used() {
 }
 
 #[test]
-fn whoever_reads_meanwhile_reads_a_whole_file_or_none() {
+fn concurrent_readers_read_complete_files_or_none() {
     let setup = Setup::new();
     let wanted = snapshot(&setup.computed());
     std::thread::scope(|scope| {
@@ -171,7 +171,7 @@ fn whoever_reads_meanwhile_reads_a_whole_file_or_none() {
 }
 
 #[test]
-fn files_used_last_stay() {
+fn recently_used_files_are_kept() {
     let setup = Setup::new();
     let folder = setup.folder();
     fs::create_dir(&folder).unwrap();
@@ -198,10 +198,10 @@ fn files_used_last_stay() {
     let mut wanted: Vec<String> = (0..8).map(|hours| format!("{hours:02}.state")).collect();
     wanted.extend(["new.partial".into(), "notes.txt".into()]);
     assert_eq!(names(), wanted);
-    make("03.state", 3, MOST_KEPT - 35);
+    make("03.state", 3, MAX_TOTAL_BYTES - 35);
     store.prune(now).unwrap();
     assert_eq!(names(), ["00.state", "01.state", "02.state", "03.state", "new.partial", "notes.txt"]);
-    // Using one and writing another makes both the newest.
+    // loading a state makes its file the newest
     for name in ["00", "01", "02", "03"] {
         fs::remove_file(folder.join(name).with_extension(COMPLETE)).unwrap();
     }
@@ -213,7 +213,7 @@ fn files_used_last_stay() {
 }
 
 #[test]
-fn the_sum_sees_every_bit_and_not_the_pieces() {
+fn the_sum_depends_on_every_bit_and_not_on_the_pieces() {
     let bytes: Vec<u8> = (0..300u32).map(|i| (i * 7 % 251) as u8).collect();
     let whole = sum(&bytes);
     for size in [1, 7, 63, 64, 65, 129] {
@@ -249,8 +249,8 @@ fn ask(engine: &Engine, request: &Request) -> Completion {
     engine.generate(request, &mut |_| Flow::Continue).unwrap()
 }
 
-/// The same request to fresh processes and to a resident one, before and after others: the same tokens with the same
-/// probabilities, to the bit.
+/// Asks fresh engines and a resident one the same request, before and after others: tokens and probabilities must be
+/// equal bit by bit.
 fn answers_do_not_depend_on_history(model: &Path) {
     let folder = tempfile::tempdir().unwrap();
     let shapes = [
@@ -304,8 +304,8 @@ fn answers_do_not_depend_on_history(model: &Path) {
     }
 }
 
-/// One resident engine asked in turn with an adapter and without, and fresh ones that share its folder, another adapter's among
-/// them: each gets what it would alone, to the bit.
+/// Asks resident engines in turn with an adapter and without, and fresh ones that share their folder, with another
+/// adapter too: each must answer as it would alone, bit by bit.
 fn adapters_are_not_mixed(model: &Path, adapters: [&AdapterOptions; 2]) {
     let folder = tempfile::tempdir().unwrap();
     let open = |folder: Option<&Path>, adapter: Option<&AdapterOptions>| {
@@ -335,7 +335,7 @@ fn adapters_are_not_mixed(model: &Path, adapters: [&AdapterOptions; 2]) {
             if stable_messages > 0 {
                 assert_eq!(completion.tokens, expected[which], "{what}");
             }
-            // how a batch is rounded depends on its length, and without stable turns it begins anywhere
+            // rounding depends on a batch's length, and without stable messages the reused part may have any length
             let bytes = |tokens: &[Token]| tokens.iter().map(|token| token.bytes.clone()).collect::<Vec<_>>();
             assert_eq!(
                 bytes(&completion.tokens),
@@ -359,14 +359,14 @@ fn adapters_are_not_mixed(model: &Path, adapters: [&AdapterOptions; 2]) {
             let cached = same(&fresh, which, "a fresh engine");
             assert_eq!(cached > 0, stable_messages > 0, "what is on disk is used");
         }
-        // without an adapter to be had, a prompt that asks for it is answered all the same
+        // a prompt that asks for an adapter is answered without one too
         let without = ask(&open(Some(folder.path()), None), &wanted(true, text));
         assert_eq!((without.tokens, without.usage.adapted), (expected[0].clone(), false));
     }
 }
 
 #[test]
-fn what_an_adapter_computes_is_not_mixed_with_anything_else() {
+fn states_with_different_adapters_are_not_mixed() {
     for architecture in ["qwen2", "qwen3"] {
         let adapter = |scale| {
             let kinds = [Kind::F32, Kind::F16];
@@ -393,7 +393,7 @@ fn answers_of_the_real_model_do_not_depend_on_history() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_used_changes_nothing() {
+fn an_unusable_folder_does_not_change_answers() {
     let model = Tiny::new("qwen2").file();
     let wanted = request("hi", Shape::Text { stop: vec![] });
     let first = ask(&open(model.path(), None), &wanted);
@@ -416,7 +416,7 @@ fn a_folder_that_cannot_be_used_changes_nothing() {
 }
 
 #[test]
-fn a_state_too_large_to_keep_is_not_kept() {
+fn a_state_beyond_the_limit_is_not_saved() {
     struct Large;
     impl Backend for Large {
         fn context(&self) -> usize {
@@ -428,7 +428,7 @@ fn a_state_too_large_to_keep_is_not_kept() {
         fn truncate(&mut self, _: usize) {}
         fn snapshot(&self, _: usize, to: &mut dyn Write) -> io::Result<()> {
             let piece = vec![0; 1 << 20];
-            (0..=MOST_BYTES >> 20).try_for_each(|_| to.write_all(&piece))
+            (0..=MAX_FILE_BYTES >> 20).try_for_each(|_| to.write_all(&piece))
         }
         fn feed(&mut self, _: &[u32], _: &Cancel) -> Result<bool, crate::ModelError> {
             Ok(true)
@@ -445,13 +445,13 @@ fn a_state_too_large_to_keep_is_not_kept() {
     assert_eq!(fs::read_dir(setup.folder()).unwrap().count(), 0, "nor is what was begun");
 }
 
-/// A forward pass whose first call is cancelled behind its first batch.
-struct Hurried {
+/// A forward pass whose first call is cancelled after its first batch.
+struct CancelledOnce {
     forward: Forward,
     calls: usize,
 }
 
-impl Backend for Hurried {
+impl Backend for CancelledOnce {
     fn context(&self) -> usize {
         self.forward.context()
     }
@@ -466,8 +466,8 @@ impl Backend for Hurried {
     }
     fn feed(&mut self, tokens: &[u32], cancel: &Cancel) -> Result<bool, crate::ModelError> {
         self.calls += 1;
-        let whole = self.calls > 1;
-        Ok(self.forward.feed(if whole { tokens } else { &tokens[..256] }, cancel)? && whole)
+        let all = self.calls > 1;
+        Ok(self.forward.feed(if all { tokens } else { &tokens[..256] }, cancel)? && all)
     }
     fn logits(&mut self) -> &mut [f32] {
         self.forward.logits()
@@ -478,34 +478,34 @@ impl Backend for Hurried {
 }
 
 #[test]
-fn a_stable_beginning_that_nobody_waited_for_is_gone_on_with() {
+fn a_cancelled_stable_prefix_is_continued_by_the_next_call() {
     let gguf = testing::parse(&Tiny::new("qwen2").bytes());
     let forward = || Forward::new(&gguf, Kernels::new(Arc::new(Pool::new(2)), Tier::Portable), 512).unwrap();
     let ids = |first: u32| (first..first + 420).map(|i| i * 7 % 300).collect();
     let prompt = |first: u32, stable| Encoded { ids: ids(first), stable, adapted: false };
     let request = request("", Shape::Text { stop: vec![] });
-    let logits = |sequence: &mut Sequence, prompt: &Encoded, kept: usize| {
-        assert_eq!(sequence.reuse(prompt), kept);
-        let whole = sequence.complete(prompt, &request).unwrap();
-        whole.then(|| sequence.logits().iter().map(|x| x.to_bits()).collect::<Vec<_>>())
+    let logits = |sequence: &mut Sequence, prompt: &Encoded, reused: usize| {
+        assert_eq!(sequence.reuse(prompt), reused);
+        let is_complete = sequence.complete(prompt, &request).unwrap();
+        is_complete.then(|| sequence.logits().iter().map(|x| x.to_bits()).collect::<Vec<_>>())
     };
     let (wanted, other) = (prompt(0, 400), prompt(1, 400));
     let alone = |prompt| logits(&mut Sequence::new(Box::new(forward()), None, false), prompt, 0);
-    let hurried = || {
-        let mut sequence = Sequence::new(Box::new(Hurried { forward: forward(), calls: 0 }), None, false);
+    let cancelled = || {
+        let mut sequence = Sequence::new(Box::new(CancelledOnce { forward: forward(), calls: 0 }), None, false);
         assert_eq!(logits(&mut sequence, &wanted, 0), None);
         sequence
     };
-    let mut sequence = hurried();
+    let mut sequence = cancelled();
     assert_eq!(logits(&mut sequence, &wanted, 256), alone(&wanted));
     assert_eq!(
         logits(&mut sequence, &wanted, 420),
         alone(&wanted),
         "and it is one from then on, with what is behind it"
     );
-    assert_eq!(logits(&mut hurried(), &other, 0), alone(&other));
-    // what is no beginning of whole batches any more is not taken for one
-    let mut sequence = hurried();
+    assert_eq!(logits(&mut cancelled(), &other, 0), alone(&other));
+    // after a request without stable messages the tokens are no partial prefix any more
+    let mut sequence = cancelled();
     assert!(logits(&mut sequence, &prompt(0, 0), 256).is_some());
     assert_eq!(logits(&mut sequence, &wanted, 0), alone(&wanted));
 }

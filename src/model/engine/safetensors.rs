@@ -1,12 +1,12 @@
-//! The safetensors format, as far as an encoder's file needs it: a length, a JSON header, then the tensors' bytes.
-//! Source: the format's own description, <https://github.com/huggingface/safetensors>.
+//! Reads the safetensors format, as far as an encoder's file needs it: a length, a JSON header, then the tensors'
+//! bytes. Source: the format's own description, <https://github.com/huggingface/safetensors>.
 
 use super::bytes::Bytes;
 use super::quant::Kind;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// A header may be no longer; the format's own limit.
+/// Most bytes of a header; the format's own limit.
 const MAX_HEADER: usize = 100_000_000;
 
 /// A file's tensors by name.
@@ -24,7 +24,7 @@ struct Entry {
 
 /// A tensor's bytes: row-major, the last dimension the fastest.
 pub(super) struct Tensor {
-    /// How its numbers are stored; not quantised.
+    /// The format of its numbers; not quantised.
     pub kind: Kind,
     /// Its dimensions.
     pub shape: Vec<usize>,
@@ -33,7 +33,7 @@ pub(super) struct Tensor {
 }
 
 impl SafeTensors {
-    /// Reads the header of a whole file. The error says what is wrong with it.
+    /// Reads the header of a file. The error says, in words, what is wrong with it.
     pub fn new(file: &Bytes) -> Result<Self, String> {
         let short = || "it is cut off".to_owned();
         let length = file.first_chunk::<8>().ok_or_else(short)?;
@@ -52,12 +52,12 @@ impl SafeTensors {
         Ok(Self { tensors, data })
     }
 
-    /// True if there is a tensor of that name.
+    /// True if there is a tensor of this name.
     pub fn has(&self, name: &str) -> bool {
         self.tensors.contains_key(name)
     }
 
-    /// A tensor of that name and shape. The error says what is wrong.
+    /// Returns the tensor of this name, which must have this shape. The error says, in words, what is wrong.
     pub fn tensor(&self, name: &str, shape: &[usize]) -> Result<Tensor, String> {
         let entry = self.tensors.get(name).ok_or_else(|| format!("there is no tensor {name}"))?;
         let kind = match entry.dtype.as_str() {
@@ -79,7 +79,7 @@ impl SafeTensors {
 }
 
 impl Tensor {
-    /// Its numbers.
+    /// Converts its numbers to `f32`.
     pub fn numbers(&self) -> Vec<f32> {
         let mut numbers = vec![0.0; self.shape.iter().product()];
         self.kind.dequantize(&self.bytes, &mut numbers);
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_file_is_an_error() {
+    fn invalid_files_are_errors() {
         let one =
             |entry: &str| SafeTensors::new(&file(&format!("{{\"a\": {entry}}}"), &[0; 8])).map(|f| f.tensor("a", &[2]));
         for entry in [

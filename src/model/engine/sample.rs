@@ -1,11 +1,11 @@
-//! From logits to one token: log-probabilities, the likeliest, or a draw.
+//! Chooses a token by logits: the likeliest, or a random one; computes log-probabilities.
 
 use super::simd;
 use crate::Sampling;
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-/// What the unmasked distribution says of its likeliest tokens.
+/// The two likeliest tokens of the unmasked distribution, and its normalization.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Peak {
     /// The likeliest token.
@@ -19,7 +19,7 @@ pub(super) struct Peak {
 }
 
 impl Peak {
-    /// Reads the logits once for the two largest, once for their sum. Logits that are no numbers count as impossible.
+    /// Computes the two largest logits and the sum. NaN counts as impossible.
     pub fn of(logits: &[f32]) -> Self {
         let mut best = 0;
         let (mut best_logit, mut second_logit) = (f32::NEG_INFINITY, f32::NEG_INFINITY);
@@ -38,22 +38,23 @@ impl Peak {
     }
 
     /// False if no logit is a finite number.
-    pub fn is_sound(&self) -> bool {
+    pub fn is_finite(&self) -> bool {
         self.best_logit.is_finite()
     }
 
-    /// Log-probability of a token with this logit.
+    /// Returns the log-probability of a token with this logit.
     pub fn logprob(&self, logit: f32) -> f32 {
         logit - self.log_sum
     }
 
-    /// Log-probability of the likeliest token that is not `id`.
+    /// Returns the log-probability of the likeliest token except `id`.
     pub fn runner_up(&self, id: u32) -> f32 {
         if id == self.best { self.second_logit - self.log_sum } else { self.best_logit - self.log_sum }
     }
 }
 
-/// Tokens by falling logit, and by rising number where logits are equal. Only those asked for are put in order.
+/// An iterator over tokens by falling logit, and by rising id for equal logits. A heap, so that only the tokens read
+/// are sorted.
 pub(super) struct Ranked(BinaryHeap<Candidate>);
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -77,17 +78,17 @@ impl PartialOrd for Candidate {
 }
 
 impl Ranked {
-    /// The tokens above `floor` that `admits` lets in. Logits that are no finite numbers count as impossible.
+    /// Collects the tokens with a finite logit above `floor` for which `admits` is true.
     pub fn above(floor: f32, logits: &[f32], admits: impl Fn(u32) -> bool) -> Self {
         let candidates = (0u32..).zip(logits).map(|(id, &logit)| Candidate { logit, id });
-        // the comparison first: of a large vocabulary it leaves a few thousand to look up
+        // the comparison first: of a large vocabulary it leaves a few thousand tokens to look up
         Self(candidates.filter(|c| c.logit > floor && c.logit.is_finite() && admits(c.id)).collect())
     }
 
-    /// The likeliest that `allows` lets through, with its logit; all up to it are taken out.
+    /// Returns the likeliest token for which `allows` is true, with its logit. Removes it and all likelier tokens.
     ///
     /// # Errors
-    /// What `allows` says.
+    /// The errors of `allows`.
     pub fn first<E>(&mut self, allows: &mut impl FnMut(u32) -> Result<bool, E>) -> Result<Option<(u32, f32)>, E> {
         for (id, logit) in self {
             if allows(id)? {
@@ -97,7 +98,7 @@ impl Ranked {
         Ok(None)
     }
 
-    /// The logits of all that are left, in no order.
+    /// Iterates over the logits of all remaining tokens, in no order.
     fn logits(&self) -> impl Iterator<Item = f32> {
         self.0.iter().map(|c| c.logit)
     }
@@ -111,10 +112,11 @@ impl Iterator for Ranked {
     }
 }
 
-/// So far below the likeliest token's logit, in temperatures, a token is not worth drawing: its weight is 2^-29.
+/// The distance below the likeliest token's logit, in temperatures, at which a token is never drawn: its weight is
+/// 2^-29.
 const NEGLIGIBLE: f32 = 20.0;
 
-/// Chooses among tokens; the random ones from a generator of its own, so that a seed means the same everywhere.
+/// Chooses tokens. Has its own random generator, so that a seed gives the same result everywhere.
 #[derive(Debug, Clone)]
 pub(super) struct Sampler {
     sampling: Sampling,
@@ -122,34 +124,34 @@ pub(super) struct Sampler {
 }
 
 impl Sampler {
-    /// A sampler for one completion.
+    /// Returns a sampler for one completion.
     pub fn new(sampling: Sampling) -> Self {
         Self { sampling, state: sampling.seed }
     }
 
-    /// True if it always takes the likeliest.
+    /// True if it always chooses the likeliest token.
     pub fn is_greedy(&self) -> bool {
         self.sampling.temperature <= 0.0 || self.sampling.temperature.is_nan()
     }
 
-    /// The likeliest token that `allows` lets through, or a draw; `None` if there is none. `ranked` gives the tokens above
-    /// a logit, and `peak` is the largest of all.
+    /// Chooses the likeliest token for which `allows` is true, or a random one; `None` if there is none. `ranked`
+    /// returns the tokens above a logit, and `peak` is the largest logit.
     ///
     /// # Errors
-    /// What `allows` says.
+    /// The errors of `allows`.
     pub fn choose<E>(
         &mut self,
         peak: f32,
         ranked: impl Fn(f32) -> Ranked,
         allows: &mut impl FnMut(u32) -> Result<bool, E>,
     ) -> Result<Option<u32>, E> {
-        /// The likeliest token that is allowed is nearly always so near to the likeliest of all.
+        /// The distance from the largest logit within which an allowed token is nearly always found.
         const NEAR: f32 = 8.0;
         let reach = if self.is_greedy() { 0.0 } else { NEGLIGIBLE * self.sampling.temperature };
         for floor in [peak - NEAR - reach, f32::NEG_INFINITY] {
             let mut ranked = ranked(floor);
             let first = ranked.first(allows)?;
-            // otherwise something worth drawing may lie below the floor
+            // otherwise a token that could be drawn may be below the floor
             if let Some((id, logit)) = first.filter(|(_, logit)| logit - reach >= floor) {
                 return if self.is_greedy() { Ok(Some(id)) } else { self.draw((id, logit), ranked, allows).map(Some) };
             }
@@ -157,12 +159,12 @@ impl Sampler {
         Ok(None)
     }
 
-    /// Draws among the tokens that `allows` lets through, from the nucleus: the likeliest that together have the mass
-    /// `top_p` of all that may be allowed. The likeliest is known; what `ranked` has not come to yet counts as allowed, so
-    /// that a draw asks about few tokens.
+    /// Draws an allowed token from the nucleus: the likeliest tokens that together have the mass `top_p` of all
+    /// allowed ones. `(best, peak)` is the likeliest token. Tokens not read from `ranked` yet count as allowed, so
+    /// that `allows` is called for few tokens.
     ///
     /// # Errors
-    /// What `allows` says.
+    /// The errors of `allows`.
     fn draw<E>(
         &mut self,
         (best, peak): (u32, f32),
@@ -192,7 +194,7 @@ impl Sampler {
         Ok(drawn.or(nucleus.last()).map_or(best, |&(_, id)| id))
     }
 
-    /// The next number in [0, 1), by SplitMix64 (Steele, Lea, Flood 2014).
+    /// Returns the next random number in [0, 1), by SplitMix64 (Steele, Lea, Flood 2014).
     fn uniform(&mut self) -> f32 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.state;
@@ -207,7 +209,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_peak_is_the_distribution_s() {
+    fn the_peak_has_the_log_probabilities_of_the_distribution() {
         let logits = [1.0, 3.0, -2.0, 2.5, f32::NAN];
         let peak = Peak::of(&logits);
         assert_eq!(peak.best, 1);
@@ -228,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_come_by_falling_logit_and_equal_ones_by_number() {
+    fn tokens_are_ranked_by_logit_and_equal_ones_by_id() {
         let logits = [1.0, f32::NAN, 3.0, f32::NEG_INFINITY, 1.0, -2.0, 3.0];
         let ids = |ranked: Ranked| ranked.map(|(id, _)| id).collect::<Vec<_>>();
         assert_eq!(ids(ranked(&logits)), [2, 6, 0, 4, 5]);
@@ -242,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_draw_follows_the_probabilities_and_never_leaves_the_nucleus() {
+    fn a_draw_follows_the_probabilities_within_the_nucleus() {
         let logits = [2.0f32, 1.0, 0.0, f32::NEG_INFINITY];
         let mut sampler = Sampler::new(Sampling { temperature: 1.0, top_p: 1.0, seed: 42 });
         for allowed in [&[0, 1, 2][..], &[0, 2], &[1, 2, 3]] {
@@ -257,7 +259,7 @@ mod tests {
                 assert!((share - wanted).abs() < 0.015, "{counts:?}");
             }
         }
-        // The likeliest alone has 66.5 % of the mass.
+        // the likeliest alone has 66.5 % of the mass
         let mut narrow = Sampler::new(Sampling { temperature: 1.0, top_p: 0.6, seed: 1 });
         assert!((0..1000).all(|_| draw(&mut narrow, &logits, &[]) == Some(0)));
         let mut two = Sampler::new(Sampling { temperature: 1.0, top_p: 0.7, seed: 1 });
@@ -280,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_allowed_far_below_the_likeliest_is_drawn_as_if_nothing_else_were_there() {
+    fn forbidden_tokens_do_not_affect_the_draw() {
         let all: Vec<f32> = (0..300).map(|i| -(i as f32) * 0.1).collect();
         let sampling = Sampling { temperature: 0.8, top_p: 0.95, seed: 3 };
         for first in [0, 70, 90, 250, 299] {

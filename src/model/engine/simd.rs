@@ -1,13 +1,14 @@
 //! The vector arithmetic outside the matrix kernels: norms, activations, softmax and the dot products of
 //! single queries.
 //!
-//! Each function is written once, in a form that compilers vectorise (fixed-size lanes, no early exits), and compiled for
-//! several instruction sets by [`versions!`]; which one runs is decided by the CPU. Only the conversion of f16 needs
-//! intrinsics.
+//! Each function is written once, in a form that compilers vectorise (fixed-size lanes, no early exits), and compiled
+//! for several instruction sets by [`versions!`]; the version is chosen at run time by the CPU. Only the conversion
+//! of f16 needs intrinsics.
 #![allow(unsafe_code)] // A function compiled for an instruction set may be called only where the CPU has it.
 
-/// Defines a function whose body is compiled for AVX-512, for AVX2 with FMA, and for the baseline, and chosen at run time.
-/// In the body, `LANES` is how many f32 a vector register holds and `FMA` whether multiply-add is one instruction.
+/// Defines a function whose body is compiled for AVX-512, for AVX2 with FMA, and for the baseline, and chosen at run
+/// time. In the body, `LANES` is the number of f32 in a vector register, and `FMA` is true if multiply-add is one
+/// instruction.
 macro_rules! versions {
     ($(#[$meta:meta])* pub fn $name:ident($($arg:ident: $ty:ty),* $(,)?) $(-> $ret:ty)? $body:block) => {
         $(#[$meta])*
@@ -41,7 +42,7 @@ enum Level {
     Baseline,
 }
 
-/// What this CPU has. The standard library remembers the answer.
+/// Returns the best supported level of this CPU. The standard library caches the detection.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 fn level() -> Level {
@@ -59,14 +60,14 @@ fn level() -> Level {
     }
 }
 
-/// `a * b + c`, in one instruction where there is one: `mul_add` without one is a slow library call.
+/// Computes `a * b + c`, fused only if there is an instruction for it: otherwise `mul_add` is a slow library call.
 #[inline(always)]
 fn fma<const FMA: bool>(a: f32, b: f32, c: f32) -> f32 {
     if FMA { a.mul_add(b, c) } else { a * b + c }
 }
 
-/// e^x to a relative error below 3e-7 on [-87, 88]; clamped outside. By Cody and Waite's reduction to [-ln2/2, ln2/2]
-/// and a polynomial of degree 6 (Taylor's, whose error there is below f32's).
+/// Computes e^x with a relative error below 3e-7 on [-87, 88]; clamped outside. Uses Cody and Waite's reduction to
+/// [-ln2/2, ln2/2] and the Taylor polynomial of degree 6, whose error there is below f32's.
 #[inline(always)]
 fn exp<const FMA: bool>(x: f32) -> f32 {
     /// Adding it leaves the nearest integer in the low bits.
@@ -88,7 +89,7 @@ fn exp<const FMA: bool>(x: f32) -> f32 {
     p * f32::from_bits(power)
 }
 
-/// Sum of the lanes.
+/// Sums the lanes.
 #[inline(always)]
 fn total<const LANES: usize>(lanes: [f32; LANES]) -> f32 {
     let mut width = LANES / 2;
@@ -103,13 +104,13 @@ fn total<const LANES: usize>(lanes: [f32; LANES]) -> f32 {
 }
 
 versions! {
-    /// Sum of `e^(x - peak)`. A value that is no number counts as nothing.
+    /// Sums `e^(x - peak)`. NaN is ignored.
     pub fn sum_exp(values: &[f32], peak: f32) -> f32 {
         let mut lanes = [0f32; LANES];
         let mut chunks = values.chunks_exact(LANES);
         for chunk in &mut chunks {
             for (lane, &x) in lanes.iter_mut().zip(chunk) {
-                // `max` takes the number of the two.
+                // `max` replaces NaN
                 *lane += exp::<FMA>((x - peak).max(-87.0));
             }
         }
@@ -138,7 +139,7 @@ versions! {
 }
 
 versions! {
-    /// Largest value; negative infinity for none.
+    /// Returns the largest value; negative infinity if there is none.
     pub fn largest(values: &[f32]) -> f32 {
         let mut lanes = [f32::NEG_INFINITY; LANES];
         let mut chunks = values.chunks_exact(LANES);
@@ -152,7 +153,7 @@ versions! {
 }
 
 versions! {
-    /// Root mean square norm: `out = x / sqrt(mean(x^2) + eps) * weight` (Zhang, Sennrich 2019).
+    /// Computes the root mean square norm: `out = x / sqrt(mean(x^2) + eps) * weight` (Zhang, Sennrich 2019).
     pub fn rms_norm(x: &[f32], weight: &[f32], eps: f32, out: &mut [f32]) {
         let mut lanes = [0f32; LANES];
         let mut chunks = x.chunks_exact(LANES);
@@ -170,7 +171,7 @@ versions! {
 }
 
 versions! {
-    /// [`rms_norm`] of a head, in place.
+    /// Computes [`rms_norm`] of a head in place.
     pub fn rms_norm_in_place(x: &mut [f32], weight: &[f32], eps: f32) {
         let squares: f32 = x.chunks_exact(LANES).fold([0f32; LANES], |mut lanes, chunk| {
             for (lane, &x) in lanes.iter_mut().zip(chunk) {
@@ -186,7 +187,7 @@ versions! {
 }
 
 versions! {
-    /// The gated activation `gate = silu(gate) * up`, with `silu(x) = x / (1 + e^-x)`.
+    /// Computes the gated activation `gate = silu(gate) * up`, with `silu(x) = x / (1 + e^-x)`.
     pub fn silu_mul(gate: &mut [f32], up: &[f32]) {
         for (gate, &up) in gate.iter_mut().zip(up) {
             *gate = *gate / (1.0 + exp::<FMA>(-*gate)) * up;
@@ -195,8 +196,8 @@ versions! {
 }
 
 versions! {
-    /// The Gaussian error linear unit, `x * (1 + erf(x / sqrt(2))) / 2` (Hendrycks, Gimpel 2016), with the error function
-    /// of Abramowitz and Stegun, formula 7.1.26, which is off by at most 1.5e-7.
+    /// Computes the Gaussian error linear unit, `x * (1 + erf(x / sqrt(2))) / 2` (Hendrycks, Gimpel 2016), with the
+    /// error function of Abramowitz and Stegun, formula 7.1.26, whose error is at most 1.5e-7.
     pub fn gelu(x: &mut [f32]) {
         for x in x {
             let z = *x * std::f32::consts::FRAC_1_SQRT_2;
@@ -214,8 +215,8 @@ versions! {
 }
 
 versions! {
-    /// A row to mean 0 and variance 1, then scaled and moved: `x = (x - mean) / sqrt(variance + eps) * weight + bias` (Ba,
-    /// Kiros, Hinton 2016).
+    /// Normalizes a row to mean 0 and variance 1, then scales and shifts it:
+    /// `x = (x - mean) / sqrt(variance + eps) * weight + bias` (Ba, Kiros, Hinton 2016).
     pub fn layer_norm(x: &mut [f32], weight: &[f32], bias: &[f32], eps: f32) {
         let mut lanes = [0f32; LANES];
         for chunk in x.chunks_exact(LANES) {
@@ -239,7 +240,7 @@ versions! {
 }
 
 versions! {
-    /// `x += y`.
+    /// Computes `x += y`.
     pub fn add(x: &mut [f32], y: &[f32]) {
         for (x, &y) in x.iter_mut().zip(y) {
             *x += y;
@@ -248,7 +249,7 @@ versions! {
 }
 
 versions! {
-    /// `x *= factor`.
+    /// Computes `x *= factor`.
     pub fn scale(x: &mut [f32], factor: f32) {
         for x in x {
             *x *= factor;
@@ -257,7 +258,7 @@ versions! {
 }
 
 versions! {
-    /// Inner products of one row with many: `out[i] = x * rows[i]`, the rows one after another.
+    /// Computes the inner products of one row with many: `out[i] = x * rows[i]`, with contiguous rows.
     pub fn products(x: &[f32], rows: &[f32], out: &mut [f32]) {
         let width = x.len();
         let (xs, x_rest) = x.split_at(width - width % LANES);
@@ -295,7 +296,7 @@ versions! {
     pub fn transpose(from: &[f32], width: usize, to: &mut [f32], stride: usize) {
         let rows = from.len() / width;
         let mut j = 0;
-        // Eight columns at a time: each cache line of `from` is read once.
+        // eight columns at a time, so that each cache line of `from` is read once
         while j < width {
             let columns = (width - j).min(8);
             for i in 0..rows {
@@ -306,13 +307,13 @@ versions! {
             }
             j += columns;
         }
-        // The body has no use for lanes; the instruction set still helps the moves.
+        // the body does not use lanes, but the instruction set speeds up the moves
         let _ = (LANES, FMA);
     }
 }
 
 versions! {
-    /// Turns pairs `(i, i + half)` of one head by the angles whose cosines and sines are given.
+    /// Rotates the pairs `(i, i + half)` of one head by the angles with these cosines and sines.
     pub fn rotate_halves(x: &mut [f32], cos: &[f32], sin: &[f32]) {
         let (low, high) = x[..2 * cos.len()].split_at_mut(cos.len());
         for (((low, high), &cos), &sin) in low.iter_mut().zip(high).zip(cos).zip(sin) {
@@ -322,7 +323,7 @@ versions! {
 }
 
 versions! {
-    /// Turns pairs `(2i, 2i + 1)` of one head.
+    /// Rotates the pairs `(2i, 2i + 1)` of one head by the angles with these cosines and sines.
     pub fn rotate_pairs(x: &mut [f32], cos: &[f32], sin: &[f32]) {
         for ((pair, &cos), &sin) in x.chunks_exact_mut(2).zip(cos).zip(sin) {
             (pair[0], pair[1]) = (pair[0] * cos - pair[1] * sin, pair[1] * cos + pair[0] * sin);
@@ -333,9 +334,9 @@ versions! {
 /// A row-major matrix inside a slice: its values and the distance between rows.
 #[derive(Clone, Copy)]
 pub(super) struct View<'a> {
-    /// From the first value of the first row on.
+    /// The values, starting with the first of the first row.
     pub data: &'a [f32],
-    /// Values from one row to the next.
+    /// The distance from one row to the next, in values.
     pub stride: usize,
 }
 
@@ -377,15 +378,15 @@ pub(super) fn narrow(from: &[f32], to: &mut [u16]) {
     narrow_each(from, to);
 }
 
-/// [`narrow`], one by one.
+/// Implements [`narrow`] one by one.
 fn narrow_each(from: &[f32], to: &mut [u16]) {
     for (to, &from) in to.iter_mut().zip(from) {
         *to = half::f16::from_f32(from).to_bits();
     }
 }
 
-/// The widening of one finite f16 in integer operations that every instruction set can do on vectors: the exponent and
-/// mantissa moved into place are the value divided by 2^112, subnormals included.
+/// Widens one finite f16 with integer operations that every instruction set has for vectors: exponent and mantissa,
+/// shifted into place, are the value divided by 2^112, subnormals included.
 #[inline(always)]
 fn widen_one(half: u16) -> f32 {
     /// 2^112.
@@ -464,8 +465,8 @@ mod arm {
     use std::arch::aarch64::{float32x4_t, uint16x8_t, vld1q_u16, vst1q_f32};
     use std::arch::asm;
 
-    /// Widens whole eights and returns the rest. In assembly, as the intrinsics are younger than the oldest compiler that
-    /// builds caro.
+    /// Widens whole groups of eight and returns the rest. In assembly, because the oldest compiler that builds caro
+    /// lacks the intrinsics.
     pub(super) fn widen<'a, 'b>(from: &'a [u16], to: &'b mut [f32]) -> (&'a [u16], &'b mut [f32]) {
         let (froms, rest) = from.as_chunks::<8>();
         let (tos, to_rest) = to.split_at_mut(froms.len() * 8);
@@ -511,7 +512,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_ignore_what_is_no_number() {
+    fn sums_ignore_nan() {
         let mut xs = values(1000, 1);
         let want: f64 = xs.iter().map(|&x| f64::from(x - 2.0).exp()).sum();
         assert!((f64::from(sum_exp(&xs, 2.0)) / want - 1.0).abs() < 1e-5);
@@ -564,7 +565,7 @@ mod tests {
     }
 
     #[test]
-    fn a_matrix_is_turned() {
+    fn a_matrix_is_transposed() {
         let from = values(13 * 20, 2);
         let mut to = vec![0.0; 20 * 16];
         transpose(&from, 20, &mut to, 16);
@@ -572,7 +573,7 @@ mod tests {
     }
 
     #[test]
-    fn rotation_keeps_lengths_and_knows_its_pairs() {
+    fn both_rotations_rotate_their_pairs() {
         let x = values(20, 9);
         let angles: Vec<f32> = (0..8).map(|i| i as f32 * 0.3).collect();
         let (cos, sin): (Vec<f32>, Vec<f32>) = angles.iter().map(|a| (a.cos(), a.sin())).unzip();
@@ -609,20 +610,20 @@ mod tests {
         let mantissas = [0, 1, 0xfff, 0x1000, 0x1001, 0x1fff, 0x2000, 0x3000, 0x3001, 0x40_0000, 0x7f_efff, 0x7f_f000];
         let bits = (0..512u32).flat_map(|head| mantissas.map(|mantissa| head << 23 | mantissa));
         let mut wide: Vec<f32> = bits.map(f32::from_bits).filter(|x| !x.is_nan()).collect();
-        // a rest that is no whole vector
+        // a rest that does not fill a vector
         wide.push(0.1);
         let want: Vec<u16> = wide.iter().map(|&x| half::f16::from_f32(x).to_bits()).collect();
-        let told = |narrow: &dyn Fn(&[f32], &mut [u16])| {
+        let check = |narrow: &dyn Fn(&[f32], &mut [u16])| {
             let mut halves = vec![1; wide.len()];
             narrow(&wide, &mut halves);
             assert!(halves == want);
         };
-        told(&narrow);
-        told(&narrow_each);
+        check(&narrow);
+        check(&narrow_each);
         #[cfg(target_arch = "x86_64")]
         if let Level::Avx512 | Level::Avx2 = level() {
             // SAFETY: `level` has found AVX2 and F16C, or AVX-512, of which every CPU has both.
-            told(&|from, to| unsafe { x86::narrow_f16c(from, to) });
+            check(&|from, to| unsafe { x86::narrow_f16c(from, to) });
         }
     }
 }

@@ -9,19 +9,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// The guess after `text`, which has a stable beginning.
-fn guess(guesser: &mut Drafter, text: &[u32], stable: usize, phrases: &[&str], most: usize, ends: &[u32]) -> Vec<u32> {
+/// Drafts tokens after `text`, whose first `stable` tokens are the stable prefix.
+fn draft(drafter: &mut Drafter, text: &[u32], stable: usize, phrases: &[&str], most: usize, ends: &[u32]) -> Vec<u32> {
     let tokenizer = testing::tiny_tokenizer("qwen2");
     let phrases = Phrases::new(phrases.iter().map(ToString::to_string).collect());
-    guesser.guess(&Known { text, stable, phrases: &phrases, tokenizer: &tokenizer, ends }, most)
+    drafter.draft(&DraftContext { text, stable, phrases: &phrases, tokenizer: &tokenizer, ends }, most)
 }
 
-/// Twice the same, and its beginning once more.
+/// Eight tokens twice, and their first half once more.
 const TEXT: [u32; 20] = [1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4];
 
 #[test]
-fn what_came_next_most_is_what_is_guessed() {
-    let next = |text: &[u32], stable, phrases: &[&str]| guess(&mut Drafter::default(), text, stable, phrases, 1, &[]);
+fn the_token_that_most_often_followed_is_drafted() {
+    let next = |text: &[u32], stable, phrases: &[&str]| draft(&mut Drafter::default(), text, stable, phrases, 1, &[]);
     assert_eq!(next(&TEXT, 0, &[]), [5]);
     assert_eq!(next(&[1, 2, 3, 9, 2, 3, 9, 7, 3, 8, 2, 3], 0, &[]), [9], "`2 3` counts more than `3`");
     assert_eq!(next(&[1, 2, 3, 8, 5, 1, 2, 3, 9, 6, 1, 2, 3], 5, &[]), [9], "the stable part counts less");
@@ -36,35 +36,35 @@ fn what_came_next_most_is_what_is_guessed() {
 }
 
 #[test]
-fn a_guess_keeps_to_its_room_and_to_the_turn() {
-    let mut guesser = Drafter::default();
-    let whole = guess(&mut guesser, &TEXT, 0, &[], 7, &[]);
+fn a_draft_stays_within_its_limit_and_the_turn() {
+    let mut drafter = Drafter::default();
+    let whole = draft(&mut drafter, &TEXT, 0, &[], 7, &[]);
     assert!(whole.len() > 1 && TEXT[4..].starts_with(&whole), "{whole:?}");
-    assert_eq!(guess(&mut guesser, &TEXT, 0, &[], 1, &[]), [5]);
-    assert!(guess(&mut guesser, &TEXT, 0, &[], 0, &[]).is_empty());
-    assert_eq!(guess(&mut guesser, &TEXT, 0, &[], 7, &[6]), [5]);
-    assert_eq!(guesser.count().drafted, whole.len() + 2);
-    assert_eq!(guesser.count(), DraftStats::default(), "counted once");
+    assert_eq!(draft(&mut drafter, &TEXT, 0, &[], 1, &[]), [5]);
+    assert!(draft(&mut drafter, &TEXT, 0, &[], 0, &[]).is_empty());
+    assert_eq!(draft(&mut drafter, &TEXT, 0, &[], 7, &[6]), [5]);
+    assert_eq!(drafter.take_stats().drafted, whole.len() + 2);
+    assert_eq!(drafter.take_stats(), DraftStats::default(), "counted once");
 }
 
 #[test]
-fn guessing_stops_where_it_does_not_pay_and_is_tried_again() {
-    let mut guesser = Drafter::default();
+fn drafting_stops_if_it_does_not_pay_and_is_tried_again() {
+    let mut drafter = Drafter::default();
     let mut lengths = Vec::new();
     for _ in 0..300 {
-        lengths.push(guess(&mut guesser, &TEXT, 0, &[], 7, &[]).len());
-        guesser.learn(0, lengths.last() != Some(&0));
+        lengths.push(draft(&mut drafter, &TEXT, 0, &[], 7, &[]).len());
+        drafter.learn(0, lengths.last() != Some(&0));
     }
     assert!(lengths[0] > 1);
     let pause = lengths.iter().position(|&length| length == 0).unwrap();
     assert!(lengths[pause..].iter().any(|&length| length > 0), "{lengths:?}");
-    let tried = lengths[pause..].iter().filter(|&&length| length > 0).count();
-    assert!(tried * 4 < lengths.len(), "but seldom: {lengths:?}");
-    let mut guesser = Drafter::default();
+    let retries = lengths[pause..].iter().filter(|&&length| length > 0).count();
+    assert!(retries * 4 < lengths.len(), "but seldom: {lengths:?}");
+    let mut drafter = Drafter::default();
     for _ in 0..50 {
-        let length = guess(&mut guesser, &TEXT, 0, &[], 7, &[]).len();
+        let length = draft(&mut drafter, &TEXT, 0, &[], 7, &[]).len();
         assert!(length >= lengths[0]);
-        guesser.learn(length, false);
+        drafter.learn(length, false);
     }
 }
 
@@ -95,11 +95,11 @@ fn run(engine: &Engine, request: &Request) -> Completion {
     completion
 }
 
-/// Asks both the same, and returns how many tokens were drafted and accepted.
-fn compare(plain: &Engine, guessing: &Engine, request: &Request) -> (usize, usize) {
-    let (want, got) = (run(plain, request), run(guessing, request));
+/// Checks that both answer a request alike, and returns the numbers of tokens drafted and accepted.
+fn compare(plain: &Engine, drafting: &Engine, request: &Request) -> (usize, usize) {
+    let (want, got) = (run(plain, request), run(drafting, request));
     assert_eq!((&got.text, got.finish), (&want.text, want.finish));
-    // Log-probabilities too, to the bit: confidence is made of them.
+    // log-probabilities too, bit by bit: confidence is computed from them
     assert_eq!(got.tokens, want.tokens);
     assert_eq!((want.usage.drafted_tokens, want.usage.accepted_tokens), (0, 0));
     assert!(got.usage.accepted_tokens <= got.usage.drafted_tokens);
@@ -117,13 +117,14 @@ fn ask(text: &str, shape: &Shape, max_tokens: usize, sampling: Sampling) -> Requ
     Request { prompt, shape: shape.clone(), sampling, max_tokens, cancel: Cancel::new() }
 }
 
-/// A model that goes by the last two tokens alone, so that it repeats itself, and computes any batch as one by one.
+/// A model whose logits depend on the last two tokens alone, so that it repeats itself; it computes any batch as one
+/// by one.
 struct Parrot {
     held: Vec<u32>,
     logits: Vec<f32>,
     vocab: usize,
     context: usize,
-    /// Passes so far.
+    /// The number of passes so far.
     passes: Arc<AtomicUsize>,
 }
 
@@ -189,7 +190,7 @@ impl Backend for Parrot {
     }
 }
 
-/// The same model without guessing and with it, and their counts of passes.
+/// Returns the same model without and with speculative decoding, and their counts of passes.
 fn parrots(context: usize) -> [(Engine, Arc<AtomicUsize>); 2] {
     let file = Tiny::new("qwen2").file();
     [false, true].map(|speculate| {
@@ -203,15 +204,15 @@ fn parrots(context: usize) -> [(Engine, Arc<AtomicUsize>); 2] {
 }
 
 #[test]
-fn the_text_is_the_same_with_and_without_guessing() {
-    let [(plain, plain_passes), (guessing, passes)] = parrots(512);
+fn the_text_is_the_same_with_and_without_drafts() {
+    let [(plain, plain_passes), (drafting, passes)] = parrots(512);
     let (mut drafted, mut accepted) = (0, 0);
     for (seed, text) in (0..).zip(["hi", "the users", "list the files hello 123", "ls -la", "abc abc abc abc"]) {
         for shape in shapes() {
             for max_tokens in [1, 2, 7, 60] {
                 for temperature in [0.0, 0.3] {
                     let sampling = Sampling { temperature, top_p: 0.9, seed };
-                    let (d, a) = compare(&plain, &guessing, &ask(text, &shape, max_tokens, sampling));
+                    let (d, a) = compare(&plain, &drafting, &ask(text, &shape, max_tokens, sampling));
                     (drafted, accepted) = (drafted + d, accepted + a);
                 }
             }
@@ -222,19 +223,19 @@ fn the_text_is_the_same_with_and_without_guessing() {
 }
 
 #[test]
-fn guesses_end_where_the_window_does() {
-    let [(plain, _), (guessing, _)] = parrots(96);
+fn drafts_stay_within_the_context_window() {
+    let [(plain, _), (drafting, _)] = parrots(96);
     let mut accepted = 0;
     for text in ["a", "ab", "abc", "abc ", "abc a"] {
         let shape = Shape::Lark("start: /(a|b| )+/".into());
-        accepted += compare(&plain, &guessing, &ask(text, &shape, 1000, Sampling::GREEDY)).1;
+        accepted += compare(&plain, &drafting, &ask(text, &shape, 1000, Sampling::GREEDY)).1;
     }
     assert!(accepted > 0);
 }
 
 #[test]
-fn the_caller_can_end_it_in_the_middle_of_a_right_guess() {
-    let [(plain, _), (guessing, _)] = parrots(512);
+fn the_caller_can_stop_in_the_middle_of_an_accepted_draft() {
+    let [(plain, _), (drafting, _)] = parrots(512);
     let request = ask("abc abc abc", &Shape::Lark("start: /(ab|c)+/".into()), 40, Sampling::GREEDY);
     for stop_at in 1..12 {
         let until = |engine: &Engine| {
@@ -246,14 +247,14 @@ fn the_caller_can_end_it_in_the_middle_of_a_right_guess() {
             let completion = completion.unwrap();
             (completion.text, completion.tokens, completion.finish)
         };
-        assert_eq!(until(&plain), until(&guessing));
-        // What was guessed beyond is forgotten: the next call is not affected.
-        compare(&plain, &guessing, &request);
+        assert_eq!(until(&plain), until(&drafting));
+        // the rest of the draft is dropped: the next call is not affected
+        compare(&plain, &drafting, &request);
     }
 }
 
 #[test]
-fn the_kernels_compute_guesses_as_they_compute_single_tokens() {
+fn the_kernels_compute_drafts_as_single_tokens() {
     let file = Tiny::new("qwen2").file();
     let adapter = Tiny::adapter("qwen2", 64, 16, [Kind::F32, Kind::F16], 0.3);
     let open = |speculate| {
@@ -261,14 +262,14 @@ fn the_kernels_compute_guesses_as_they_compute_single_tokens() {
         let options = Options { device: Device::Cpu, speculate, adapter, ..Options::default() };
         Engine::open(file.path(), "tiny", &options).unwrap()
     };
-    let (plain, guessing) = (open(false), open(true));
+    let (plain, drafting) = (open(false), open(true));
     for adapted in [false, true] {
         let mut accepted = 0;
         for text in ["hi", "abc abc abc abc"] {
             for shape in [Shape::Text { stop: vec![] }, Shape::Lark("start: /(ab|c)+/".into())] {
                 let mut request = ask(text, &shape, 60, Sampling::GREEDY);
                 request.prompt.adapted = adapted;
-                accepted += compare(&plain, &guessing, &request).1;
+                accepted += compare(&plain, &drafting, &request).1;
             }
         }
         assert!(accepted > 0);
@@ -276,7 +277,7 @@ fn the_kernels_compute_guesses_as_they_compute_single_tokens() {
 }
 
 #[test]
-fn the_real_model_writes_the_same_with_and_without_guessing() {
+fn the_real_model_writes_the_same_with_and_without_drafts() {
     if cfg!(debug_assertions) {
         eprintln!("skipped: the real model runs in release builds only");
         return;
@@ -286,7 +287,7 @@ fn the_real_model_writes_the_same_with_and_without_guessing() {
         let options = Options { device: Device::Cpu, speculate, ..Options::default() };
         Engine::open(&path, "real", &options).unwrap()
     };
-    let (plain, guessing) = (open(false), open(true));
+    let (plain, drafting) = (open(false), open(true));
     let mut totals = (0, 0);
     for text in [
         "rename every .jpeg below photos to .jpg",
@@ -300,7 +301,7 @@ fn the_real_model_writes_the_same_with_and_without_guessing() {
         prompt.push(Role::User, text);
         let shape = Shape::Lark("start: /[^\\n]+/".into());
         let request = Request { prompt, shape, sampling: Sampling::GREEDY, max_tokens: 64, cancel: Cancel::new() };
-        let (drafted, accepted) = compare(&plain, &guessing, &request);
+        let (drafted, accepted) = compare(&plain, &drafting, &request);
         totals = (totals.0 + drafted, totals.1 + accepted);
     }
     println!("{} tokens drafted, {} accepted", totals.0, totals.1);

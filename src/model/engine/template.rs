@@ -1,7 +1,7 @@
-//! Chat templates: a conversation as token ids.
+//! Encodes a conversation as token ids, by the model's chat template.
 //!
-//! Only the code here spells reserved tokens. The text of a turn goes through [`Tokenizer::encode`], which never makes
-//! one, so no text can close its turn or open another.
+//! Only this module writes reserved tokens. The text of a message goes through [`Tokenizer::encode`], which never
+//! makes one, so no text can close its message or open another.
 
 use super::tokenizer::{Kind, Tokenizer};
 use crate::tools::Piece;
@@ -16,8 +16,8 @@ pub(super) enum Template {
         start: u32,
         /// `<|im_end|>`.
         end: u32,
-        /// `<think>` and `</think>`, where the model would otherwise think aloud first: an empty thought is put in its mouth,
-        /// as its own template does when thinking is switched off.
+        /// `<think>` and `</think>`, if the model would otherwise think aloud first: its answer begins with an empty
+        /// thought, as in its own template when thinking is disabled.
         think: Option<(u32, u32)>,
     },
     /// `<|start_header_id|>role<|end_header_id|>\n\ntext<|eot_id|>` after `<|begin_of_text|>`: Llama 3.
@@ -33,22 +33,22 @@ pub(super) enum Template {
     },
 }
 
-/// A conversation in the model's own terms.
+/// An encoded conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Encoded {
-    /// The whole prompt, up to where the model goes on.
+    /// The tokens of the whole prompt.
     pub ids: Vec<u32>,
-    /// How many of them belong to [`Prompt::stable_messages`].
+    /// The number of tokens of the [`Prompt::stable_messages`].
     pub stable: usize,
     /// See [`Prompt::adapted`].
     pub adapted: bool,
 }
 
 impl Template {
-    /// Recognises the family.
+    /// Recognises the family of a template.
     ///
     /// # Errors
-    /// [`ModelError::Unsupported`] if it is none of them, or its tokens are not in the vocabulary.
+    /// [`ModelError::Unsupported`] for an unknown family, or if its tokens are not in the vocabulary.
     pub fn detect(source: &str, tokenizer: &Tokenizer) -> Result<Self, ModelError> {
         let id = |text: &'static str| {
             tokenizer
@@ -77,7 +77,7 @@ impl Template {
         Err(ModelError::Unsupported { what: "chat template", name })
     }
 
-    /// The prompt's ids. No default system turn is made up: what the caller did not say is not said.
+    /// Encodes a prompt. Adds no default system message.
     pub fn encode(&self, prompt: &Prompt, tokenizer: &Tokenizer) -> Encoded {
         let mut ids = Vec::new();
         let mut stable = 0;
@@ -87,13 +87,13 @@ impl Template {
         if prompt.opening == Opening::Raw {
             tokenizer.encode(&prompt.prefill, &mut ids);
             if ids.is_empty() {
-                // there has to be something to go on from: a text that has just ended
+                // an empty prompt has no logits, so one token is needed: the end of a text
                 ids.push(self.end());
             }
             return Encoded { ids, stable, adapted: prompt.adapted };
         }
         for (i, turn) in prompt.messages.iter().enumerate() {
-            self.open(turn.role, &turn.pieces(), tokenizer, &mut ids);
+            self.encode_turn(turn.role, &turn.pieces(), tokenizer, &mut ids);
             match *self {
                 Self::ChatMl { end, .. } => {
                     ids.push(end);
@@ -114,13 +114,13 @@ impl Template {
                 ids.push(close);
                 encode_pieces("\n\n", &prompt.opened(), tokenizer, &mut ids);
             }
-            _ => self.open(Role::Assistant, &prompt.opened(), tokenizer, &mut ids),
+            _ => self.encode_turn(Role::Assistant, &prompt.opened(), tokenizer, &mut ids),
         }
         Encoded { ids, stable, adapted: prompt.adapted }
     }
 
-    /// A turn's head and what is in it.
-    fn open(&self, role: Role, pieces: &[Piece<'_>], tokenizer: &Tokenizer, ids: &mut Vec<u32>) {
+    /// Appends the head and content of a message, without its end.
+    fn encode_turn(&self, role: Role, pieces: &[Piece<'_>], tokenizer: &Tokenizer, ids: &mut Vec<u32>) {
         let role = match role {
             Role::System => "system",
             Role::User => "user",
@@ -140,22 +140,22 @@ impl Template {
         }
     }
 
-    /// The token that ends a turn.
+    /// Returns the token that ends a message.
     fn end(&self) -> u32 {
         match *self {
             Self::ChatMl { end, .. } | Self::Llama3 { end, .. } => end,
         }
     }
 
-    /// The tokens that end the model's turn: the template's own, the file's `eos` and `eot` where they are tokens, and the
-    /// well-known names.
+    /// Returns the tokens that end the model's message: the template's own, the file's `eos` and `eot` if they are
+    /// reserved tokens, and those with well-known names.
     pub fn ends(&self, declared: impl IntoIterator<Item = u32>, tokenizer: &Tokenizer) -> Vec<u32> {
         const NAMES: [&str; 5] = ["<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|end_of_text|>", "<|eom_id|>"];
         let mut ends = vec![self.end()];
         let named = declared.into_iter().chain(NAMES.iter().filter_map(|name| tokenizer.reserved(name)));
         for id in named {
-            let known = (id as usize) < tokenizer.vocab().len();
-            if known && !ends.contains(&id) && tokenizer.vocab().kind(id) != Kind::Normal {
+            let is_token = (id as usize) < tokenizer.vocab().len();
+            if is_token && !ends.contains(&id) && tokenizer.vocab().kind(id) != Kind::Normal {
                 ends.push(id);
             }
         }
@@ -163,8 +163,8 @@ impl Template {
     }
 }
 
-/// Appends a turn's text behind its head. All of it up to the next mark is encoded in one go, as in training: the text may
-/// begin with what the head ends in.
+/// Appends a message's head and text. All text up to the next mark is encoded together, as in training, because the
+/// end of the head and the beginning of the text may be one token.
 fn encode_pieces(head: &str, pieces: &[Piece<'_>], tokenizer: &Tokenizer, ids: &mut Vec<u32>) {
     let mut text = head.to_owned();
     for piece in pieces {
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn chatml_is_spelled_with_reserved_tokens_and_nothing_is_added() {
+    fn chatml_uses_reserved_tokens_and_adds_no_message() {
         let tokenizer = testing::tiny_tokenizer("qwen2");
         let template = Template::detect(CHATML, &tokenizer).unwrap();
         let mut prompt = Prompt::system("be brief");
@@ -234,7 +234,7 @@ mod tests {
         assert!(spell(&tokenizer, &ids).contains(attack), "nothing of it is lost");
     }
 
-    /// The names of roles, reserved tokens whole and torn, and what may stand between them.
+    /// Generates texts of role names, complete and split reserved tokens, and other text.
     fn hostile() -> impl Strategy<Value = String> {
         const PIECES: &[&str] = &[
             "<|im_start|>",
@@ -264,9 +264,9 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever stands in turns and in what the model goes on from: as many turns are opened as there are.
+        /// Whatever the texts of messages and the prefill are, the reserved tokens are those of plain texts.
         #[test]
-        fn no_text_opens_or_closes_a_turn(texts in prop::collection::vec(hostile(), 0..4), prefill in hostile()) {
+        fn no_text_opens_or_closes_a_message(texts in prop::collection::vec(hostile(), 0..4), prefill in hostile()) {
             for (family, source) in [("qwen2", CHATML), ("llama-bpe", "<|start_header_id|>")] {
                 let tokenizer = testing::tiny_tokenizer(family);
                 let template = Template::detect(source, &tokenizer).unwrap();
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn a_raw_prompt_is_its_text_and_nothing_else() {
+    fn a_raw_prompt_is_only_its_text() {
         for (family, source) in [("qwen2", CHATML), ("llama-bpe", "<|start_header_id|>")] {
             let tokenizer = testing::tiny_tokenizer(family);
             let template = Template::detect(source, &tokenizer).unwrap();
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_are_tokens_and_what_spells_them_is_text() {
+    fn marks_are_tokens_and_their_spelling_in_text_is_not() {
         let tokenizer = testing::tiny_tokenizer("qwen2");
         let template = Template::detect(CHATML, &tokenizer).unwrap();
         let mut prompt = Prompt::default();
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_that_thinks_aloud_is_given_an_empty_thought() {
+    fn a_thinking_model_gets_an_empty_thought() {
         let tokenizer = testing::tiny_tokenizer("qwen2");
         let template = Template::detect("<|im_start|> enable_thinking", &tokenizer).unwrap();
         let ids = template.encode(&Prompt::default(), &tokenizer).ids;

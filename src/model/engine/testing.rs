@@ -1,5 +1,6 @@
-//! What the engine's tests share: a tiny random model with a tiny vocabulary, the `tokenizers` crate as the oracle, and
-//! the way to a real model. Other crates' tests open the tiny model too, so it is no `cfg(test)`; no program links it.
+//! Helpers for the engine's tests: a tiny random model with a tiny vocabulary, the `tokenizers` crate as the oracle,
+//! and the path of a real model. Other crates' tests open the tiny model too, so it is no `cfg(test)`; no program
+//! uses it.
 #![allow(clippy::unwrap_used, clippy::print_stderr, dead_code)]
 
 use super::AdapterOptions;
@@ -29,7 +30,7 @@ pub(super) fn candle_kind(kind: Kind) -> GgmlDType {
     }
 }
 
-/// Blocks of a kind, written by candle.
+/// Quantises values to blocks of a kind with candle.
 pub(super) fn quantised(kind: Kind, values: &[f32]) -> Vec<u8> {
     let tensor = Tensor::from_vec(values.to_vec(), values.len(), &Device::Cpu).unwrap();
     QTensor::quantize(&tensor, candle_kind(kind)).unwrap().data().unwrap().into_owned()
@@ -54,7 +55,7 @@ pub(super) struct Vocabulary {
     pub merges: Vec<String>,
 }
 
-/// A vocabulary of all bytes, some merges and the reserved tokens of both template families.
+/// Returns a vocabulary of all bytes, some merges and the reserved tokens of both template families.
 pub(super) fn tiny_vocabulary() -> Vocabulary {
     const MERGES: &str = "Ġ t|h e|i n|Ġ a|r e|o n|Ġt he|e r|Ġ Ġ|ĠĠ ĠĠ|Ċ Ċ|s t|l l|Ġ s|o r|e n|l o|h i|he ll|hell o|Ġ hello\
         |Ġ -|- -|1 2|12 3|a b|ab c|abc e|c h|l e|le ll|' s|æ Ĺ|æĹ ¥|æĹ¥ æ|Ã ©|: Ġ|\" :|a s|y s|ys t|yst em|e m|u s|us er\
@@ -89,7 +90,7 @@ pub(super) fn tiny_vocabulary() -> Vocabulary {
     Vocabulary { tokens, kinds, merges }
 }
 
-/// The tokenizer of [`tiny_vocabulary`] with some family's way to split.
+/// Returns the tokenizer of [`tiny_vocabulary`] with a family's way to split.
 pub(super) fn tiny_tokenizer(pre: &str) -> Tokenizer {
     let vocabulary = tiny_vocabulary();
     let source = Source {
@@ -102,7 +103,7 @@ pub(super) fn tiny_tokenizer(pre: &str) -> Tokenizer {
     Tokenizer::build(source, &|reason| panic!("{reason}")).unwrap()
 }
 
-/// The vocabulary of a real file.
+/// Reads the vocabulary of a real file.
 pub(super) fn vocabulary_of(gguf: &Gguf) -> Vocabulary {
     let strings = |key: &str| {
         let array = gguf.array(key).unwrap();
@@ -112,7 +113,7 @@ pub(super) fn vocabulary_of(gguf: &Gguf) -> Vocabulary {
     Vocabulary { tokens: strings("tokenizer.ggml.tokens"), kinds, merges: strings("tokenizer.ggml.merges") }
 }
 
-/// The `tokenizers` crate with the same vocabulary and the family's published expressions.
+/// Returns a tokenizer of the `tokenizers` crate with this vocabulary and the family's published expressions.
 pub(super) fn oracle(pre: &str, vocabulary: &Vocabulary) -> tokenizers::Tokenizer {
     use tokenizers::models::bpe::{BPE, Vocab};
     use tokenizers::pre_tokenizers::byte_level::ByteLevel;
@@ -150,27 +151,27 @@ pub(super) fn oracle(pre: &str, vocabulary: &Vocabulary) -> tokenizers::Tokenize
     tokenizer
 }
 
-/// The file of a model whose weights are noise, for tests of those who open one.
+/// Writes the file of a model with random weights, for tests that open one.
 pub fn tiny_file() -> tempfile::NamedTempFile {
     Tiny::new("qwen2").file()
 }
 
-/// A model of two layers, 64 wide, with random weights, to be damaged at will before it is written.
+/// A model of two layers with random weights, which tests can change before it is written.
 #[derive(Debug, Clone)]
 pub(super) struct Tiny {
     fields: Vec<(String, Field)>,
     tensors: Vec<(String, Vec<u64>, Vec<f32>)>,
-    /// Formats of the matrices, in turn; plain numbers if there are none.
+    /// Formats of the matrices, in turn; plain numbers if empty.
     kinds: Vec<Kind>,
 }
 
 impl Tiny {
-    /// A model of an architecture (`qwen2`, `llama`, `qwen3`).
+    /// Returns a model of an architecture (`qwen2`, `llama`, `qwen3`), 64 wide.
     pub fn new(architecture: &str) -> Self {
         Self::sized(architecture, 64, 128)
     }
 
-    /// The same with matrices in some block formats in turn, and wide enough for all of them.
+    /// Returns a model with matrices in these block formats in turn, 256 wide, which is enough for all formats.
     pub fn quantised(architecture: &str, kinds: &[Kind]) -> Self {
         Self { kinds: kinds.to_vec(), ..Self::sized(architecture, 256, 512) }
     }
@@ -237,8 +238,8 @@ impl Tiny {
         tiny
     }
 
-    /// An adapter of a model so wide, 64 of [`Self::new`] and 256 of [`Self::quantised`], with `A` and `B` in these formats. All
-    /// numbers are within `scale`: with another one it is another adapter.
+    /// Returns an adapter for a model of this width (64 for [`Self::new`], 256 for [`Self::quantised`]), with `A` and
+    /// `B` in these formats and all numbers within `scale`.
     pub fn adapter(architecture: &str, width: u64, rank: u64, [a, b]: [Kind; 2], scale: f32) -> Self {
         let (hidden, keys) = (2 * width, 32);
         let mut adapter = Self { fields: Vec::new(), tensors: Vec::new(), kinds: vec![a, b] };
@@ -267,7 +268,7 @@ impl Tiny {
         adapter
     }
 
-    /// The numbers of a tensor.
+    /// Returns the numbers of a tensor.
     pub fn numbers(&mut self, name: &str) -> &mut [f32] {
         &mut self.tensors.iter_mut().find(|(n, ..)| n == name).unwrap().2
     }
@@ -278,7 +279,7 @@ impl Tiny {
         self.fields.push((key.into(), value));
     }
 
-    /// Leaves a metadata key out.
+    /// Removes a metadata key.
     pub fn remove(&mut self, key: &str) {
         self.fields.retain(|(k, _)| k != key);
     }
@@ -294,12 +295,12 @@ impl Tiny {
         self.tensors.push((name.into(), dims.to_vec(), values.collect()));
     }
 
-    /// Leaves a tensor out.
+    /// Removes a tensor.
     pub fn remove_tensor(&mut self, name: &str) {
         self.tensors.retain(|(n, ..)| n != name);
     }
 
-    /// The file.
+    /// Returns the bytes of the file.
     pub fn bytes(&self) -> Vec<u8> {
         let mut writer = Writer::default();
         for (key, value) in &self.fields {
@@ -314,15 +315,15 @@ impl Tiny {
         }
         let mut kinds = self.kinds.iter().cycle();
         for (name, dims, values) in &self.tensors {
-            writer = match kinds.next().filter(|_| dims.len() == 2) {
-                None => writer.floats(name, dims, values),
-                Some(&kind) => writer.tensor(name, kind, dims, &quantised(kind, values)),
+            writer = match kinds.next() {
+                Some(&kind) if dims.len() == 2 => writer.tensor(name, kind, dims, &quantised(kind, values)),
+                _ => writer.floats(name, dims, values),
             };
         }
         writer.finish()
     }
 
-    /// The file, on disk as long as the handle lives.
+    /// Writes the file; it is deleted when the handle is dropped.
     pub fn file(&self) -> tempfile::NamedTempFile {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         std::io::Write::write_all(&mut file, &self.bytes()).unwrap();
@@ -335,14 +336,16 @@ pub(super) fn parse(bytes: &[u8]) -> Gguf {
     Gguf::parse("tiny.gguf", Bytes::from(bytes.to_vec())).unwrap()
 }
 
-/// How to load an adapter that is in memory.
+/// Returns the options of an adapter in memory.
 pub(super) fn adapter_options(adapter: &Tiny) -> AdapterOptions {
     let file = Gguf::parse("tiny-adapter.gguf", Bytes::from(adapter.bytes())).unwrap();
     AdapterOptions { file, base_sha256: None, is_required: true }
 }
 
-/// The default model's file in the platform's cache folder. Where it is not there, says so and is `None`, unless
-/// `CARO_REQUIRE_MODEL` demands it.
+/// Returns the default model's file in the models folder. If it is missing, prints that and returns `None`.
+///
+/// # Panics
+/// If it is missing and `CARO_REQUIRE_MODEL` is 1.
 pub(super) fn real_model() -> Option<PathBuf> {
     let name = "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf";
     let folder = std::env::var_os("CARO_MODELS_DIR")
@@ -357,19 +360,19 @@ pub(super) fn real_model() -> Option<PathBuf> {
     path
 }
 
-/// A request with a short prompt.
+/// Returns a request with a short prompt.
 pub(super) fn request(text: &str, shape: Shape) -> Request {
     let mut prompt = Prompt::system("be brief");
     prompt.push(Role::User, text);
     Request { prompt, shape, sampling: Sampling::GREEDY, max_tokens: 24, cancel: Cancel::new() }
 }
 
-/// Text without a form.
+/// Returns the shape of free text.
 pub(super) fn free() -> Shape {
     Shape::Text { stop: vec![] }
 }
 
-/// The completion of a request, whose text is what was streamed.
+/// Generates a completion, and checks that its text is the streamed text.
 pub(super) fn run(model: &dyn Model, request: &Request) -> Completion {
     let mut streamed = String::new();
     let completion = model

@@ -1,8 +1,8 @@
-//! The one thread pool of the engine.
+//! The engine's thread pool.
 //!
-//! A token is some two hundred parallel regions of a tenth of a millisecond each, so workers wait for the next region
-//! awake, but only for a moment: then they sleep, and cost nothing. Tasks are claimed one by one, and a worker that the
-//! operating system has not scheduled claims none, so that with the other cores busy the caller simply does the work.
+//! A token takes some two hundred parallel regions of a tenth of a millisecond each, so workers spin for a moment
+//! while they wait for the next region, and then sleep. Tasks are claimed one by one, and a worker that the operating
+//! system has not scheduled claims none, so that the caller does the work alone if the other cores are busy.
 #![allow(unsafe_code)] // a region borrows the caller's closure, which outlives it: see `Shared::job`
 
 use std::any::Any;
@@ -12,16 +12,17 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{JoinHandle, Thread};
 
-/// How often a worker looks for the next region before it sleeps, at some 40 to 140 cycles a look: about 50 to 100
-/// microseconds, longer than the serial parts between two regions and short beside a scheduler's time slice.
-const LOOKS: u32 = 2_000;
+/// The number of spins before a worker sleeps, at some 40 to 140 cycles each: about 50 to 100 microseconds, longer
+/// than the serial parts between two regions and short compared with a scheduler's time slice.
+const MAX_SPINS: u32 = 2_000;
 
-/// `state` holds the region's number above bit 32, whether it may still be joined, and how many workers have joined.
+/// The bit of `state` that is set while the region may be joined. The region's number is above bit 32.
 const OPEN: u64 = 1 << 31;
+/// The bits of `state` with the number of workers that have joined.
 const JOINED: u64 = OPEN - 1;
 
 thread_local! {
-    /// True while this thread runs a task: a region started inside it runs on this thread alone.
+    /// True while this thread runs a task: a region started inside a task runs on its thread alone.
     static BUSY: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -34,22 +35,22 @@ struct Job {
     caller: Thread,
 }
 
-/// A counter on a cache line of its own.
+/// A counter on its own cache line.
 #[repr(align(128))]
-struct Lonely<T>(T);
+struct CacheAligned<T>(T);
 
 struct Shared {
-    state: Lonely<AtomicU64>,
-    next: Lonely<AtomicUsize>,
-    /// Written by the caller while the region is closed and nobody is in it; read by workers that have joined.
+    state: CacheAligned<AtomicU64>,
+    next: CacheAligned<AtomicUsize>,
+    /// Written by the caller while the region is closed and no worker is joined; read by workers that have joined.
     job: UnsafeCell<Option<Job>>,
     panic: Mutex<Option<Box<dyn Any + Send>>>,
     quit: AtomicBool,
 }
 
 // SAFETY: `job` is the only field that is not `Sync` by itself. `state` orders access to it: the caller writes it while
-// `OPEN` is clear and no worker is joined, then publishes with a release store; a worker reads it only after an acquiring
-// compare-and-swap has counted it in while `OPEN` was set. The pointer inside is to a `Sync` closure.
+// `OPEN` is clear and no worker is joined, then publishes with a release store; a worker reads it only after an
+// acquiring compare-and-swap has counted it in while `OPEN` was set. The pointer inside is to a `Sync` closure.
 unsafe impl Sync for Shared {}
 // SAFETY: as above; the pointer is only ever followed inside the region it was published for.
 unsafe impl Send for Shared {}
@@ -59,7 +60,7 @@ struct Worker {
     handle: Option<JoinHandle<()>>,
 }
 
-/// This thread runs tasks, until it is dropped: by a panic too.
+/// Marks this thread as running tasks until dropped, also by a panic.
 struct Busy;
 
 impl Busy {
@@ -83,12 +84,12 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// A pool of `threads` threads, the caller among them: `threads - 1` are started. Where the system refuses a
+    /// Creates a pool of `threads` threads, including the caller: `threads - 1` are started. If the system refuses a
     /// thread, the pool is smaller.
     pub fn new(threads: usize) -> Self {
         let shared = Arc::new(Shared {
-            state: Lonely(AtomicU64::new(0)),
-            next: Lonely(AtomicUsize::new(0)),
+            state: CacheAligned(AtomicU64::new(0)),
+            next: CacheAligned(AtomicUsize::new(0)),
             job: UnsafeCell::new(None),
             panic: Mutex::new(None),
             quit: AtomicBool::new(false),
@@ -106,13 +107,13 @@ impl Pool {
         Self { shared, workers, turn: Mutex::new(()) }
     }
 
-    /// A pool with every thread that this process may use: the smaller of its CPU affinity and, on Linux, its cgroup
-    /// quota.
+    /// Creates a pool with as many threads as this process may use: the smaller of its CPU affinity and, on Linux, its
+    /// cgroup quota.
     pub fn for_this_machine() -> Self {
         Self::new(std::thread::available_parallelism().map_or(1, std::num::NonZero::get))
     }
 
-    /// Threads that take part, the caller included.
+    /// Returns the number of threads, including the caller.
     pub fn threads(&self) -> usize {
         self.workers.len() + 1
     }
@@ -120,19 +121,19 @@ impl Pool {
     /// Calls `task(index, thread)` once for every `index < tasks`, on any thread, in no order, and returns when all are
     /// done. `thread` is below [`Pool::threads`] and no two tasks run under the same number at once.
     ///
-    /// A region started inside a task runs on that task's thread alone (under thread number 0 of a pool of its own, so
-    /// to say); two threads that start regions take turns.
+    /// A region started inside a task runs on that task's thread alone, with thread number 0; two threads that start
+    /// regions take turns.
     ///
     /// # Panics
-    /// With the first panic of a task, once no task runs any more; tasks not yet begun are left out.
+    /// With the first panic of a task, once no task runs any more; tasks not yet started are skipped.
     pub fn run(&self, tasks: usize, task: impl Fn(usize, usize) + Sync) {
         if BUSY.get() {
-            // Inside a task the turn is already ours.
+            // inside a task this thread has the turn already
             (0..tasks).for_each(|index| task(index, 0));
             return;
         }
         if tasks <= 1 || self.workers.is_empty() {
-            // The turn is taken here too, so that thread numbers stay exclusive.
+            // the turn is taken here too, so that thread numbers stay exclusive
             let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
             let _busy = Busy::set();
             (0..tasks).for_each(|index| task(index, 0));
@@ -149,7 +150,7 @@ impl Pool {
         unsafe { *shared.job.get() = Some(job.clone()) };
         shared.next.0.store(0, Ordering::Relaxed);
         let number = (shared.state.0.load(Ordering::Relaxed) >> 32).wrapping_add(1);
-        // Sequentially consistent, like the look at `asleep` below: one of the two sides sees the other (`work`).
+        // sequentially consistent, like the load of `asleep` below: one of the two sides sees the other (`work`)
         shared.state.0.store(number << 32 | OPEN, Ordering::SeqCst);
         for worker in &self.workers {
             if worker.asleep.load(Ordering::SeqCst)
@@ -160,13 +161,13 @@ impl Pool {
         }
         shared.take_part(&job, 0);
         let mut left = shared.state.0.fetch_and(!OPEN, Ordering::AcqRel) & JOINED;
-        let mut looks = 0;
+        let mut spins = 0;
         while left != 0 {
-            if looks < LOOKS {
-                looks += 1;
+            if spins < MAX_SPINS {
+                spins += 1;
                 std::hint::spin_loop();
             } else {
-                // The last worker to leave a closed region unparks us.
+                // the last worker to leave a closed region unparks this thread
                 std::thread::park();
             }
             left = shared.state.0.load(Ordering::Acquire) & JOINED;
@@ -185,7 +186,7 @@ impl Drop for Pool {
         for worker in &mut self.workers {
             if let Some(handle) = worker.handle.take() {
                 handle.thread().unpark();
-                // A worker's panics are caught and handed to the caller of `run`.
+                // a worker's panics are caught and passed to the caller of `run`
                 let _ = handle.join();
             }
         }
@@ -199,14 +200,14 @@ impl std::fmt::Debug for Pool {
 }
 
 impl Shared {
-    /// A worker's life.
+    /// Runs a worker until the pool is dropped.
     fn work(&self, index: usize, asleep: &AtomicBool) {
         let mut last = 0;
-        let mut looks = 0;
+        let mut spins = 0;
         loop {
             if let Some((number, job)) = self.join(last) {
                 last = number;
-                looks = 0;
+                spins = 0;
                 self.take_part(&job, index);
                 let before = self.state.0.fetch_sub(1, Ordering::AcqRel);
                 if before & OPEN == 0 && before & JOINED == 1 {
@@ -217,19 +218,19 @@ impl Shared {
             if self.quit.load(Ordering::SeqCst) {
                 return;
             }
-            if looks < LOOKS {
-                looks += 1;
+            if spins < MAX_SPINS {
+                spins += 1;
                 std::hint::spin_loop();
                 continue;
             }
             asleep.store(true, Ordering::SeqCst);
             let state = self.state.0.load(Ordering::SeqCst);
             if (state & OPEN == 0 || state >> 32 == last) && !self.quit.load(Ordering::SeqCst) {
-                // `unpark` between the look above and here is kept as a token: `park` returns at once.
+                // an `unpark` since the load above is kept as a token: `park` returns at once
                 std::thread::park();
             }
             asleep.store(false, Ordering::SeqCst);
-            looks = 0;
+            spins = 0;
         }
     }
 
@@ -293,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn many_short_regions_and_sleep_between() {
+    fn many_short_regions_run_also_after_a_sleep() {
         let pool = Pool::new(4);
         for _ in 0..2_000 {
             each_once(&pool, 5);
@@ -336,7 +337,7 @@ mod tests {
     fn a_region_inside_a_short_one_runs() {
         for (threads, outer) in [(1, 1), (1, 3), (2, 1)] {
             let (done, waited) = std::sync::mpsc::channel();
-            // on a thread of its own: a deadlock is to be a failure, and not to last
+            // on another thread, so that a deadlock fails the test
             std::thread::spawn(move || {
                 let (pool, count) = (Pool::new(threads), AtomicUsize::new(0));
                 pool.run(outer, |_, _| pool.run(4, |_, _| _ = count.fetch_add(1, Ordering::Relaxed)));
@@ -371,7 +372,7 @@ mod tests {
 
     #[test]
     fn a_late_worker_is_not_waited_for() {
-        // The worker is held inside the first task it gets; the caller does all the others, and waits for that one only.
+        // the worker is busy in its first task; the caller runs all the others, and waits for that one only
         let pool = Pool::new(2);
         let held = AtomicUsize::new(0);
         pool.run(50, |_, thread| {

@@ -1,7 +1,7 @@
-//! Low-rank adapters: those of the cards, which come with the program, and those that the user added, which lie in the folder
-//! `adapters` beside the models.
+//! Lists, adds, verifies and removes low-rank adapters: those of the cards, which are embedded in the program, and
+//! those that the user added to the folder `adapters` beside the models.
 
-use super::{Cx, FetchError, Fetcher, Record, Settings, io_error, known, list, locate, record, sum_of};
+use super::{Cx, FetchError, Fetcher, Record, Settings, io_error, list, locate, record, sum_of, verified_path};
 use crate::adapter::{AdapterChoice, AdapterInfo, AdapterSource};
 use crate::catalog::{self, Card};
 use crate::engine;
@@ -10,31 +10,31 @@ use sha2::{Digest, Sha256};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The most bytes of an adapter that is added: some forty times those of rank 16 for the default model.
+/// Most bytes of an adapter that is added: about forty times the size of one of rank 16 for the default model.
 const MAX_ADAPTER: u64 = 1 << 30;
 
 /// An adapter as `caro model adapter list` shows it.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct ListedAdapter {
-    /// What it says of itself.
+    /// Its description.
     #[serde(flatten)]
     pub info: AdapterInfo,
-    /// Where it is.
+    /// Its place.
     pub source: AdapterSource,
-    /// Its size.
+    /// Its size in bytes.
     pub bytes: u64,
-    /// The id of the model that it belongs to, if that is on the list.
+    /// The id of the model that it belongs to, if that is in the list of models.
     pub model: Option<String>,
-    /// True if it was held against its model; false if that is not here.
+    /// True if it was checked against its model; false if that is not downloaded.
     pub is_checked: bool,
 }
 
-/// The folder of those that the user added.
+/// Returns the folder of the adapters that the user added.
 fn folder(settings: &Settings) -> PathBuf {
     settings.models.join("adapters")
 }
 
-/// The adapter that the card has.
+/// Returns the adapter of a card.
 pub fn adapter_of_card(card: &Card, settings: &Settings) -> Option<AdapterSource> {
     let file = &card.adapter.as_ref()?.file;
     Some(match catalog::embedded_file(file) {
@@ -43,27 +43,27 @@ pub fn adapter_of_card(card: &Card, settings: &Settings) -> Option<AdapterSource
     })
 }
 
-/// The adapter that somebody means: the name of one that is here, or a file.
+/// Returns the adapter that `spec` names: by the name of an available one, or by the path of a file.
 ///
 /// # Errors
 /// [`FetchError::NoAdapter`] and [`FetchError::NoFile`].
 pub fn adapter_of_spec(spec: &str, settings: &Settings) -> Result<AdapterSource, FetchError> {
-    let here = adapter_sources(settings);
-    if let Some(source) = here.iter().find(|source| source.name() == spec) {
+    let available = adapter_sources(settings);
+    if let Some(source) = available.iter().find(|source| source.name() == spec) {
         return Ok(source.clone());
     }
     let path = Path::new(spec);
     if path.is_file() {
-        // a resident stands in another folder
+        // a resident process has another working directory
         return Ok(AdapterSource::File(std::path::absolute(path).map_err(|e| io_error("read", path, e))?));
     }
     if spec.contains(['/', '\\']) || spec.to_ascii_lowercase().ends_with(".gguf") {
         return Err(FetchError::NoFile { path: path.into() });
     }
-    Err(FetchError::NoAdapter { spec: spec.into(), known: here.iter().map(AdapterSource::name).collect() })
+    Err(FetchError::NoAdapter { spec: spec.into(), known: available.iter().map(AdapterSource::name).collect() })
 }
 
-/// Where all are: those of the cards, then those that the user added.
+/// Returns the places of all adapters: those of the cards, then those that the user added.
 pub fn adapter_sources(settings: &Settings) -> Vec<AdapterSource> {
     let cards = catalog::embedded_ids().into_iter().filter_map(|id| catalog::embedded(id).ok().flatten());
     let mut sources: Vec<AdapterSource> = cards.filter_map(|card| adapter_of_card(&card, settings)).collect();
@@ -74,16 +74,16 @@ pub fn adapter_sources(settings: &Settings) -> Vec<AdapterSource> {
     sources
 }
 
-/// The SHA-256 of the model's first file, where the card has it or it was verified.
+/// Returns the SHA-256 of the model's first file, if the card has it or the file was verified.
 pub fn base_sum(card: &Card, settings: &Settings) -> Option<String> {
     let file = card.files.first()?;
     file.sha256.clone().or_else(|| {
         let name = super::record_name(card, file);
-        known(card, file, settings).and_then(|_| record::read(settings, &name, Record::holds)).map(|r| r.sha256)
+        verified_path(card, file, settings).and_then(|_| record::read(settings, &name, Record::holds)).map(|r| r.sha256)
     })
 }
 
-/// The SHA-256 of any model file. It is remembered until the file changes.
+/// Returns the SHA-256 of any model file. It is recorded until the file changes.
 ///
 /// # Errors
 /// If it cannot be read, or the caller cancels.
@@ -102,7 +102,7 @@ pub fn file_sum(path: &Path, fetcher: &Fetcher<'_>) -> Result<String, FetchError
     Ok(sum)
 }
 
-/// Every adapter that is here, each held against its model if that is here, too.
+/// Lists all adapters. Each is checked against its model if that is downloaded.
 pub fn list_adapters(settings: &Settings) -> Vec<Result<ListedAdapter, FetchError>> {
     adapter_sources(settings).into_iter().map(|source| listed(source, settings)).collect()
 }
@@ -124,11 +124,11 @@ fn listed(source: AdapterSource, settings: &Settings) -> Result<ListedAdapter, F
     Ok(ListedAdapter { info, source: choice.source, bytes, model, is_checked: path.is_some() })
 }
 
-/// Adds an adapter of the user: copies it beside the models, under its file's name.
+/// Adds an adapter of the user: copies it to the folder `adapters` beside the models, with its file's name.
 ///
 /// # Errors
-/// [`FetchError::Adapter`] for one that is none or does not fit its model, [`FetchError::AdapterTaken`] where another one has that
-/// name, [`FetchError::Card`] where that is no name.
+/// [`FetchError::NoFile`]; [`FetchError::Adapter`] if it is no adapter or does not fit its model;
+/// [`FetchError::AdapterTaken`] if another adapter has that name; [`FetchError::Card`] if the name is invalid.
 pub fn add_adapter(path: &Path, settings: &Settings) -> Result<ListedAdapter, FetchError> {
     if !path.is_file() {
         return Err(FetchError::NoFile { path: path.into() });
@@ -152,7 +152,8 @@ pub fn add_adapter(path: &Path, settings: &Settings) -> Result<ListedAdapter, Fe
     listed(AdapterSource::File(target), settings)
 }
 
-/// Hashes an adapter, holds it against its card and against its model, if that is here, and returns it with its SHA-256.
+/// Hashes an adapter, checks it against its card and, if that is downloaded, its model, and returns it with its
+/// SHA-256.
 ///
 /// # Errors
 /// [`FetchError::Damaged`] and [`FetchError::Adapter`].
@@ -174,7 +175,7 @@ pub fn verify_adapter(source: AdapterSource, settings: &Settings) -> Result<(Lis
 /// Removes an adapter that the user added, and returns its file with its size.
 ///
 /// # Errors
-/// [`FetchError::NoAdapter`] where none of that name was added.
+/// [`FetchError::NoAdapter`] if none of that name was added.
 pub fn remove_adapter(name: &str, settings: &Settings) -> Result<(PathBuf, u64), FetchError> {
     let added: Vec<PathBuf> = adapter_sources(settings)
         .into_iter()

@@ -4,10 +4,10 @@ use crate::engine::quant::Kind;
 use crate::fetch::{Silent, Spawn, SpawnEnd, SpawnJob};
 use crate::{Cancel, ModelError};
 
-/// Starts nothing.
-struct Nobody;
+/// Starts no process.
+struct NoSpawn;
 
-impl Spawn for Nobody {
+impl Spawn for NoSpawn {
     fn find(&self, _: &Path) -> Option<PathBuf> {
         None
     }
@@ -17,7 +17,7 @@ impl Spawn for Nobody {
     }
 }
 
-/// A folder of models, and one beside it.
+/// The models folder and another folder.
 struct Place {
     models: tempfile::TempDir,
     elsewhere: tempfile::TempDir,
@@ -38,10 +38,10 @@ impl Place {
     }
 
     fn with_fetcher<T>(&self, work: impl FnOnce(&Fetcher<'_>) -> T) -> T {
-        work(&Fetcher { settings: &self.settings, spawn: &Nobody, progress: &Silent, cancel: &Cancel::new() })
+        work(&Fetcher { settings: &self.settings, spawn: &NoSpawn, progress: &Silent, cancel: &Cancel::new() })
     }
 
-    /// A model that the user added, as far as an adapter is held against it; its sum.
+    /// Adds a model with the header and tensors that adapters are checked against, and returns its SHA-256.
     fn add_model(&self, width: u32) -> String {
         let mut writer = Writer::default().text("general.architecture", "qwen2");
         for (key, value) in [
@@ -65,7 +65,7 @@ impl Place {
     }
 }
 
-/// An adapter of a model so wide.
+/// Returns the file of an adapter for a model of this width.
 fn adapter(width: u64, base: Option<&str>, seed: u8) -> Vec<u8> {
     let mut writer = Writer::default()
         .text("general.architecture", "qwen2")
@@ -89,24 +89,24 @@ fn an_adapter_is_added_listed_verified_and_removed() {
     let sum = place.add_model(32);
     let path = place.file("terse.gguf", &adapter(32, Some(&sum), 0));
     let added = add_adapter(&path, settings).unwrap();
-    let kept = place.models.path().join("adapters/terse.gguf");
-    assert_eq!((&added.source, added.model.as_deref()), (&AdapterSource::File(kept.clone()), Some("model-32")));
+    let copy = place.models.path().join("adapters/terse.gguf");
+    assert_eq!((&added.source, added.model.as_deref()), (&AdapterSource::File(copy.clone()), Some("model-32")));
     assert!(added.is_checked);
     assert_eq!((added.info.name.as_str(), added.info.rank, added.info.prompt.as_deref()), ("terse", 2, Some("1")));
     fs::remove_file(&path).unwrap();
-    let here: Vec<ListedAdapter> = list_adapters(settings).into_iter().map(Result::unwrap).collect();
-    assert!(here.contains(&added));
+    let all: Vec<ListedAdapter> = list_adapters(settings).into_iter().map(Result::unwrap).collect();
+    assert!(all.contains(&added));
     assert_eq!(adapter_of_spec("terse", settings).unwrap(), added.source);
     let (_, sum) = verify_adapter(added.source.clone(), settings).unwrap();
-    assert_eq!(sum, crate::fetch::hex(&Sha256::digest(fs::read(&kept).unwrap())));
-    assert_eq!(remove_adapter("terse", settings).unwrap(), (kept, added.bytes));
-    for gone in [remove_adapter("terse", settings).err(), adapter_of_spec("terse", settings).err()] {
-        assert!(matches!(gone, Some(FetchError::NoAdapter { .. })), "{gone:?}");
+    assert_eq!(sum, crate::fetch::hex(&Sha256::digest(fs::read(&copy).unwrap())));
+    assert_eq!(remove_adapter("terse", settings).unwrap(), (copy, added.bytes));
+    for error in [remove_adapter("terse", settings).err(), adapter_of_spec("terse", settings).err()] {
+        assert!(matches!(error, Some(FetchError::NoAdapter { .. })), "{error:?}");
     }
 }
 
 #[test]
-fn what_cannot_be_used_is_not_added() {
+fn an_unusable_adapter_is_not_added() {
     let place = Place::new();
     let sum = place.add_model(32);
     let add = |name: &str, bytes: &[u8]| add_adapter(&place.file(name, bytes), &place.settings);
@@ -118,15 +118,15 @@ fn what_cannot_be_used_is_not_added() {
     add("one.gguf", &adapter(32, Some(&sum), 0)).unwrap();
     assert!(matches!(add("one.gguf", &adapter(32, Some(&sum), 1)), Err(FetchError::AdapterTaken { .. })));
     add("one.gguf", &adapter(32, Some(&sum), 0)).unwrap();
-    // one of a model that is not here is taken at its word
+    // the adapter of an unknown model cannot be checked
     let foreign = add("foreign.gguf", &adapter(64, Some(&"a".repeat(64)), 0)).unwrap();
     assert_eq!((foreign.model, foreign.is_checked), (None, false));
-    let unsaid = add("unsaid.gguf", &adapter(64, None, 0)).unwrap();
-    assert_eq!((unsaid.model, unsaid.info.base_sha256), (None, None));
+    let without_base = add("unsaid.gguf", &adapter(64, None, 0)).unwrap();
+    assert_eq!((without_base.model, without_base.info.base_sha256), (None, None));
 }
 
 #[test]
-fn an_adapter_is_meant_by_name_or_by_path() {
+fn an_adapter_is_named_by_name_or_path() {
     let place = Place::new();
     let path = place.file("some.gguf", &adapter(32, None, 0));
     let spec = |spec: &str| adapter_of_spec(spec, &place.settings);
@@ -141,19 +141,19 @@ fn an_adapter_is_meant_by_name_or_by_path() {
 }
 
 #[test]
-fn the_sum_of_a_named_file_is_remembered_until_it_changes() {
+fn the_sum_of_a_file_is_recorded_until_the_file_changes() {
     let place = Place::new();
     let path = place.file("model.gguf", b"one");
     let sum = || place.with_fetcher(|fetcher| file_sum(&path, fetcher)).unwrap();
-    let hashed = |bytes: &[u8]| crate::fetch::hex(&Sha256::digest(bytes));
-    assert_eq!(sum(), hashed(b"one"));
-    // the same size at the same time: only what is remembered tells it
+    let hash = |bytes: &[u8]| crate::fetch::hex(&Sha256::digest(bytes));
+    assert_eq!(sum(), hash(b"one"));
+    // same size and modification time: the record still holds
     let before = fs::metadata(&path).unwrap().modified().unwrap();
     fs::write(&path, b"two").unwrap();
     fs::File::options().write(true).open(&path).unwrap().set_modified(before).unwrap();
-    assert_eq!(sum(), hashed(b"one"), "nothing is hashed twice");
+    assert_eq!(sum(), hash(b"one"), "nothing is hashed twice");
     fs::write(&path, b"three").unwrap();
-    assert_eq!(sum(), hashed(b"three"));
+    assert_eq!(sum(), hash(b"three"));
     let card = Card { adapter: None, ..catalog::embedded(catalog::DEFAULT_MODEL).unwrap().unwrap() };
     assert_eq!(base_sum(&card, &place.settings), card.files[0].sha256);
 }

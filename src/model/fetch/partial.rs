@@ -1,8 +1,8 @@
-//! A file on its way: `NAME.partial`, with `NAME.partial.json` beside it that says how far it is whole.
+//! An incomplete download: `NAME.partial`, with its marks in `NAME.partial.json` beside it.
 //!
-//! It always holds a *prefix* of the file, whichever source wrote it, so that one source goes on where another stopped.
-//! Every mark carries the SHA-256 of all bytes before it: after a kill, a power cut or a bad disk only what is provably
-//! whole is kept, and no byte is hashed twice on its way.
+//! The file is always a *prefix* of the complete one, whichever source wrote it, so that one source can resume where
+//! another stopped. Every mark has the SHA-256 of all bytes before it: after a crash, a power cut or a disk error
+//! only the verified prefix is kept, and no byte is hashed twice while it is downloaded.
 
 use super::cx::{Cx, hex};
 use super::error::{FetchError, io_error};
@@ -13,26 +13,26 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-/// The most bytes that are read of what is said about a file.
-const LARGEST_STATE: u64 = 4 << 20;
+/// Most bytes of the file with the marks.
+const MAX_STATE_BYTES: u64 = 4 << 20;
 
-/// What is whole so far.
+/// The stored state of a partial file.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct State {
-    /// Which bytes these are a prefix of: the file's SHA-256, or what the source calls its version.
+    /// The identity of the complete file: its SHA-256, or the version that the source reports.
     identity: String,
-    /// Where it was whole, in order.
+    /// The marks, in order.
     marks: Vec<Mark>,
 }
 
-/// Everything up to `end` was written, and has this sum.
+/// A prefix that was written completely: its length in bytes and its SHA-256.
 #[derive(Debug, Serialize, Deserialize)]
 struct Mark {
     end: u64,
     sha256: String,
 }
 
-/// A file on its way.
+/// An incomplete download, open for writing.
 #[derive(Debug)]
 pub(super) struct Partial {
     path: PathBuf,
@@ -40,13 +40,14 @@ pub(super) struct Partial {
     state: State,
     file: File,
     len: u64,
-    /// Of everything up to the last mark, and of everything.
-    whole_at_mark: Sha256,
-    whole: Sha256,
+    /// The hash of the bytes up to the last mark.
+    hash_at_mark: Sha256,
+    /// The hash of all bytes.
+    hash: Sha256,
 }
 
 impl Partial {
-    /// Where the partial of `target` lies.
+    /// Returns the paths of the partial of `target` and of its marks.
     pub(super) fn paths(target: &Path) -> [PathBuf; 2] {
         let mut name = target.as_os_str().to_os_string();
         name.push(".partial");
@@ -55,12 +56,12 @@ impl Partial {
         [path, PathBuf::from(name)]
     }
 
-    /// Opens the partial of `target`, keeping what is whole of it if it is of the same `identity`.
+    /// Opens the partial of `target`. Keeps its verified prefix if it has the same `identity`.
     pub(super) fn open(target: &Path, identity: &str, cx: &Cx<'_>) -> Result<Self, FetchError> {
         let [path, state_path] = Self::paths(target);
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
         let file = file.map_err(|e| io_error("create", &path, e))?;
-        let state = files::read(&state_path, LARGEST_STATE).ok().and_then(|text| serde_json::from_slice(&text).ok());
+        let state = files::read(&state_path, MAX_STATE_BYTES).ok().and_then(|text| serde_json::from_slice(&text).ok());
         let state: State = state.unwrap_or_default();
         let mut partial = Self {
             path,
@@ -68,83 +69,83 @@ impl Partial {
             state: State { identity: identity.into(), marks: Vec::new() },
             file,
             len: 0,
-            whole_at_mark: Sha256::new(),
-            whole: Sha256::new(),
+            hash_at_mark: Sha256::new(),
+            hash: Sha256::new(),
         };
         if state.identity == identity {
-            partial.keep(state.marks, cx)?;
+            partial.restore(state.marks, cx)?;
         }
         partial.rollback()?;
         Ok(partial)
     }
 
-    /// Bytes written so far.
+    /// Returns the number of bytes written so far.
     pub(super) fn len(&self) -> u64 {
         self.len
     }
 
-    /// What this is a prefix of.
+    /// Returns the identity of the complete file.
     pub(super) fn identity(&self) -> &str {
         &self.state.identity
     }
 
-    /// Appends.
+    /// Appends bytes.
     pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), FetchError> {
         self.file.write_all(bytes).map_err(|e| io_error("write", &self.path, e))?;
-        self.whole.update(bytes);
+        self.hash.update(bytes);
         self.len += bytes.len() as u64;
         Ok(())
     }
 
-    /// Declares everything up to here whole.
+    /// Adds a mark at the end of the bytes written so far, and saves it.
     pub(super) fn mark(&mut self) -> Result<(), FetchError> {
         if self.len == self.end_of_marks() {
             return Ok(());
         }
         self.state.marks.push(Mark { end: self.len, sha256: self.sum() });
-        self.whole_at_mark = self.whole.clone();
+        self.hash_at_mark = self.hash.clone();
         let text = serde_json::to_vec(&self.state).map_err(io::Error::from);
         text.and_then(|t| files::replace(&self.state_path, &t, files::Access::Umask))
             .map_err(|e| io_error("write", &self.state_path, e))
     }
 
-    /// Forgets what came after the last mark.
+    /// Drops the bytes after the last mark.
     pub(super) fn rollback(&mut self) -> Result<(), FetchError> {
         self.len = self.end_of_marks();
-        self.whole = self.whole_at_mark.clone();
+        self.hash = self.hash_at_mark.clone();
         let cut = self.file.set_len(self.len).and_then(|()| self.file.seek(SeekFrom::Start(self.len)));
         cut.map(drop).map_err(|e| io_error("write", &self.path, e))
     }
 
-    /// Forgets everything, for another identity.
+    /// Drops all bytes, and sets another identity.
     pub(super) fn restart(&mut self, identity: &str) -> Result<(), FetchError> {
         self.state = State { identity: identity.into(), marks: Vec::new() };
-        self.whole_at_mark = Sha256::new();
+        self.hash_at_mark = Sha256::new();
         self.rollback()
     }
 
-    /// The SHA-256 of everything written.
+    /// Returns the SHA-256 of all bytes written.
     pub(super) fn sum(&self) -> String {
-        hex(&self.whole.clone().finalize())
+        hex(&self.hash.clone().finalize())
     }
 
-    /// Makes it durable and gives it its name.
+    /// Syncs the file to the disk and renames it to `target`.
     pub(super) fn finish(self, target: &Path) -> Result<(), FetchError> {
         self.file.sync_all().map_err(|e| io_error("write", &self.path, e))?;
-        // Windows renames no open file.
+        // Windows cannot rename an open file
         let Self { path, state_path, file, .. } = self;
         drop(file);
         std::fs::rename(&path, target).map_err(|e| io_error("rename", &path, e))?;
         let _ = std::fs::remove_file(state_path);
         #[cfg(unix)]
         if let Some(folder) = target.parent().and_then(|p| File::open(p).ok()) {
-            // Some file systems cannot; the rename is then as durable as they make it.
+            // best effort: some file systems cannot sync a folder
             let _ = folder.sync_all();
         }
         Ok(())
     }
 
-    /// Deletes it.
+    /// Deletes the partial and its marks.
     pub(super) fn discard(self) {
         drop(self.file);
         let _ = std::fs::remove_file(&self.path);
@@ -155,14 +156,14 @@ impl Partial {
         self.state.marks.last().map_or(0, |m| m.end)
     }
 
-    /// Reads the file again and keeps the marks up to the first one that is not true.
-    fn keep(&mut self, marks: Vec<Mark>, cx: &Cx<'_>) -> Result<(), FetchError> {
+    /// Reads the file and keeps the marks before the first one whose SHA-256 does not match.
+    fn restore(&mut self, marks: Vec<Mark>, cx: &Cx<'_>) -> Result<(), FetchError> {
         let Some(last) = marks.last() else { return Ok(()) };
         cx.progress.start("checking what has come before", Some(last.end));
         let mut buffer = vec![0; 1 << 20];
         let mut at = 0;
         'marks: for mark in marks {
-            let mut whole = self.whole_at_mark.clone();
+            let mut hash = self.hash_at_mark.clone();
             while at < mark.end {
                 if cx.cancel.is_cancelled() {
                     return Err(FetchError::Cancelled);
@@ -171,7 +172,7 @@ impl Partial {
                 match self.file.read(&mut buffer[..want]) {
                     Ok(0) => break 'marks,
                     Ok(n) => {
-                        whole.update(&buffer[..n]);
+                        hash.update(&buffer[..n]);
                         at += n as u64;
                         cx.progress.advance(at);
                     }
@@ -179,10 +180,10 @@ impl Partial {
                     Err(_) => break 'marks,
                 }
             }
-            if at != mark.end || hex(&whole.clone().finalize()) != mark.sha256 {
+            if at != mark.end || hex(&hash.clone().finalize()) != mark.sha256 {
                 break;
             }
-            self.whole_at_mark = whole;
+            self.hash_at_mark = hash;
             self.state.marks.push(mark);
         }
         cx.progress.finish();
@@ -216,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn goes_on_after_the_last_mark_and_sums_the_whole() {
+    fn a_partial_resumes_at_the_last_mark_and_hashes_all_bytes() {
         let place = Place::new();
         let mut first = place.open("a");
         first.write(b"hello ").unwrap();
@@ -233,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_damaged_or_cut_off_is_dropped_with_all_after_it() {
+    fn bytes_after_the_last_valid_mark_are_dropped() {
         for damage in [Some(7), None] {
             let place = Place::new();
             let mut first = place.open("a");
@@ -258,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn another_identity_or_a_broken_state_starts_over() {
+    fn another_identity_or_an_invalid_state_starts_over() {
         let place = Place::new();
         let mut first = place.open("a");
         first.write(b"abc").unwrap();
@@ -274,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_bad_wheel_left_is_rolled_back() {
+    fn bytes_written_after_a_mark_can_be_rolled_back() {
         let place = Place::new();
         let mut partial = place.open("a");
         partial.write(b"good").unwrap();

@@ -1,18 +1,18 @@
-//! Who is told how far a fetch is.
+//! The interface through which a fetch reports its progress.
 
-/// Is told how far a fetch is. The command line draws; nothing here prints.
+/// Receives the progress of a fetch. The command line implements it; nothing here prints.
 pub trait Progress: Sync {
-    /// A stage begins (`downloading x.gguf from the hub`, `checking x.gguf`), with its size in bytes where it is known.
+    /// Starts a stage (`downloading x.gguf from the hub`, `checking x.gguf`), with its size in bytes if known.
     fn start(&self, what: &str, total: Option<u64>);
-    /// The stage has come to byte `at`. Called often, also with a lower number than before, when something must be done anew.
+    /// Reports that the stage has reached byte `at`. Called often; the number decreases when a part is repeated.
     fn advance(&self, at: u64);
-    /// The stage is over, well or not.
+    /// Ends the stage, successful or not.
     fn finish(&self);
-    /// Something the user should know, in one line.
+    /// Reports a fact for the user, in one line.
     fn note(&self, text: &str);
 }
 
-/// Tells nobody.
+/// Ignores all progress.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Silent;
 

@@ -1,7 +1,7 @@
-//! Remembers which file was verified, so that a start costs one `stat` and not 1.1 GB of SHA-256.
+//! Records which files were verified, so that a start costs one `stat` and not the SHA-256 of 1.1 GB.
 //!
-//! The record lies beside the file as `NAME.verified.json`. Size and modification time are part of it: a file that changed
-//! is verified anew. In a read-only models folder the record goes to the cache folder instead.
+//! The record is `NAME.verified.json` beside the file. It has the size and the modification time: a file that changed
+//! is verified again. If the models folder is read-only, the record is written to the cache folder.
 
 use super::Settings;
 use caro_base::files;
@@ -10,15 +10,15 @@ use sha2::{Digest, Sha256};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The most bytes of a record.
-const LARGEST: u64 = 1 << 16;
+/// Most bytes of a record.
+const MAX_RECORD_BYTES: u64 = 1 << 16;
 
-/// One verification that went well.
+/// The record of a successful verification.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
     /// The file, absolute.
     pub path: PathBuf,
-    /// Its size.
+    /// Its size in bytes.
     pub bytes: u64,
     /// Its modification time, in nanoseconds since 1970.
     pub modified: u128,
@@ -27,11 +27,11 @@ pub struct Record {
 }
 
 impl Record {
-    /// A record of `path` as it is now.
+    /// Returns the record of `path` in its present state.
     pub(super) fn of(path: &Path, sha256: &str) -> std::io::Result<Self> {
         let path = std::path::absolute(path)?;
         let meta = fs::metadata(&path)?;
-        Ok(Self { path, bytes: meta.len(), modified: files::changed(&meta)?, sha256: sha256.into() })
+        Ok(Self { path, bytes: meta.len(), modified: files::modified_nanos(&meta)?, sha256: sha256.into() })
     }
 
     /// True if the file is still the one that was verified.
@@ -40,39 +40,40 @@ impl Record {
     }
 }
 
-/// The record of a model file of that name that `fits`, if there is one: a folder that cannot be written may keep an old one
-/// beside which a newer lies elsewhere.
-pub(super) fn read(settings: &Settings, name: &str, fits: impl Fn(&Record) -> bool) -> Option<Record> {
-    let mut places = places(settings, name).into_iter();
-    places.find_map(|path| serde_json::from_slice(&files::read(&path, LARGEST).ok()?).ok().filter(&fits))
+/// Returns the first record of a model file that satisfies `is_valid`. A read-only models folder may have an outdated
+/// record, and the cache folder a newer one.
+pub(super) fn read(settings: &Settings, name: &str, is_valid: impl Fn(&Record) -> bool) -> Option<Record> {
+    let mut paths = record_paths(settings, name).into_iter();
+    paths.find_map(|path| serde_json::from_slice(&files::read(&path, MAX_RECORD_BYTES).ok()?).ok().filter(&is_valid))
 }
 
-/// Remembers a verification. If it can be written nowhere, the next start verifies again.
+/// Writes a record. If that fails everywhere, the next start verifies again.
 pub(super) fn write(settings: &Settings, name: &str, record: &Record) {
     let Ok(text) = serde_json::to_vec(record) else { return };
-    for path in places(settings, name) {
-        // whoever may read the models may read what is known about them
+    for path in record_paths(settings, name) {
+        // a record is as readable as the models are
         if files::replace(&path, &text, files::Access::Umask).is_ok() {
             return;
         }
     }
 }
 
-/// Forgets a verification.
+/// Deletes the records of a model file.
 pub(super) fn forget(settings: &Settings, name: &str) {
-    for path in places(settings, name) {
+    for path in record_paths(settings, name) {
         let _ = fs::remove_file(path);
     }
 }
 
-fn places(settings: &Settings, name: &str) -> Vec<PathBuf> {
-    let mut places = vec![settings.models.join(format!("{name}.verified.json"))];
+/// Returns the paths that a record may have, the preferred one first.
+fn record_paths(settings: &Settings, name: &str) -> Vec<PathBuf> {
+    let mut paths = vec![settings.models.join(format!("{name}.verified.json"))];
     if let Some(state) = &settings.state {
-        // Several models folders share the cache folder: the folder's name is part of the record's.
+        // several models folders share the cache folder: a hash of the folder's path is part of the name
         let folder = std::path::absolute(&settings.models).unwrap_or_else(|_| settings.models.clone());
         let digest = Sha256::digest(folder.as_os_str().as_encoded_bytes());
         let tag: String = digest.iter().take(8).map(|b| format!("{b:02x}")).collect();
-        places.push(state.join("verified").join(format!("{tag}-{}.json", name.replace('/', "-"))));
+        paths.push(state.join("verified").join(format!("{tag}-{}.json", name.replace('/', "-"))));
     }
-    places
+    paths
 }

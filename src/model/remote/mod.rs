@@ -1,8 +1,8 @@
-//! Any OpenAI-compatible server (llama-server, llama-cpp-python, vLLM, Ollama ...) as a [`Model`]: `--model openai:URL#NAME`;
-//! and those that speak Anthropic's protocol: `--model anthropic:NAME`.
+//! A [`Model`] on an OpenAI-compatible server (llama-server, llama-cpp-python, vLLM, Ollama ...), `--model
+//! openai:URL#NAME`, or on one that speaks Anthropic's protocol, `--model anthropic:NAME`.
 //!
-//! - `wire`: the words of OpenAI's protocol. `messages`: those of Anthropic's. Here: the connection, and what a shape means on a
-//!   server whose logits are not ours.
+//! - `wire`: OpenAI's wire format. `messages`: Anthropic's. Here: the connection, and the check of an answer's shape,
+//!   which a server need not enforce.
 //!
 //! Nothing is sent anywhere unless the user named the server.
 
@@ -28,11 +28,11 @@ pub struct Remote {
     name: String,
     options: Options,
     protocol: Protocol,
-    /// How much of the protocol this server was found to understand.
+    /// The index of the [`Level`] that this server was found to support.
     level: AtomicU8,
 }
 
-/// A protocol that servers speak.
+/// The protocol of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Protocol {
     OpenAi,
@@ -47,24 +47,24 @@ impl Protocol {
         }
     }
 
-    /// The reader of one event of an answer.
-    fn reads(self) -> fn(&str) -> Result<Chunk, String> {
+    /// Returns the parser of one event of an answer.
+    fn parser(self) -> fn(&str) -> Result<Chunk, String> {
         match self {
             Self::OpenAi => wire::chunk,
             Self::Anthropic => messages::chunk,
         }
     }
 
-    /// The variable that its key is in.
-    fn variable(self) -> &'static str {
+    /// Returns the name of the environment variable with the API key.
+    fn key_variable(self) -> &'static str {
         match self {
             Self::OpenAi => "CARO_API_KEY",
             Self::Anthropic => "ANTHROPIC_API_KEY",
         }
     }
 
-    /// The address of its one call below a base address.
-    fn completed(self, base: &str) -> String {
+    /// Returns the address of the protocol's only endpoint below a base address.
+    fn endpoint(self, base: &str) -> String {
         let call = match self {
             Self::OpenAi => "chat/completions",
             Self::Anthropic => "messages",
@@ -81,16 +81,16 @@ impl Protocol {
     }
 }
 
-/// What a server may need to know, and how long it may take.
+/// Settings of the connection to a server.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The key that it wants.
+    /// The API key.
     pub api_key: Option<String>,
-    /// The longest wait for a connection.
+    /// Timeout of connecting.
     pub connect: Duration,
-    /// The longest silence, the computing of the prompt included.
+    /// Timeout of each read, which includes the time to compute the prompt.
     pub silence: Duration,
-    /// Tokens of prompt and completion together; the protocol does not tell.
+    /// Tokens of prompt and completion together; the protocol does not report them.
     pub context: usize,
     /// Additional certificate authorities, as a PEM file.
     pub authorities: Option<PathBuf>,
@@ -108,36 +108,37 @@ impl Default for Options {
     }
 }
 
-/// The longest line of a stream that is read.
+/// Most bytes of a line of a stream.
 const MAX_LINE: u64 = 4 << 20;
 
-/// Pieces that an answer may have beyond what was asked for: servers count in their own way.
-const SLACK: usize = 16;
+/// Extra tokens that an answer may have beyond the request's limit, because servers count differently.
+const EXTRA_TOKENS: usize = 16;
 
-/// The longest answer that is not a stream, and the longest error message.
+/// Most bytes of an answer that is not a stream, and of an error message.
 const MAX_BODY: u64 = 16 << 20;
 
 impl Remote {
-    /// A model of that name at a base address (`http://localhost:8080`, with or without `/v1`). Connects to nothing yet.
+    /// Returns the model `name` of a server at a base address (`http://localhost:8080`, with or without `/v1`), without
+    /// connecting yet.
     pub fn new(url: &str, name: &str, options: Options) -> Self {
-        Self::speaking(Protocol::OpenAi, "openai", url, name, options)
+        Self::with_protocol(Protocol::OpenAi, "openai", url, name, options)
     }
 
-    /// The same of a server that speaks Anthropic's protocol; without an address, Anthropic's own.
+    /// Returns the model `name` of a server that speaks Anthropic's protocol; without an address, of Anthropic's own.
     pub fn anthropic(url: Option<&str>, name: &str, options: Options) -> Self {
-        Self::speaking(Protocol::Anthropic, "anthropic", url.unwrap_or(messages::ADDRESS), name, options)
+        Self::with_protocol(Protocol::Anthropic, "anthropic", url.unwrap_or(messages::ADDRESS), name, options)
     }
 
-    fn speaking(protocol: Protocol, kind: &str, base: &str, name: &str, options: Options) -> Self {
-        let (id, url) = (format!("{kind}:{name}"), protocol.completed(base));
+    fn with_protocol(protocol: Protocol, kind: &str, base: &str, name: &str, options: Options) -> Self {
+        let (id, url) = (format!("{kind}:{name}"), protocol.endpoint(base));
         Self { id, url, name: name.into(), options, protocol, level: AtomicU8::new(0) }
     }
 
-    fn failed(&self, reason: impl Into<String>) -> ModelError {
+    fn error(&self, reason: impl Into<String>) -> ModelError {
         ModelError::Remote { url: self.url.clone(), reason: reason.into() }
     }
 
-    /// One exchange, on the highest level that the server understands.
+    /// Sends a request on the highest level that the server supports, and reads the answer.
     fn exchange(
         &self,
         request: &Request,
@@ -145,32 +146,32 @@ impl Remote {
         on: &mut dyn FnMut(&str) -> Flow,
     ) -> Result<Completion, ModelError> {
         let mut level = Level::from_index(self.level.load(Ordering::Relaxed));
-        // Whether to ask again, and whether the server has said all the way what it does not understand.
-        let (mut again, mut clear) = (true, true);
+        // `retry`: the same request may be sent once more. `explicit`: all refusals so far named an unsupported field.
+        let (mut retry, mut explicit) = (true, true);
         loop {
             let body = self.protocol.body(&self.name, request, level, objection);
-            let refused = match self.send(request, &body, on)? {
+            let refusal = match self.send(request, &body, on)? {
                 Answer::Done(completion) => {
-                    if clear {
+                    if explicit {
                         self.level.store(level.index(), Ordering::Relaxed);
                     }
                     return Ok(completion);
                 }
-                Answer::Refused(_, Why::Unclear) if std::mem::take(&mut again) => continue,
-                Answer::Refused(reason, why) => {
-                    clear &= matches!(why, Why::Asked);
+                Answer::Refused(_, Cause::Unclear) if std::mem::take(&mut retry) => continue,
+                Answer::Refused(reason, cause) => {
+                    explicit &= matches!(cause, Cause::Field);
                     reason
                 }
             };
-            level = level.below().ok_or_else(|| self.failed(refused))?;
+            level = level.below().ok_or_else(|| self.error(refusal))?;
         }
     }
 
     fn send(&self, request: &Request, body: &Value, on: &mut dyn FnMut(&str) -> Flow) -> Result<Answer, ModelError> {
-        let begun = Instant::now();
+        let start = Instant::now();
         let patience = Patience { connect: self.options.connect, read: self.options.silence };
         let client = Client::new(patience, self.options.authorities.as_deref(), &request.cancel);
-        let client = client.map_err(|e| self.failed(net::no_thread(&e)))?;
+        let client = client.map_err(|e| self.error(net::no_thread(&e)))?;
         let mut post = client.request("POST", &self.url).set("Accept", "text/event-stream, application/json");
         if self.protocol == Protocol::Anthropic {
             post = post.set("anthropic-version", messages::VERSION);
@@ -181,76 +182,76 @@ impl Remote {
                 Protocol::Anthropic => post.set("x-api-key", key),
             };
         }
-        let reads = self.protocol.reads();
+        let parser = self.protocol.parser();
         let response = match post.send_json(body) {
             Ok(response) if (200..300).contains(&response.status()) => response,
-            Ok(response) => return Err(self.failed(format!("HTTP status {}", response.status()))),
+            Ok(response) => return Err(self.error(format!("HTTP status {}", response.status()))),
             Err(_) if request.cancel.is_cancelled() => {
-                return Ok(Answer::Done(Stream::new(request, on, begun, reads).cancelled()));
+                return Ok(Answer::Done(Stream::new(request, on, start, parser).cancelled()));
             }
             Err(ureq::Error::Status(status, response)) => {
                 let mut text = String::new();
-                // What can be read of it is enough.
+                // a part of the message is enough
                 let _ = response.into_reader().take(MAX_BODY).read_to_string(&mut text);
-                let said = wire::error_text(&text);
+                let message = wire::error_text(&text);
                 return match status {
-                    // llama-cpp-python says 500 to a field that it does not know.
-                    400 | 422 | 500 if names_a_field(&said, body) => {
-                        Ok(Answer::Refused(format!("HTTP status {status}: {said}"), Why::Asked))
+                    // llama-cpp-python answers 500 to an unknown field
+                    400 | 422 | 500 if names_a_field(&message, body) => {
+                        Ok(Answer::Refused(format!("HTTP status {status}: {message}"), Cause::Field))
                     }
                     // 529: Anthropic's servers are overloaded
-                    500 | 529 => Ok(Answer::Refused(format!("HTTP status {status}: {said}"), Why::Unclear)),
+                    500 | 529 => Ok(Answer::Refused(format!("HTTP status {status}: {message}"), Cause::Unclear)),
                     401 | 403 => {
-                        let variable = self.protocol.variable();
-                        Err(self.failed(format!("it wants another key in {variable} (HTTP status {status}: {said})")))
+                        let variable = self.protocol.key_variable();
+                        Err(self.error(format!("it wants another key in {variable} (HTTP status {status}: {message})")))
                     }
-                    404 => Err(self.failed(format!(
-                        "it knows no model `{}`, or not this address (HTTP status 404: {said})",
+                    404 => Err(self.error(format!(
+                        "it knows no model `{}`, or not this address (HTTP status 404: {message})",
                         self.name
                     ))),
-                    429 => Err(self.failed(format!("too many requests: {said}"))),
-                    _ => Err(self.failed(format!("HTTP status {status}: {said}"))),
+                    429 => Err(self.error(format!("too many requests: {message}"))),
+                    _ => Err(self.error(format!("HTTP status {status}: {message}"))),
                 };
             }
-            Err(ureq::Error::Transport(error)) => return Err(self.failed(net::reason(&error))),
+            Err(ureq::Error::Transport(error)) => return Err(self.error(net::reason(&error))),
         };
-        let mut stream = Stream::new(request, on, begun, reads);
+        let mut stream = Stream::new(request, on, start, parser);
         let streams = response.content_type() == "text/event-stream";
-        let read = if streams {
+        let result = if streams {
             stream.events(BufReader::new(response.into_reader()))
         } else {
             stream.document(response.into_reader())
         };
-        match read {
+        match result {
             Ok(()) => Ok(Answer::Done(stream.done())),
             Err(_) if request.cancel.is_cancelled() => Ok(Answer::Done(stream.cancelled())),
-            // llama-cpp-python finds out while it streams.
+            // llama-cpp-python reports this only in the stream
             Err(reason) if stream.completion.text.is_empty() && reason.contains("logprobs is not supported") => {
-                Ok(Answer::Refused(reason, Why::Asked))
+                Ok(Answer::Refused(reason, Cause::Field))
             }
-            Err(reason) => Err(self.failed(reason)),
+            Err(reason) => Err(self.error(reason)),
         }
     }
 }
 
 enum Answer {
     Done(Completion),
-    /// The server does not understand the request; maybe it understands less.
-    Refused(String, Why),
+    /// The server does not support the request; it may support a lower level.
+    Refused(String, Cause),
 }
 
-/// Why a server refuses.
-enum Why {
-    /// What was asked for.
-    Asked,
-    /// That, or its own trouble of the moment: the same may go well when it is asked again.
+/// The cause of a refusal.
+enum Cause {
+    /// A field of the request that the server does not support.
+    Field,
+    /// Unknown: an unsupported field, or a temporary fault, so that the same request may succeed later.
     Unclear,
 }
 
-/// True if an error speaks of something that the request has, and need not have.
-fn names_a_field(said: &str, body: &Value) -> bool {
-    let said = said.to_ascii_lowercase();
-    // A schema is told by what it is, and by what servers make of it.
+/// True if an error message names an optional field that the request has.
+fn names_a_field(message: &str, body: &Value) -> bool {
+    let message = message.to_ascii_lowercase();
+    // each field, with the words by which servers refer to it
     let words = [
         ("logprobs", &["logprobs"][..]),
         ("stream_options", &["stream_options"]),
@@ -258,12 +259,12 @@ fn names_a_field(said: &str, body: &Value) -> bool {
         ("temperature", &["temperature"]),
         ("output_config", &["output_config", "schema"]),
     ];
-    let goes_on =
+    let has_prefill =
         body["messages"].as_array().and_then(|all| all.last()).is_some_and(|last| last["role"] == "assistant");
-    if goes_on && said.contains("prefill") {
+    if has_prefill && message.contains("prefill") {
         return true;
     }
-    words.iter().any(|(field, words)| body.get(field).is_some() && words.iter().any(|word| said.contains(word)))
+    words.iter().any(|(field, words)| body.get(field).is_some() && words.iter().any(|word| message.contains(word)))
 }
 
 impl Model for Remote {
@@ -275,12 +276,12 @@ impl Model for Remote {
         Limits { context: self.options.context }
     }
 
-    /// Whoever serves it hears all that it is told.
+    /// False, because prompts are sent to the server.
     fn is_local(&self) -> bool {
         false
     }
 
-    /// A guess: the tokenizer is on the server.
+    /// Estimates the tokens, because the tokenizer is on the server.
     fn count(&self, text: &str) -> usize {
         estimated(text)
     }
@@ -293,7 +294,7 @@ impl Model for Remote {
         if matches!(request.shape, Shape::Text { .. }) {
             return self.exchange(request, None, on);
         }
-        // Of an answer that may be thrown away nothing is shown. The first question is the shape's own soundness.
+        // first checks the shape itself; an answer is shown only once it is accepted
         drop(conform::check(&request.shape, "")?);
         let mut objection: Option<(String, String)> = None;
         loop {
@@ -302,7 +303,7 @@ impl Model for Remote {
             if completion.finish == Finish::Cancelled {
                 return Ok(completion);
             }
-            // Servers love to add a line end, which means nothing.
+            // servers often add a line end, which means nothing
             if conform::check(&request.shape, &completion.text)?.is_err() {
                 completion.text = completion.text.trim().to_string();
             }
@@ -313,23 +314,23 @@ impl Model for Remote {
                     }
                     return Ok(completion);
                 }
-                // Half of an answer need not have the shape of a whole one.
+                // a truncated answer need not have the shape
                 Err(_) if completion.finish == Finish::Length => return Ok(completion),
                 Err(wrong) if objection.is_some() => {
-                    return Err(self.failed(format!("its answer has not the shape that was asked for, twice: {wrong}")));
+                    return Err(self.error(format!("its answer has not the shape that was asked for, twice: {wrong}")));
                 }
                 Err(wrong) => objection = Some((completion.text, wrong)),
             }
         }
     }
 
-    /// None: a server is asked once for an answer, since each call may cost time and money.
+    /// Returns none: each call of a server may cost time and money.
     fn sample(&self, _: &Request, _: usize) -> Result<Vec<Completion>, ModelError> {
         Ok(Vec::new())
     }
 }
 
-/// A completion on its way.
+/// The state of reading an answer.
 struct Stream<'a> {
     completion: Completion,
     on: &'a mut dyn FnMut(&str) -> Flow,
@@ -338,21 +339,23 @@ struct Stream<'a> {
     prefill: &'a str,
     /// Bytes of the text that were shown. The rest may turn out to be the beginning of a stop string.
     shown: usize,
-    begun: Instant,
+    start: Instant,
+    /// The time of the first text.
     first: Option<Instant>,
-    over: bool,
-    /// Pieces after which an answer is over, whatever the server thinks.
-    most: usize,
-    /// Reads an event of the server's protocol.
-    reads: fn(&str) -> Result<Chunk, String>,
+    /// True once the answer has ended.
+    ended: bool,
+    /// Tokens after which the answer is cut off, in case the server ignores the limit.
+    max_tokens: usize,
+    /// Parses one event.
+    parser: fn(&str) -> Result<Chunk, String>,
 }
 
 impl<'a> Stream<'a> {
     fn new(
         request: &'a Request,
         on: &'a mut dyn FnMut(&str) -> Flow,
-        begun: Instant,
-        reads: fn(&str) -> Result<Chunk, String>,
+        start: Instant,
+        parser: fn(&str) -> Result<Chunk, String>,
     ) -> Self {
         let completion = Completion {
             text: String::new(),
@@ -362,19 +365,20 @@ impl<'a> Stream<'a> {
             usage: Usage::default(),
         };
         let prefill = &request.prompt.prefill;
-        let most = request.max_tokens.saturating_add(SLACK);
-        Self { completion, on, shape: &request.shape, prefill, shown: 0, begun, first: None, over: false, most, reads }
+        let max_tokens = request.max_tokens.saturating_add(EXTRA_TOKENS);
+        let shape = &request.shape;
+        Self { completion, on, shape, prefill, shown: 0, start, first: None, ended: false, max_tokens, parser }
     }
 
     /// Reads server-sent events to their end.
     fn events(&mut self, mut reader: impl BufRead) -> Result<(), String> {
         let mut finished = false;
         let mut line = Vec::new();
-        while !self.over {
+        while !self.ended {
             line.clear();
             let read = reader.by_ref().take(MAX_LINE).read_until(b'\n', &mut line);
             match read {
-                // The answer is whole, however the connection ends.
+                // the answer is complete, however the connection ends
                 Ok(0) if finished => return Ok(()),
                 Err(e) if finished && e.kind() != std::io::ErrorKind::Interrupted => return Ok(()),
                 Ok(0) => return Err("the answer was cut off".into()),
@@ -385,18 +389,18 @@ impl<'a> Stream<'a> {
                 Err(e) => return Err(format!("the answer was cut off: {e}")),
             }
             let text = String::from_utf8_lossy(&line);
-            // Comments, event names and empty lines mean nothing here.
+            // comments, event names and empty lines are skipped
             let Some(data) = text.strip_prefix("data:").map(str::trim) else { continue };
             if data == "[DONE]" {
                 return Ok(());
             }
             if !data.is_empty() {
-                let chunk = (self.reads)(data)?;
+                let chunk = (self.parser)(data)?;
                 if chunk.is_last {
                     return Ok(());
                 }
                 finished |= chunk.finish.is_some();
-                self.take(chunk);
+                self.add(chunk);
             }
         }
         Ok(())
@@ -406,15 +410,15 @@ impl<'a> Stream<'a> {
     fn document(&mut self, reader: impl Read) -> Result<(), String> {
         let mut text = String::new();
         reader.take(MAX_BODY).read_to_string(&mut text).map_err(|e| format!("the answer was cut off: {e}"))?;
-        let chunk = (self.reads)(&text)?;
-        self.take(chunk);
+        let chunk = (self.parser)(&text)?;
+        self.add(chunk);
         Ok(())
     }
 
-    fn take(&mut self, chunk: Chunk) {
+    fn add(&mut self, chunk: Chunk) {
         let completion = &mut self.completion;
         if let Some((prompt, cached, generated)) = chunk.usage {
-            // a stream may count in several events, each up to there
+            // several events of a stream may have counts, each a total so far
             let usage = &mut completion.usage;
             usage.prompt_tokens = usage.prompt_tokens.max(prompt);
             usage.cached_tokens = usage.cached_tokens.max(cached);
@@ -438,16 +442,16 @@ impl<'a> Stream<'a> {
         if cut < self.completion.text.len() {
             self.completion.text.truncate(cut);
             self.completion.finish = Finish::Stop;
-            self.over = true;
-        } else if self.completion.tokens.len() >= self.most {
-            // a server that was told and goes on
+            self.ended = true;
+        } else if self.completion.tokens.len() >= self.max_tokens {
+            // the server ignores the limit
             self.completion.finish = Finish::Length;
-            self.over = true;
+            self.ended = true;
         }
         self.show(false);
     }
 
-    /// Some servers repeat the beginning that they were given.
+    /// Removes the prefill from the beginning of the text, which some servers repeat.
     fn drop_prefill(&mut self) {
         let text = &mut self.completion.text;
         if self.prefill.is_empty() || self.prefill.starts_with(text.as_str()) && text.len() < self.prefill.len() {
@@ -459,11 +463,11 @@ impl<'a> Stream<'a> {
         self.prefill = "";
     }
 
-    /// Shows what is certain to stay.
+    /// Shows the new text that cannot be part of the prefill or a stop string, or `all` of it.
     fn show(&mut self, all: bool) {
         let text = &self.completion.text;
         let repeating = !all && !self.prefill.is_empty();
-        let end = if all || self.over { text.len() } else { text.len() - held_back(self.shape, text) };
+        let end = if all || self.ended { text.len() } else { text.len() - held_back(self.shape, text) };
         if repeating || end <= self.shown {
             return;
         }
@@ -471,7 +475,7 @@ impl<'a> Stream<'a> {
         self.shown = end;
         if (self.on)(new) == Flow::Stop {
             self.completion.finish = Finish::Cancelled;
-            self.over = true;
+            self.ended = true;
         }
     }
 
@@ -479,19 +483,19 @@ impl<'a> Stream<'a> {
         if self.completion.finish != Finish::Cancelled {
             self.show(true);
         }
-        self.timed()
+        self.with_times()
     }
 
     fn cancelled(mut self) -> Completion {
         self.completion.finish = Finish::Cancelled;
-        self.timed()
+        self.with_times()
     }
 
-    fn timed(mut self) -> Completion {
+    fn with_times(mut self) -> Completion {
         let first = self.first.unwrap_or_else(Instant::now);
         let usage = &mut self.completion.usage;
-        // Network and waiting included: nobody else can tell.
-        usage.prefill = first - self.begun;
+        // includes network and waiting, which cannot be told apart
+        usage.prefill = first - self.start;
         usage.decode = first.elapsed();
         if usage.completion_tokens == 0 {
             usage.completion_tokens = self.completion.tokens.len();
@@ -500,14 +504,14 @@ impl<'a> Stream<'a> {
     }
 }
 
-/// Bytes at the end of the text that may be the beginning of a stop string.
+/// Returns the number of bytes at the end of the text that may be the beginning of a stop string.
 fn held_back(shape: &Shape, text: &str) -> usize {
     let Shape::Text { stop } = shape else { return 0 };
-    let begun = |stop: &String| {
+    let matching = |stop: &String| {
         let ends = stop.char_indices().map(|(i, _)| i).skip(1).filter(|i| text.ends_with(&stop[..*i]));
         ends.max().unwrap_or(0)
     };
-    stop.iter().map(begun).max().unwrap_or(0)
+    stop.iter().map(matching).max().unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -515,7 +519,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_is_completed_and_left_alone_if_complete() {
+    fn the_endpoint_is_appended_to_a_base_address() {
         let url = |base: &str| Remote::new(base, "m", Options::default()).url;
         assert_eq!(url("http://h:1"), "http://h:1/v1/chat/completions");
         assert_eq!(url("http://h:1/v1/"), "http://h:1/v1/chat/completions");
@@ -529,7 +533,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_become_a_stop_string_is_held_back() {
+    fn the_beginning_of_a_stop_string_is_held_back() {
         let shape = Shape::Text { stop: vec!["END".into(), "\n\n".into()] };
         let all = ["ls", "ls E", "ls EN", "ls\n", "ls ENx"].map(|text| held_back(&shape, text));
         assert_eq!(all, [0, 1, 2, 1, 0]);

@@ -1,19 +1,19 @@
-//! The wire format of `/v1/chat/completions`: what is sent, and what comes back as server-sent events.
+//! The wire format of `/v1/chat/completions`: builds requests and parses the server-sent events of answers.
 //!
-//! Format: the OpenAI API reference, "Create chat completion", and what llama.cpp, llama-cpp-python, vLLM and Ollama make
-//! of it.
+//! Format: the OpenAI API reference, "Create chat completion", and its variants in llama.cpp, llama-cpp-python, vLLM
+//! and Ollama.
 
 use crate::{Opening, Request, Role, Shape, Token};
 use serde_json::{Value, json};
 
-/// How much of the protocol a server understands. Servers differ; each refusal takes us one step down.
+/// The extent to which a server supports the protocol. Each refusal lowers it by one step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Level {
-    /// Log-probabilities, usage of a stream, JSON schemas as OpenAI has them.
+    /// Log-probabilities, usage in a stream, JSON schemas in OpenAI's form.
     Full,
-    /// JSON schemas as llama-cpp-python has them; no usage of a stream.
+    /// Log-probabilities, JSON schemas in the form of llama-cpp-python; no usage in a stream.
     Schema,
-    /// No log-probabilities either.
+    /// No log-probabilities and no schemas either.
     Plain,
 }
 
@@ -33,7 +33,7 @@ impl Level {
     }
 }
 
-/// The body of a request. `objection` is what was wrong with the last answer.
+/// Builds the body of a request. `objection` is the last answer and what was wrong with it.
 pub(super) fn body(model: &str, request: &Request, level: Level, objection: Option<(&str, &str)>) -> Value {
     let mut messages: Vec<Value> = Vec::new();
     for turn in &request.prompt.messages {
@@ -48,7 +48,7 @@ pub(super) fn body(model: &str, request: &Request, level: Level, objection: Opti
         messages.push(json!({ "role": "assistant", "content": answer }));
         messages.push(json!({ "role": "user", "content": objected(wrong) }));
     } else if request.prompt.opening == Opening::Call || !request.prompt.prefill.is_empty() {
-        // There is no field for this. Many servers go on in an assistant's turn that ends the conversation.
+        // There is no field for a prefill. Many servers continue an assistant message that ends the conversation.
         messages.push(json!({ "role": "assistant", "content": request.prompt.opened_whole() }));
     }
     let mut body = json!({
@@ -69,7 +69,7 @@ pub(super) fn body(model: &str, request: &Request, level: Level, objection: Opti
     }
     match &request.shape {
         Shape::Text { stop } => {
-            // OpenAI takes four; the others are cut off here.
+            // OpenAI takes at most four; the answer is cut at the others by the caller.
             let stop: Vec<&String> = stop.iter().filter(|s| !s.is_empty()).take(4).collect();
             if !stop.is_empty() {
                 body["stop"] = json!(stop);
@@ -82,36 +82,36 @@ pub(super) fn body(model: &str, request: &Request, level: Level, objection: Opti
         Shape::Json(schema) if level == Level::Schema => {
             body["response_format"] = json!({ "type": "json_object", "schema": schema });
         }
-        // A server without schemas, or a shape that the protocol does not know: held against it afterwards.
+        // Not expressible in the protocol, or a server without schemas: the answer is checked afterwards.
         Shape::Json(_) | Shape::Choice(_) | Shape::Lark(_) => {}
     }
     body
 }
 
-/// The words for a model whose answer has not the shape that was asked for.
+/// Returns the message to a model whose answer does not have the requested shape.
 pub(super) fn objected(wrong: &str) -> String {
     format!("That is not allowed: {wrong}. Answer again, with nothing else.")
 }
 
-/// What one event of the stream says.
+/// One parsed event of the stream.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Chunk {
     /// Text, maybe empty.
     pub(super) text: String,
-    /// Its tokens, if the server told them.
+    /// Its tokens, if the server reports them.
     pub(super) tokens: Vec<Token>,
-    /// `stop`, `length` ...
+    /// The reason why the answer ended: `stop`, `length` ...
     pub(super) finish: Option<String>,
-    /// Tokens of the prompt, of them cached, and of the completion.
+    /// Tokens of the prompt, cached tokens among them, and tokens of the completion.
     pub(super) usage: Option<(usize, usize, usize)>,
-    /// True for the last event there is.
+    /// True for the last event of the stream.
     pub(super) is_last: bool,
 }
 
-/// Reads one event, or a whole answer of a server that does not stream.
+/// Parses one event, or the whole answer of a server that does not stream.
 ///
 /// # Errors
-/// In words, if it is an error message or nothing known.
+/// In words, if it is an error message or unknown.
 pub(super) fn chunk(text: &str) -> Result<Chunk, String> {
     let value: Value = serde_json::from_str(text).map_err(|_| format!("no JSON but: {}", start_of(text)))?;
     if let Some(error) = error_in(&value) {
@@ -135,7 +135,7 @@ pub(super) fn chunk(text: &str) -> Result<Chunk, String> {
     Ok(chunk)
 }
 
-/// What an error message of a server says.
+/// Extracts the text of a server's error message.
 pub(super) fn error_text(body: &str) -> String {
     let parsed = serde_json::from_str(body).ok();
     parsed.as_ref().and_then(error_in).unwrap_or_else(|| start_of(body))
@@ -148,7 +148,7 @@ pub(super) fn error_in(value: &Value) -> Option<String> {
     Some(text.map_or_else(|| start_of(&error.to_string()), start_of))
 }
 
-/// The tokens of a `logprobs` object: OpenAI's form, or the older one with parallel lists.
+/// Parses the tokens of a `logprobs` object, in OpenAI's form or the older one with parallel lists.
 fn tokens(logprobs: &Value) -> Vec<Token> {
     let float = |v: Option<&Value>| v.and_then(Value::as_f64).map(|n| n as f32);
     if let Some(content) = logprobs.get("content").and_then(Value::as_array) {
@@ -181,7 +181,7 @@ fn tokens(logprobs: &Value) -> Vec<Token> {
     texts.iter().enumerate().map(token).collect()
 }
 
-/// The first words of what a server sent, safe to show.
+/// Returns the first 300 characters of a server's text on one line, without control characters.
 pub(super) fn start_of(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     let line = words.join(" ");
@@ -194,7 +194,7 @@ pub(super) mod tests {
     use super::*;
     use crate::{Cancel, Prompt, Sampling};
 
-    /// A request with a word of the system and one of the user.
+    /// Returns a request with a system message and a user message.
     pub(in crate::remote) fn request(shape: Shape) -> Request {
         let mut prompt = Prompt::system("s");
         prompt.push(Role::User, "u");
@@ -202,7 +202,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn each_level_asks_for_less() {
+    fn each_level_sends_less() {
         let schema = json!({"type": "object"});
         let at = |level| body("m", &request(Shape::Json(schema.clone())), level, None);
         let full = at(Level::Full);
@@ -228,7 +228,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn both_forms_of_log_probabilities_are_read() {
+    fn both_forms_of_log_probabilities_are_parsed() {
         let new = r#"{"choices":[{"delta":{"content":"é"},"logprobs":{"content":[{"token":"é","bytes":[195,169],"logprob":-0.1,
             "top_logprobs":[{"token":"é","logprob":-0.1},{"token":"e","logprob":-2.5}]}]},"finish_reason":null}]}"#;
         let old = r#"{"choices":[{"delta":{"content":"é"},"logprobs":{"tokens":["é"],"token_logprobs":[-0.1],
@@ -247,7 +247,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn errors_are_read_in_every_dialect() {
+    fn error_messages_of_all_servers_are_parsed() {
         for (text, why) in [
             (r#"{"error":{"message":"no such model","code":404}}"#, "no such model"),
             (r#"{"error":"model 'x' not found"}"#, "model 'x' not found"),

@@ -1,12 +1,12 @@
-//! Names that say in words that a file holds what opens doors: `db_passwords.csv`, `githubToken.txt`, `credentials`.
+//! Recognises file names with words for secrets: `db_passwords.csv`, `githubToken.txt`, `credentials`.
 //!
-//! What a file holds is said by the last noun of its name: `db_password` is a password, `password_reset` a reset,
-//! `secret_santa` a Santa. Only data counts: `tokens.rs` is code about them, and code with a secret in it is found by what
-//! it says (`event::redact`). A doubt counts as yes, for a question costs little.
+//! The last noun of a name tells the content: `db_password` is a password, `password_reset` a reset, `secret_santa` a
+//! Santa. Only data files count: `tokens.rs` is code about tokens, and secrets within code are found by their form
+//! (`event::redact`). Doubtful names count as secrets, since asking costs little.
 
 use caro_intent::tokens::parts;
 
-/// What opens doors, one of them or several.
+/// Words for secrets, in the singular.
 const SECRET: &[&str] = &[
     "accesskey",
     "apikey",
@@ -25,14 +25,14 @@ const SECRET: &[&str] = &[
     "token",
 ];
 
-/// The same in two words: what stands before, and what it is then.
+/// Pairs of words for secrets: first words, and second words.
 const PAIRS: &[(&[&str], &[&str])] = &[
     (&["access", "api", "encryption", "master", "private", "root", "secret", "signing", "ssh"], &["key"]),
     (&["backup", "recovery"], &["code"]),
     (&["seed"], &["phrase"]),
 ];
 
-/// Endings of files that are read as they are; what has none is one too.
+/// Extensions of data files. A file without an extension is one, too.
 const DATA: &[&str] = &[
     "cfg",
     "conf",
@@ -76,11 +76,12 @@ const DATA: &[&str] = &[
     "yml",
 ];
 
-/// Endings that are added to a name and change nothing of what is in the file.
-const ADDED: &[&str] = &["7z", "backup", "bak", "bz2", "gz", "old", "orig", "save", "swp", "tmp", "xz", "zip", "zst"];
+/// Extensions that are appended to a name without changing the kind of content.
+const APPENDED: &[&str] =
+    &["7z", "backup", "bak", "bz2", "gz", "old", "orig", "save", "swp", "tmp", "xz", "zip", "zst"];
 
-/// Words behind the noun that only say which one, or that there are several.
-const WHICH: &[&str] = &[
+/// Words after the noun that only qualify it.
+const QUALIFIERS: &[&str] = &[
     "all",
     "auto",
     "backup",
@@ -105,23 +106,24 @@ const WHICH: &[&str] = &[
     "work",
 ];
 
-/// Words of names of programs and texts about secrets, of samples, and of tokens that are pieces of text or of a design.
+/// Words in names of programs and texts about secrets, of samples, and of tokens in the sense of text or design.
 const ABOUT: &[&str] = &[
     "about", "added", "change", "check", "choose", "create", "css", "design", "dummy", "example", "fake", "fetch",
     "forgot", "generate", "get", "guide", "how", "mock", "policy", "reset", "rotate", "sample", "schema", "set",
     "special", "stop", "template", "verify", "what", "why",
 ];
 
-/// Words with which a name begins to say more of its noun: `passwords for the bank`, `guide to passwords`.
-const MORE: &[&str] = &["for", "from", "to"];
+/// Words that begin a complement of the noun: `passwords for the bank`, `guide to passwords`.
+const PREPOSITIONS: &[&str] = &["for", "from", "to"];
 
 /// True if the name of a file says that it holds keys or passwords.
 pub(super) fn says_secret(name: &str) -> bool {
     let mut name = name.trim_end_matches('~');
-    while let Some((stem, _)) = name.rsplit_once('.').filter(|(_, end)| ADDED.contains(&end.to_lowercase().as_str())) {
+    let is_appended = |end: &str| APPENDED.contains(&end.to_lowercase().as_str());
+    while let Some((stem, _)) = name.rsplit_once('.').filter(|(_, end)| is_appended(end)) {
         name = stem;
     }
-    // what stands behind the only point of `.token`, or the last one of `github.token`, is no kind of file
+    // the last part of `.token` or `github.token` is not an extension
     let stem = match name.rsplit_once('.') {
         Some((stem, end)) if !stem.is_empty() && !is_secret(&end.to_lowercase()) => {
             if !DATA.contains(&end.to_lowercase().as_str()) {
@@ -132,30 +134,32 @@ pub(super) fn says_secret(name: &str) -> bool {
         _ => name,
     };
     let words = words(stem);
-    let said = words.split(|word| MORE.contains(&word.as_str())).next().unwrap_or_default();
-    let only = |word: &&String| !WHICH.contains(&word.as_str()) && word.chars().any(char::is_alphabetic);
-    let mut nouns = said.iter().rev().skip_while(|word| !only(word));
+    let head = words.split(|word| PREPOSITIONS.contains(&word.as_str())).next().unwrap_or_default();
+    let is_noun = |word: &&String| !QUALIFIERS.contains(&word.as_str()) && word.chars().any(char::is_alphabetic);
+    let mut nouns = head.iter().rev().skip_while(|word| !is_noun(word));
     let (last, before) = (nouns.next().map_or("", String::as_str), nouns.next().map_or("", String::as_str));
-    let pair = |(firsts, seconds): &(&[&str], &[&str])| firsts.contains(&before) && seconds.contains(&one(last));
-    !said.iter().any(|word| ABOUT.contains(&word.as_str())) && (is_secret(last) || PAIRS.iter().any(pair))
+    let is_pair =
+        |(firsts, seconds): &(&[&str], &[&str])| firsts.contains(&before) && seconds.contains(&singular(last));
+    !head.iter().any(|word| ABOUT.contains(&word.as_str())) && (is_secret(last) || PAIRS.iter().any(is_pair))
 }
 
+/// True for a word for secrets.
 fn is_secret(word: &str) -> bool {
-    SECRET.contains(&one(word))
+    SECRET.contains(&singular(word))
 }
 
-/// The word without the mark of the plural.
-fn one(word: &str) -> &str {
+/// Returns the word without a plural `s`.
+fn singular(word: &str) -> &str {
     word.strip_suffix('s').unwrap_or(word)
 }
 
-/// The words of a name in lower case: `myAPIKeys-2` is my, api, keys, 2.
+/// Splits a name into lower-case words: `myAPIKeys-2` into my, api, keys, 2.
 fn words(stem: &str) -> Vec<String> {
     let names = stem.split(|c: char| !c.is_alphanumeric()).filter(|name| !name.is_empty());
     let mut words = Vec::new();
     for part in names.flat_map(parts) {
-        let signs: Vec<char> = part.chars().collect();
-        let runs = signs.chunk_by(|a, b| a.is_numeric() == b.is_numeric());
+        let chars: Vec<char> = part.chars().collect();
+        let runs = chars.chunk_by(|a, b| a.is_numeric() == b.is_numeric());
         words.extend(runs.map(|run| run.iter().collect::<String>().to_lowercase()));
     }
     words
@@ -166,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_fall_into_words() {
+    fn names_are_split_into_words() {
         for (stem, all) in [
             ("myAPIKeys-2", "my api keys 2"),
             ("passwords2024", "passwords 2024"),
@@ -180,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_name_says_it_holds_is_its_last_noun() {
+    fn the_last_noun_of_a_name_decides() {
         for secret in [
             "passwords.txt",
             "Passwords.TXT",
@@ -252,7 +256,7 @@ mod tests {
             "token.html",
             "passwords.rs.bak",
             "token.h",
-            // what the last noun is not
+            // the last noun is not a secret
             "password_reset",
             "password_reset.md",
             "password-policy.md",
@@ -266,7 +270,7 @@ mod tests {
             "tokens_per_second.csv",
             "api_key_rotation.md",
             "credentials_guide.txt",
-            // about them, or none at all
+            // texts about secrets, or without any
             "forgot_password.txt",
             "how-to-rotate-secrets.md",
             "guide to passwords.md",

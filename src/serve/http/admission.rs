@@ -1,6 +1,6 @@
-//! A request that costs an answer or a run: its body is read, and it waits for its turn.
+//! Admits a request for an answer or a run: reads its body, and waits for its turn.
 
-use super::body::{self, Holding};
+use super::body::{self, GuardedBody};
 use super::peer::Peer;
 use super::queue::{Places, client};
 use super::{Problem, Server};
@@ -10,13 +10,13 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use std::sync::Arc;
 
-/// Reads the body, waits for a place, and holds it until the response has ended.
+/// Reads the body, waits for a place in the queue, and holds it until the response has ended.
 pub async fn enter(
     State((server, places)): State<(Arc<Server>, Arc<Places>)>,
     request: Request,
     next: Next,
 ) -> Response {
-    // nobody waits for what cannot be answered
+    // a request that cannot be answered does not wait
     if let Err(problem) = server.engine() {
         return problem.into_response();
     }
@@ -30,7 +30,7 @@ pub async fn enter(
         Ok((body, place)) => {
             let response = next.run(Request::from_parts(head, Body::from(body))).await;
             let (head, body) = response.into_parts();
-            Response::from_parts(head, Holding::body(body, place))
+            Response::from_parts(head, GuardedBody::wrap(body, place))
         }
         Err(problem) => problem.into_response(),
     }

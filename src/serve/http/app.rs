@@ -1,4 +1,4 @@
-//! The router: all routes of the table behind the guard.
+//! Builds the router: all routes of the table behind the guard.
 
 use super::queue::Places;
 use super::route::Load;
@@ -8,7 +8,7 @@ use axum::Router;
 use axum::middleware::from_fn_with_state;
 use std::sync::Arc;
 
-/// All routes behind the guard.
+/// Builds the router.
 pub fn app(server: &Arc<Server>) -> Router {
     let mut router = Router::new();
     for route in ROUTES {
@@ -26,7 +26,7 @@ pub fn app(server: &Arc<Server>) -> Router {
         );
     }
     router
-        .fallback(missing::nothing)
+        .fallback(missing::no_route)
         .method_not_allowed_fallback(missing::wrong_method)
         .with_state(server.clone())
         .layer(from_fn_with_state(server.clone(), guard::guard))

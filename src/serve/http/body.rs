@@ -1,4 +1,4 @@
-//! Bodies: those of requests within their limits of size and time, those of responses with what they hold.
+//! Bodies: reads those of requests within limits of size and time, and ties a guard to those of responses.
 
 use super::{Problem, Server};
 use axum::body::{Body, Bytes, HttpBody};
@@ -11,30 +11,30 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-/// The most bytes of a body.
-pub const LARGEST: usize = 1 << 20;
+/// Most bytes of a request's body.
+pub const MAX_BODY: usize = 1 << 20;
 
-/// How long a body may take to come.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Most time for a body to arrive.
+const READ_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Reads a body whole. One that says that it is too long is refused before any of it is read.
+/// Reads a body completely. If its `Content-Length` is above the limit, it is refused before any of it is read.
 ///
 /// # Errors
-/// If it is too long, or does not come.
+/// If it is too long, or does not arrive in time.
 pub async fn read(headers: &HeaderMap, body: Body) -> Result<Bytes, Problem> {
-    let said = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
-    if said.is_some_and(|length| length > LARGEST as u64) {
-        return Err(Problem::too_large(LARGEST));
+    let declared = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
+    if declared.is_some_and(|length| length > MAX_BODY as u64) {
+        return Err(Problem::too_large(MAX_BODY));
     }
-    match tokio::time::timeout(PATIENCE, axum::body::to_bytes(body, LARGEST)).await {
+    match tokio::time::timeout(READ_TIMEOUT, axum::body::to_bytes(body, MAX_BODY)).await {
         Ok(Ok(bytes)) => Ok(bytes),
-        Ok(Err(error)) if is_too_long(&error) => Err(Problem::too_large(LARGEST)),
+        Ok(Err(error)) if is_too_long(&error) => Err(Problem::too_large(MAX_BODY)),
         Ok(Err(error)) => Err(Problem::bad_request(format!("the body cannot be read: {error}"))),
-        Err(_) => Err(Problem::slow()),
+        Err(_) => Err(Problem::body_timeout()),
     }
 }
 
-/// True if it was the limit that ended it.
+/// True if the error is that the body exceeds its limit.
 fn is_too_long(error: &(dyn std::error::Error + 'static)) -> bool {
     let mut cause = Some(error);
     while let Some(error) = cause {
@@ -46,7 +46,7 @@ fn is_too_long(error: &(dyn std::error::Error + 'static)) -> bool {
     false
 }
 
-/// The JSON document that a body is.
+/// The JSON document of a body.
 #[derive(Debug)]
 pub struct Document<T>(pub T);
 
@@ -60,32 +60,33 @@ impl<T: DeserializeOwned> FromRequest<Arc<Server>> for Document<T> {
     }
 }
 
-/// Reads it: what is no JSON object is 400, one with other fields than those that are wanted 422.
+/// Parses a document. Invalid JSON is a problem of status 400; JSON with missing, unknown or wrong fields, of status
+/// 422.
 fn document<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     let hint = "GET /openapi.json describes it";
     match serde_json::from_slice(bytes) {
         Ok(document) => Ok(document),
         Err(error) if error.is_data() => {
-            Err(Problem::unfit(format!("the document does not fit: {error}")).detail(hint))
+            Err(Problem::unprocessable(format!("the document does not fit: {error}")).detail(hint))
         }
         Err(error) => Err(Problem::bad_request(format!("the body is no JSON document: {error}")).detail(hint)),
     }
 }
 
-/// A body that holds something until it has ended, or nobody wants it any more.
-pub struct Holding<T> {
+/// A body that owns a guard, dropped once the body has ended or is itself dropped.
+pub struct GuardedBody<T> {
     inner: Body,
-    held: Option<T>,
+    guard: Option<T>,
 }
 
-impl<T: Send + Unpin + 'static> Holding<T> {
-    /// Has the body hold it.
-    pub fn body(inner: Body, held: T) -> Body {
-        Body::new(Self { inner, held: Some(held) })
+impl<T: Send + Unpin + 'static> GuardedBody<T> {
+    /// Ties a guard to a body.
+    pub fn wrap(inner: Body, guard: T) -> Body {
+        Body::new(Self { inner, guard: Some(guard) })
     }
 }
 
-impl<T: Unpin> HttpBody for Holding<T> {
+impl<T: Unpin> HttpBody for GuardedBody<T> {
     type Data = Bytes;
     type Error = axum::Error;
 
@@ -95,7 +96,7 @@ impl<T: Unpin> HttpBody for Holding<T> {
     ) -> Poll<Option<Result<http_body::Frame<Bytes>, axum::Error>>> {
         let polled = Pin::new(&mut self.inner).poll_frame(cx);
         if matches!(polled, Poll::Ready(None | Some(Err(_)))) {
-            self.held = None;
+            self.guard = None;
         }
         polled
     }
@@ -127,34 +128,34 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_body_is_read_up_to_its_limit_whatever_it_says_of_itself() {
+    async fn a_body_above_the_limit_is_refused_by_size_or_declared_length() {
         let of = |bytes: usize| Request::new(Body::from(vec![b'x'; bytes]));
-        assert_eq!(status(of(LARGEST)).await, StatusCode::OK);
-        assert_eq!(status(of(LARGEST + 1)).await, StatusCode::PAYLOAD_TOO_LARGE);
-        let mut said = Request::new(Body::empty());
-        said.headers_mut().insert(CONTENT_LENGTH, (1_u64 << 30).into());
-        assert_eq!(status(said).await, StatusCode::PAYLOAD_TOO_LARGE);
+        assert_eq!(status(of(MAX_BODY)).await, StatusCode::OK);
+        assert_eq!(status(of(MAX_BODY + 1)).await, StatusCode::PAYLOAD_TOO_LARGE);
+        let mut declared = Request::new(Body::empty());
+        declared.headers_mut().insert(CONTENT_LENGTH, (1_u64 << 30).into());
+        assert_eq!(status(declared).await, StatusCode::PAYLOAD_TOO_LARGE);
     }
 
     #[test]
-    fn what_is_no_json_is_told_apart_from_what_does_not_fit() {
+    fn invalid_json_and_unexpected_fields_have_different_statuses() {
         assert!(document::<Wanted>(br#"{"name": "x"}"#).is_ok());
         for bad in [&b""[..], b"{", b"\xff", b"{\"name\": \"x\"} y"] {
             assert_eq!(document::<Wanted>(bad).unwrap_err().status(), StatusCode::BAD_REQUEST, "{bad:?}");
         }
-        for unfit in [&b"{}"[..], b"[]", b"{\"name\": 1}", b"{\"name\": \"x\", \"mood\": 1}"] {
-            assert_eq!(document::<Wanted>(unfit).unwrap_err().status(), StatusCode::UNPROCESSABLE_ENTITY, "{unfit:?}");
+        for other in [&b"{}"[..], b"[]", b"{\"name\": 1}", b"{\"name\": \"x\", \"mood\": 1}"] {
+            assert_eq!(document::<Wanted>(other).unwrap_err().status(), StatusCode::UNPROCESSABLE_ENTITY, "{other:?}");
         }
     }
 
     #[tokio::test]
-    async fn what_a_body_holds_is_let_go_at_its_end_or_when_nobody_wants_it() {
-        let held = Arc::new(());
-        let body = Holding::body(Body::from("x"), held.clone());
-        assert_eq!(Arc::strong_count(&held), 2);
+    async fn the_guard_is_dropped_at_the_end_of_its_body_or_with_it() {
+        let guard = Arc::new(());
+        let body = GuardedBody::wrap(Body::from("x"), guard.clone());
+        assert_eq!(Arc::strong_count(&guard), 2);
         axum::body::to_bytes(body, 9).await.unwrap();
-        assert_eq!(Arc::strong_count(&held), 1);
-        drop(Holding::body(Body::from("x"), held.clone()));
-        assert_eq!(Arc::strong_count(&held), 1);
+        assert_eq!(Arc::strong_count(&guard), 1);
+        drop(GuardedBody::wrap(Body::from("x"), guard.clone()));
+        assert_eq!(Arc::strong_count(&guard), 1);
     }
 }

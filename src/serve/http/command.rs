@@ -1,5 +1,5 @@
-//! caro's own: a command for a request, and what is to be said of one. The documents are those of `caro --json`,
-//! `caro check --json` and `caro explain --json`, made by whoever makes them for these verbs.
+//! The routes for commands: generate, check and explain. Their documents are those of `caro --json`,
+//! `caro check --json` and `caro explain --json`, made by the same code.
 
 use super::body::Document;
 use super::commands::{CancelOnDrop, CheckOrder, CommandOrder, ExplainOrder};
@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 use serde_json::Value;
 use std::sync::Arc;
 
-/// `POST /v1/command`.
+/// `POST /v1/command`: generates a command.
 pub async fn command(
     State(server): State<Arc<Server>>,
     headers: HeaderMap,
@@ -19,22 +19,22 @@ pub async fn command(
 ) -> Result<Response, Problem> {
     let engine = server.engine()?;
     let cancel = CancelOnDrop::default();
-    if !order.stream && !sse::wanted(&headers) {
+    if !order.stream && !sse::is_wanted(&headers) {
         let document = engine.commands.command(order, cancel.0.clone(), Box::new(|_| {})).await?;
         return Ok(Json(document).into_response());
     }
     let (events, response) = sse::stream();
     tokio::spawn(async move {
         let stages = events.clone();
-        let stages = Box::new(move |stage: Value| stages.offer("stage", &stage));
+        let stages = Box::new(move |stage: Value| stages.try_send("stage", &stage));
         let answer = engine.commands.command(order, cancel.0.clone(), stages);
         tokio::select! {
-            answer = server.in_time(answer) => {
+            answer = server.within_timeout(answer) => {
                 let (name, document) = match answer.flatten() {
                     Ok(document) => ("complete", document),
                     Err(problem) => ("error", problem.document()),
                 };
-                // whoever has gone by now misses nothing
+                // fails only if the client has disconnected
                 let _ = events.send(name, None, &document).await;
             }
             () = events.closed() => {}
@@ -43,7 +43,7 @@ pub async fn command(
     Ok(response)
 }
 
-/// `POST /v1/check`.
+/// `POST /v1/check`: checks a command.
 pub async fn check(
     State(server): State<Arc<Server>>,
     Document(order): Document<CheckOrder>,
@@ -51,7 +51,7 @@ pub async fn check(
     server.engine()?.commands.check(order).await.map(Json)
 }
 
-/// `POST /v1/explain`.
+/// `POST /v1/explain`: explains a command.
 pub async fn explain(
     State(server): State<Arc<Server>>,
     Document(order): Document<ExplainOrder>,

@@ -1,4 +1,4 @@
-//! Commands as the server asks for them: the orders that clients send, and who makes the documents that answer them.
+//! The interface for commands: the orders that clients send, and the trait that answers them.
 
 use super::Problem;
 use caro_model::Cancel;
@@ -13,41 +13,41 @@ use std::path::PathBuf;
 pub struct CommandOrder {
     /// The task of the command, in plain words.
     pub request: String,
-    /// The folder that it is to run in, absolute; the server's own without one.
+    /// The folder to run it in, absolute; the server's own by default.
     #[serde(default)]
     pub cwd: Option<PathBuf>,
-    /// The machine that it is for; the server's own without one.
+    /// The platform to write it for; the server's own by default.
     #[serde(default)]
     pub target: Option<String>,
-    /// The shell that it is for.
+    /// The shell to write it for.
     #[serde(default)]
     pub shell: Option<String>,
-    /// True to be told each stage as it comes.
+    /// True to stream the stages.
     #[serde(default)]
     pub stream: bool,
 }
 
-/// A command that is to be checked.
+/// A command to check.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CheckOrder {
     /// The command.
     pub command: String,
-    /// The folder that it is to run in, absolute.
+    /// The folder that it would run in, absolute.
     #[serde(default)]
     pub cwd: Option<PathBuf>,
-    /// The machine that it is for.
+    /// The platform that it is for.
     #[serde(default)]
     pub target: Option<String>,
     /// The shell that it is for.
     #[serde(default)]
     pub shell: Option<String>,
-    /// True to have it tried out in a view that is thrown away.
+    /// True to rehearse it: to run it in a discarded view of the file system.
     #[serde(default)]
     pub rehearse: bool,
 }
 
-/// A command that is to be explained.
+/// A command to explain.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExplainOrder {
@@ -64,33 +64,33 @@ pub struct ExplainOrder {
 pub struct SearchOrder {
     /// The purpose of an option, in a few words.
     pub query: String,
-    /// The program whose manual is searched; all that were read before without one.
+    /// The program whose manual is searched; by default all manuals read before.
     #[serde(default)]
     pub program: Option<String>,
-    /// The most options that are listed.
+    /// Most options listed.
     #[serde(default)]
     pub limit: Option<usize>,
 }
 
-/// Told of each stage on the way to a command.
+/// Called for each stage of the work on a command.
 pub type Stages = Box<dyn FnMut(Value) + Send>;
 
-/// Makes commands, and knows what is to be said of them. The terminal's verbs have it.
+/// Generates, checks and explains commands, and searches manuals. Implemented by the command line's verbs.
 pub trait Commands: Send + Sync {
-    /// The document of `caro --json`.
+    /// Generates a command. Returns the document of `caro --json`.
     fn command(&self, order: CommandOrder, cancel: Cancel, stages: Stages) -> BoxFuture<'_, Result<Value, Problem>>;
 
-    /// The document of `caro check --json`.
+    /// Checks a command. Returns the document of `caro check --json`.
     fn check(&self, order: CheckOrder) -> BoxFuture<'_, Result<Value, Problem>>;
 
-    /// The document of `caro explain --json`.
+    /// Explains a command. Returns the document of `caro explain --json`.
     fn explain(&self, order: ExplainOrder) -> BoxFuture<'_, Result<Value, Problem>>;
 
-    /// The options that are found, as `caro manual search --json` lists them, below `hits`.
+    /// Searches the manuals. Returns the options found under `hits`, in the form of `caro manual search --json`.
     fn search(&self, order: SearchOrder) -> BoxFuture<'_, Result<Value, Problem>>;
 }
 
-/// Pulls a switch when it is dropped: with the future of a client that went away.
+/// Cancels when it is dropped, as with the future of a client that has disconnected.
 #[derive(Debug, Default)]
 pub struct CancelOnDrop(pub Cancel);
 

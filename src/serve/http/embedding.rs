@@ -1,4 +1,4 @@
-//! The model that makes vectors of texts: looked for on this machine, never fetched.
+//! The embedding model: searched for on this machine, never fetched.
 
 use caro_model::embed::Embedder;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,19 +6,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Finds the embedding model, if it is on this machine. Fetches nothing.
 pub type Find = Box<dyn Fn() -> Option<Arc<dyn Embedder>> + Send + Sync>;
 
-/// The embedding model, from the first request on that finds it.
+/// The embedding model, cached from the first request that finds it.
 pub struct Embedding {
     find: Find,
     found: Mutex<Option<Arc<dyn Embedder>>>,
 }
 
 impl Embedding {
-    /// The one that `find` finds.
+    /// Creates it; `find` is called when it is needed.
     pub fn new(find: Find) -> Self {
         Self { find, found: Mutex::default() }
     }
 
-    /// The model. Looks at the disk until there is one.
+    /// Returns the model, if it has been found by now; until then each call searches the disk.
     pub fn model(&self) -> Option<Arc<dyn Embedder>> {
         let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         if found.is_none() {

@@ -1,8 +1,8 @@
-//! The events of a session: replayed from a cursor and then followed, listed, or as a trace of steps. They are read from the
-//! store and nowhere else, each run from where it was left: none is missing and none comes twice.
+//! The events of a session: replayed from a cursor and then followed, listed, or summarized as a trace of steps. They
+//! are always read from the store, each run from the last event sent, so that none is missing or sent twice.
 
-use super::runs::{self, POLL};
-use super::sse::{self, Events, Gone};
+use super::runs::{self, EVENT_POLL_INTERVAL};
+use super::sse::{self, Disconnected, Events};
 use super::{Engine, Problem, Server};
 use axum::Json;
 use axum::extract::{Path, Query, State};
@@ -16,35 +16,36 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-/// The header that a browser sends when it comes back to a stream.
-const LAST: &str = "last-event-id";
-/// Events that are listed where nothing is said, and at most.
-const LISTED: usize = 200;
-const MOST_LISTED: usize = 2000;
+/// The header that a browser sends when it reconnects to a stream.
+const LAST_EVENT_ID: &str = "last-event-id";
+/// Most events listed by default.
+const DEFAULT_LIMIT: usize = 200;
+/// Most events listed.
+const MAX_LIMIT: usize = 2000;
 
-/// Which events are wanted.
+/// The query of the routes for events.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Wanted {
-    /// Of that run alone.
+pub struct EventQuery {
+    /// Selects the events of one run.
     #[serde(default)]
     run_id: Option<String>,
-    /// The latest ones, at most.
+    /// Most events; the latest are listed.
     #[serde(default)]
     limit: Option<usize>,
-    /// The cursor to go on from, for who can send no header.
+    /// The cursor to resume from, for clients that cannot send a header.
     #[serde(default)]
     after: Option<String>,
 }
 
-/// A cursor: a run, and the number of its last event that was seen.
+/// Parses a cursor: a run id, and the number of the last event received of it.
 fn cursor(text: &str) -> Option<(&str, u64)> {
     let (run, number) = text.rsplit_once('-')?;
     Some((run, number.parse().ok()?)).filter(|(run, _)| !run.is_empty())
 }
 
-/// The session of exactly that name.
-fn found(engine: &Engine, name: &str) -> Result<Session, Problem> {
+/// Returns the session with exactly this name.
+fn find_session(engine: &Engine, name: &str) -> Result<Session, Problem> {
     let missing = || Problem::not_found(format!("there is no session `{name}`")).detail("GET /sessions lists them");
     if name.starts_with("run_") {
         return Err(missing());
@@ -52,18 +53,18 @@ fn found(engine: &Engine, name: &str) -> Result<Session, Problem> {
     engine.harness.events().session(name).ok().filter(|session| session.id == name).ok_or_else(missing)
 }
 
-/// The events of a session, all of them or those of one run, with the number of events there are in all.
-fn listed(engine: &Engine, name: &str, wanted: &Wanted) -> Result<(Vec<Event>, usize), Problem> {
-    let session = found(engine, name)?;
-    if let Some(run) = &wanted.run_id
+/// Returns the latest events of a session or of one of its runs, up to the limit, and their number without the limit.
+fn read_events(engine: &Engine, name: &str, query: &EventQuery) -> Result<(Vec<Event>, usize), Problem> {
+    let session = find_session(engine, name)?;
+    if let Some(run) = &query.run_id
         && !session.runs.iter().any(|one| one.id == *run)
     {
         return Err(Problem::not_found(format!("the session has no run `{run}`")));
     }
-    let most = wanted.limit.unwrap_or(LISTED).min(MOST_LISTED);
+    let most = query.limit.unwrap_or(DEFAULT_LIMIT).min(MAX_LIMIT);
     let (mut events, mut count) = (Vec::new(), 0);
-    // the latest first, until there are enough
-    for run in session.runs.iter().rev().filter(|run| wanted.run_id.as_ref().is_none_or(|id| *id == run.id)) {
+    // reads the latest runs first, until there are enough events
+    for run in session.runs.iter().rev().filter(|run| query.run_id.as_ref().is_none_or(|id| *id == run.id)) {
         let mut of_run = engine.harness.events().events(&run.id, 0)?;
         count += of_run.len();
         if events.len() < most {
@@ -75,29 +76,29 @@ fn listed(engine: &Engine, name: &str, wanted: &Wanted) -> Result<(Vec<Event>, u
     Ok((events, count))
 }
 
-/// `GET /events/{session}/list`.
+/// `GET /events/{session}/list`: lists the events of a session.
 pub async fn list(
     State(server): State<Arc<Server>>,
     Path(name): Path<String>,
-    Query(wanted): Query<Wanted>,
+    Query(query): Query<EventQuery>,
 ) -> Result<Json<Value>, Problem> {
-    let (events, total) = listed(&*server.engine()?, &name, &wanted)?;
+    let (events, total) = read_events(&*server.engine()?, &name, &query)?;
     Ok(Json(json!({"session_id": name, "count": events.len(), "total": total, "events": events})))
 }
 
-/// `GET /events/{session}/trace`.
+/// `GET /events/{session}/trace`: summarizes a session as steps.
 pub async fn trace(
     State(server): State<Arc<Server>>,
     Path(name): Path<String>,
-    Query(wanted): Query<Wanted>,
+    Query(query): Query<EventQuery>,
 ) -> Result<Json<Value>, Problem> {
-    let wanted = Wanted { limit: Some(MOST_LISTED), ..wanted };
-    let (events, _) = listed(&*server.engine()?, &name, &wanted)?;
-    Ok(Json(traced(&name, &events)))
+    let query = EventQuery { limit: Some(MAX_LIMIT), ..query };
+    let (events, _) = read_events(&*server.engine()?, &name, &query)?;
+    Ok(Json(trace_document(&name, &events)))
 }
 
-/// Steps out of events: each with what the model decided, and its calls.
-fn traced(name: &str, events: &[Event]) -> Value {
+/// Groups events to steps, each with the model's decision and its calls.
+fn trace_document(name: &str, events: &[Event]) -> Value {
     let of = |kind: Kind| events.iter().filter(|event| event.event_type == kind).count();
     let tokens = |of: fn(&caro_agent::event::Tokens) -> u64| -> u64 {
         events.iter().filter_map(|event| event.token_usage.as_ref()).map(of).sum()
@@ -109,7 +110,7 @@ fn traced(name: &str, events: &[Event]) -> Value {
             steps.entry((event.trace_id.clone(), step)).or_default().push(event);
         }
     }
-    let steps: Vec<Value> = steps.iter().map(|((run, step), events)| one_step(run, *step, events)).collect();
+    let steps: Vec<Value> = steps.iter().map(|((run, step), events)| step_document(run, *step, events)).collect();
     json!({
         "session_id": name,
         "summary": {
@@ -126,13 +127,13 @@ fn traced(name: &str, events: &[Event]) -> Value {
     })
 }
 
-/// The step that a span belongs to: 3 for `s3` and `s3c1`.
+/// Returns the step that a span belongs to: 3 for `s3` and `s3c1`.
 fn step(span: &str) -> Option<u64> {
     let number = span.strip_prefix('s')?;
     number.split('c').next()?.parse().ok()
 }
 
-fn one_step(run: &str, step: u64, events: &[&Event]) -> Value {
+fn step_document(run: &str, step: u64, events: &[&Event]) -> Value {
     let mut calls: Vec<&str> = Vec::new();
     for event in events.iter().filter(|event| event.span_id.contains('c')) {
         if !calls.contains(&event.span_id.as_str()) {
@@ -152,89 +153,90 @@ fn one_step(run: &str, step: u64, events: &[&Event]) -> Value {
             "duration_ms": ended.and_then(|event| event.duration_ms),
         })
     };
-    let said = events.iter().find(|event| event.event_type == Kind::ModelResponse);
+    let response = events.iter().find(|event| event.event_type == Kind::ModelResponse);
     json!({
         "run_id": run,
         "step": step,
-        "decision": said.map(|event| &event.output),
-        "duration_ms": said.and_then(|event| event.duration_ms),
+        "decision": response.map(|event| &event.output),
+        "duration_ms": response.and_then(|event| event.duration_ms),
         "calls": calls.into_iter().map(call).collect::<Vec<_>>(),
     })
 }
 
-/// `GET /events/{session}`: what happened since the cursor, and then what happens. A session that is not there yet is waited
-/// for.
+/// `GET /events/{session}`: streams the events since the cursor, and then new ones. Waits for a session that does not
+/// exist yet.
 pub async fn follow(
     State(server): State<Arc<Server>>,
     Path(name): Path<String>,
-    Query(wanted): Query<Wanted>,
+    Query(query): Query<EventQuery>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let engine = server.engine()?;
     session_name(Some(&name)).map_err(Problem::from)?;
-    let header = headers.get(LAST).and_then(|value| value.to_str().ok());
-    let last = header.or(wanted.after.as_deref()).filter(|text| !text.is_empty());
-    let mut seen = Seen::default();
+    let header = headers.get(LAST_EVENT_ID).and_then(|value| value.to_str().ok());
+    let last = header.or(query.after.as_deref()).filter(|text| !text.is_empty());
+    let mut sent = SentEvents::default();
     if let Some(text) = last {
-        let wrong = || Problem::unfit(format!("`{text}` is no cursor of the session")).detail("a cursor is RUN-NUMBER");
-        let (run, number) = cursor(text).ok_or_else(wrong)?;
-        let session = found(&engine, &name)?;
-        let at = session.runs.iter().position(|one| one.id == run).ok_or_else(wrong)?;
+        let invalid =
+            || Problem::unprocessable(format!("`{text}` is no cursor of the session")).detail("a cursor is RUN-NUMBER");
+        let (run, number) = cursor(text).ok_or_else(invalid)?;
+        let session = find_session(&engine, &name)?;
+        let at = session.runs.iter().position(|one| one.id == run).ok_or_else(invalid)?;
         for before in session.runs.iter().take(at) {
             let events = engine.harness.events().events(&before.id, 0)?;
-            seen.of_run.insert(before.id.clone(), events.last().map_or(0, |event| event.sequence_number));
+            sent.of_run.insert(before.id.clone(), events.last().map_or(0, |event| event.sequence_number));
         }
-        seen.of_run.insert(run.to_owned(), number);
+        sent.of_run.insert(run.to_owned(), number);
     }
     let (events, response) = sse::stream();
-    let mut bell = server.live.bell();
-    // the server is not kept from ending by who only looks on
+    let mut changes = server.live.subscribe();
+    // a client that only follows must not delay the end of the server
     drop(engine);
     tokio::spawn(async move {
-        let ends = server.clone();
-        let going = async {
+        let state = server.clone();
+        let following = async {
             loop {
-                // a bell that rings from here on is heard below
-                bell.mark_unchanged();
+                // events from here on end the wait below
+                changes.mark_unchanged();
                 let Ok(engine) = server.engine() else { return Ok(()) };
-                seen.pass_on(&engine, &name, &events).await?;
+                sent.send_new(&engine, &name, &events).await?;
                 drop(engine);
-                // another process rings no bell
-                let _ = tokio::time::timeout(POLL, bell.changed()).await;
+                // events of other processes are found only by polling
+                let _ = tokio::time::timeout(EVENT_POLL_INTERVAL, changes.changed()).await;
             }
         };
         tokio::select! {
-            // how it ends is the reader's business
-            Ok::<(), Gone>(()) | Err(Gone) = going => {}
+            // the engine was removed, or the client has disconnected
+            Ok::<(), Disconnected>(()) | Err(Disconnected) = following => {}
             () = events.closed() => {}
-            () = ends.until(|phase| !phase.admits()) => {}
+            () = state.wait_for_phase(|phase| !phase.admits()) => {}
         }
     });
     Ok(response)
 }
 
-/// The last event that was seen of each run of a session.
+/// The last event sent of each run of a session.
 #[derive(Default)]
-struct Seen {
+struct SentEvents {
     of_run: HashMap<String, u64>,
-    /// Runs that are over and seen to their end, with the time of their latest change.
-    over: HashMap<String, u64>,
+    /// Ended runs whose events were all sent, with the time of their latest change.
+    ended: HashMap<String, u64>,
 }
 
-impl Seen {
-    /// Sends what is new.
-    async fn pass_on(&mut self, engine: &Engine, name: &str, events: &Events) -> Result<(), Gone> {
-        let Ok(session) = found(engine, name) else { return Ok(()) };
+impl SentEvents {
+    /// Sends the new events of a session.
+    async fn send_new(&mut self, engine: &Engine, name: &str, events: &Events) -> Result<(), Disconnected> {
+        let Ok(session) = find_session(engine, name) else { return Ok(()) };
         for Run { id, updated, status, .. } in &session.runs {
-            if self.over.get(id) == Some(updated) {
+            if self.ended.get(id) == Some(updated) {
                 continue;
             }
             let seen = self.of_run.get(id).copied().unwrap_or(0);
-            let last = runs::pass_on(engine, id, seen, events).await?;
+            let last = runs::send_new_events(engine, id, seen, events).await?;
             self.of_run.insert(id.clone(), last);
-            // what was over before its events were read has no more of them, until it is gone on with
+            // a run that had ended before its events were read gets no more of them, unless it is resumed
             if status != "running" {
-                self.over.insert(id.clone(), *updated);
+                self.ended.insert(id.clone(), *updated);
             }
         }
         Ok(())

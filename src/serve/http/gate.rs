@@ -1,5 +1,5 @@
-//! The rules that requests are held against before anything else: the host that they were meant for (a page whose name was made to
-//! point here has another one), the page that sends them, and how often a client asks.
+//! The rules for requests: the host that they name (which differs if DNS rebinding made another name resolve to this
+//! machine), the origin of the page that sends them, and the rate limit.
 
 use super::Problem;
 use super::settings::{Rate, Settings};
@@ -11,12 +11,13 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Clients whose rate is remembered.
-const CLIENTS: usize = 4096;
-/// The rules that requests are held against.
+/// Most clients whose requests are counted at once.
+const MAX_CLIENTS: usize = 4096;
+
+/// The rules for requests.
 #[derive(Debug)]
 pub struct Gate {
-    /// Where it is bound; nothing for a Unix socket, which no web page reaches.
+    /// The address of the server; `None` for a Unix socket, which no web page can reach.
     bound: Option<SocketAddr>,
     host: String,
     origins: Vec<String>,
@@ -24,7 +25,7 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// The gate of a server that listens there.
+    /// Creates the rules of a server that listens at this address.
     pub fn new(settings: &Settings, bound: Option<SocketAddr>) -> Self {
         Self {
             bound,
@@ -34,8 +35,8 @@ impl Gate {
         }
     }
 
-    /// True for the name of a host that is ours: what loops back, the address or name that we are bound to, and for a
-    /// server that is bound to an address of the network any address: only a name can be made to point elsewhere.
+    /// True if `host` names this server: a loopback address, or the address or name that it is bound to. If it is
+    /// bound to a network address, any address is accepted, since only names can be rebound.
     fn is_ours(&self, host: &str) -> bool {
         let Some(bound) = self.bound else { return true };
         let host = host.to_ascii_lowercase();
@@ -46,9 +47,9 @@ impl Gate {
         name.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback() || ip == bound.ip() || !bound.ip().is_loopback())
     }
 
-    /// Checks for whom the request is meant.
+    /// Checks that a request names this server.
     pub fn host(&self, request: &Request) -> Result<(), Problem> {
-        let wrong =
+        let wrong_host =
             || Problem::forbidden("the request was meant for another host").detail("ask 127.0.0.1 or localhost");
         let mut named = request.headers().get_all(header::HOST).iter();
         let (host, second) = (named.next(), named.next());
@@ -58,13 +59,14 @@ impl Gate {
         if self.bound.is_none() {
             return Ok(());
         }
-        let host = host.and_then(|host| host.to_str().ok()?.parse::<Authority>().ok()).ok_or_else(wrong)?;
+        let host = host.and_then(|host| host.to_str().ok()?.parse::<Authority>().ok()).ok_or_else(wrong_host)?;
+        // the request line may name a host too
         let in_line = request.uri().host();
         let all_ours = std::iter::once(host.host()).chain(in_line).all(|host| self.is_ours(host));
-        if all_ours && !host.as_str().contains('@') { Ok(()) } else { Err(wrong()) }
+        if all_ours && !host.as_str().contains('@') { Ok(()) } else { Err(wrong_host()) }
     }
 
-    /// Checks which page sends it; the origin, if it is one that the person allowed.
+    /// Checks the origin of the page that sends a request. Returns it if it is one that the user allowed.
     pub fn origin(&self, headers: &HeaderMap) -> Result<Option<HeaderValue>, Problem> {
         let foreign = |_: ()| {
             Problem::forbidden("a page of another origin may not ask")
@@ -78,7 +80,7 @@ impl Gate {
         if self.is_own(&text) { Ok(None) } else { Err(foreign(())) }
     }
 
-    /// True for the origin of our own page.
+    /// True for the origin of the server's own page.
     fn is_own(&self, origin: &str) -> bool {
         let Some(bound) = self.bound else { return false };
         let authority = origin.strip_prefix("http://").and_then(|rest| rest.parse::<Authority>().ok());
@@ -86,17 +88,19 @@ impl Gate {
     }
 }
 
-/// Counts the requests of each client in windows of time.
+/// Counts the requests of each client in fixed time windows.
 #[derive(Debug)]
 pub(super) struct Limiter {
     pub rate: Rate,
     clients: Mutex<HashMap<String, (Instant, u32)>>,
 }
 
-/// The requests that are left to a client, and the time to its next window.
+/// The rest of a client's window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Left {
+    /// The number of requests left after this one; `None` if this one exceeds the limit.
     pub requests: Option<u32>,
+    /// Seconds to the next window.
     pub seconds: u64,
 }
 
@@ -109,17 +113,17 @@ impl Limiter {
     pub fn count(&self, client: &str, now: Instant) -> Left {
         let window = Duration::from_secs(self.rate.seconds.into());
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
-        if clients.len() >= CLIENTS && !clients.contains_key(client) {
-            clients.retain(|_, (begun, _)| now.duration_since(*begun) < window);
-            if clients.len() >= CLIENTS {
+        if clients.len() >= MAX_CLIENTS && !clients.contains_key(client) {
+            clients.retain(|_, (start, _)| now.duration_since(*start) < window);
+            if clients.len() >= MAX_CLIENTS {
                 clients.clear();
             }
         }
-        let (begun, used) = clients.entry(client.to_owned()).or_insert((now, 0));
-        if now.duration_since(*begun) >= window {
-            (*begun, *used) = (now, 0);
+        let (start, used) = clients.entry(client.to_owned()).or_insert((now, 0));
+        if now.duration_since(*start) >= window {
+            (*start, *used) = (now, 0);
         }
-        let seconds = window.saturating_sub(now.duration_since(*begun)).as_secs() + 1;
+        let seconds = window.saturating_sub(now.duration_since(*start)).as_secs() + 1;
         let requests = self.rate.requests.checked_sub(*used + 1);
         *used = used.saturating_add(u32::from(requests.is_some()));
         Left { requests, seconds }
@@ -137,7 +141,7 @@ mod tests {
         Gate::new(&settings, Some(bound.parse().unwrap()))
     }
 
-    fn asked(uri: &str, headers: &[(&str, &str)]) -> Request {
+    fn request(uri: &str, headers: &[(&str, &str)]) -> Request {
         let mut request = Request::builder().uri(uri);
         for (name, value) in headers {
             request = request.header(*name, *value);
@@ -146,10 +150,10 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_was_made_to_point_here_is_no_host_of_ours() {
+    fn hosts_other_than_this_server_are_refused() {
         let local = gate("127.0.0.1:8000", "127.0.0.1");
         for ours in ["127.0.0.1:8000", "localhost:8000", "LOCALHOST", "[::1]:8000", "127.0.0.9"] {
-            assert!(local.host(&asked("/", &[("host", ours)])).is_ok(), "{ours}");
+            assert!(local.host(&request("/", &[("host", ours)])).is_ok(), "{ours}");
         }
         for foreign in [
             "evil.org",
@@ -161,21 +165,21 @@ mod tests {
             "a b",
             "x@localhost",
         ] {
-            assert!(local.host(&asked("/", &[("host", foreign)])).is_err(), "{foreign}");
+            assert!(local.host(&request("/", &[("host", foreign)])).is_err(), "{foreign}");
         }
-        assert!(local.host(&asked("/", &[])).is_err());
-        assert!(local.host(&asked("/", &[("host", "localhost"), ("host", "evil.org")])).is_err());
-        assert!(local.host(&asked("http://evil.org/", &[("host", "localhost")])).is_err());
+        assert!(local.host(&request("/", &[])).is_err());
+        assert!(local.host(&request("/", &[("host", "localhost"), ("host", "evil.org")])).is_err());
+        assert!(local.host(&request("http://evil.org/", &[("host", "localhost")])).is_err());
         let open = gate("0.0.0.0:8000", "0.0.0.0");
-        assert!(open.host(&asked("/", &[("host", "192.168.0.7:8000")])).is_ok());
-        assert!(open.host(&asked("/", &[("host", "evil.org")])).is_err());
-        assert!(gate("10.0.0.1:80", "box.lan").host(&asked("/", &[("host", "box.lan")])).is_ok());
+        assert!(open.host(&request("/", &[("host", "192.168.0.7:8000")])).is_ok());
+        assert!(open.host(&request("/", &[("host", "evil.org")])).is_err());
+        assert!(gate("10.0.0.1:80", "box.lan").host(&request("/", &[("host", "box.lan")])).is_ok());
     }
 
     #[test]
-    fn a_page_of_another_origin_may_not_ask_unless_the_person_allowed_it() {
+    fn other_origins_are_refused_unless_allowed_by_the_user() {
         let gate = gate("127.0.0.1:8000", "127.0.0.1");
-        let of = |origin: &str| gate.origin(asked("/", &[("origin", origin)]).headers()).map(|o| o.is_some());
+        let of = |origin: &str| gate.origin(request("/", &[("origin", origin)]).headers()).map(|o| o.is_some());
         for own in ["http://127.0.0.1:8000", "http://localhost:8000"] {
             assert_eq!(of(own), Ok(false), "{own}");
         }
@@ -196,16 +200,16 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_is_held_for_each_client_and_forgotten_with_its_window() {
+    fn the_rate_is_limited_per_client_and_window() {
         let limiter = Limiter::new(Rate { requests: 2, seconds: 10 });
-        let begun = Instant::now();
-        let left = |client: &str, seconds: u64| limiter.count(client, begun + Duration::from_secs(seconds)).requests;
+        let start = Instant::now();
+        let left = |client: &str, seconds: u64| limiter.count(client, start + Duration::from_secs(seconds)).requests;
         assert_eq!([left("a", 0), left("a", 1), left("a", 9)], [Some(1), Some(0), None]);
         assert_eq!(left("b", 9), Some(1));
         assert_eq!(left("a", 10), Some(1));
-        for client in 0..3 * CLIENTS {
+        for client in 0..3 * MAX_CLIENTS {
             left(&client.to_string(), 11);
         }
-        assert!(limiter.clients.lock().unwrap().len() <= CLIENTS);
+        assert!(limiter.clients.lock().unwrap().len() <= MAX_CLIENTS);
     }
 }

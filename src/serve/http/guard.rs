@@ -1,8 +1,8 @@
-//! The guard before every route looks, in this order, at whether a request was meant for this server (`Host`), whether a
-//! page of somebody else sends it (`Origin`), whether the server still takes requests, how often the client asks, and the token.
-//! Nothing is computed and no body is read before.
+//! The guard before every route. It checks, in this order: that the request is for this server (`Host`), that no
+//! foreign web page sends it (`Origin`), that the server still accepts requests, the client's rate, and the token.
+//! Only then is anything computed or the body read.
 
-use super::body::Holding;
+use super::body::GuardedBody;
 use super::peer::Peer;
 use super::route::Access;
 use super::settings::Rate;
@@ -15,18 +15,19 @@ use caro_base::id;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// The header that tells one request from another.
+/// The header with the id of a request.
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
-/// The most characters of one that a client chooses.
-const LONGEST_ID: usize = 64;
-/// The methods and headers of pages of other origins, where they may ask.
+/// Most characters of a request id from a client.
+const MAX_ID: usize = 64;
+/// The methods allowed to pages of other origins.
 const METHODS: &str = "GET, POST, DELETE, OPTIONS";
+/// The request headers allowed to them.
 const HEADERS: &str = "authorization, content-type, last-event-id, x-request-id, x-caro-client, mcp-session-id, \
                        mcp-protocol-version, mcp-method, mcp-name";
-/// The headers of a response that they may see.
+/// The response headers that they may read.
 const EXPOSED: &str = "x-request-id, retry-after, x-ratelimit-limit, x-ratelimit-remaining, mcp-session-id";
 
-/// Looks at a request, has it answered, and tells of it.
+/// Checks a request, has its route answer it, and counts and logs it.
 pub async fn guard(State(server): State<Arc<Server>>, mut request: Request, next: Next) -> Response {
     let started = Instant::now();
     let active = server.metrics.enter();
@@ -39,11 +40,13 @@ pub async fn guard(State(server): State<Arc<Server>>, mut request: Request, next
     let admitted = admit(&server, &request, &mut extra);
     let mut response = match admitted {
         Ok(Admitted::Preflight) => StatusCode::NO_CONTENT.into_response(),
-        Ok(Admitted::Passes) => server.in_time(next.run(request)).await.unwrap_or_else(IntoResponse::into_response),
+        Ok(Admitted::Pass) => {
+            server.within_timeout(next.run(request)).await.unwrap_or_else(IntoResponse::into_response)
+        }
         Err(problem) => problem.into_response(),
     };
-    if openai::speaks(&path) {
-        response = openai::translated(response);
+    if openai::is_openai_path(&path) {
+        response = openai::to_openai_form(response);
     }
     let headers = response.headers_mut();
     headers.extend(extra);
@@ -57,13 +60,13 @@ pub async fn guard(State(server): State<Arc<Server>>, mut request: Request, next
     }
     let status = response.status();
     let route = routes::of_path(&path).map_or("", |route| route.path);
-    server.metrics.answered(routes::counted_as(&method, &path), status);
-    // neither what was asked for nor the query, which may hold anything
+    server.metrics.count_answer(routes::metrics_key(&method, &path), status);
+    // the pattern of the route instead of the path and query, which may contain private data
     let shown = if route.is_empty() { "(no route)" } else { route };
     let method = if is_known(&method) { method.as_str() } else { "(other)" };
     server.log(&format!("{method} {shown} {} {} ms {id}", status.as_u16(), started.elapsed().as_millis()));
     let (head, body) = response.into_parts();
-    Response::from_parts(head, Holding::body(body, active))
+    Response::from_parts(head, GuardedBody::wrap(body, active))
 }
 
 fn is_known(method: &Method) -> bool {
@@ -71,11 +74,11 @@ fn is_known(method: &Method) -> bool {
         .contains(method)
 }
 
-/// The way of an admitted request.
+/// The result for an admitted request.
 enum Admitted {
-    /// It is answered by its route.
-    Passes,
-    /// A browser only asks whether it may ask.
+    /// Its route answers it.
+    Pass,
+    /// It is a browser's preflight request for access from another origin.
     Preflight,
 }
 
@@ -88,21 +91,21 @@ fn admit(server: &Server, request: &Request, extra: &mut HeaderMap) -> Result<Ad
         extra.insert(header::VARY, HeaderValue::from_static("origin"));
         extra.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(EXPOSED));
     }
-    let asks = request.headers().contains_key(header::ACCESS_CONTROL_REQUEST_METHOD);
-    if request.method() == Method::OPTIONS && asks && allowed.is_some() {
+    let is_preflight = request.headers().contains_key(header::ACCESS_CONTROL_REQUEST_METHOD);
+    if request.method() == Method::OPTIONS && is_preflight && allowed.is_some() {
         extra.insert(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static(METHODS));
         extra.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static(HEADERS));
         extra.insert(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
         return Ok(Admitted::Preflight);
     }
     if routes::access(request.method().as_str(), request.uri().path()) == Access::Open {
-        return Ok(Admitted::Passes);
+        return Ok(Admitted::Pass);
     }
     if !server.phase().admits() {
         return Err(Problem::draining());
     }
     if let Some(limiter) = &gate.rate {
-        // by where it comes from: a name is whatever the client likes
+        // counted by the peer, since a client can choose any name in `x-caro-client`
         let peer = request.extensions().get::<Peer>().map(Peer::client).unwrap_or_default();
         let left = limiter.count(&peer, Instant::now());
         extra.insert("x-ratelimit-limit", limiter.rate.requests.into());
@@ -113,23 +116,23 @@ fn admit(server: &Server, request: &Request, extra: &mut HeaderMap) -> Result<Ad
             return Err(Problem::busy(format!("{requests} requests in {seconds} s are the most"), left.seconds));
         }
     }
-    let opens = bearer(request.headers()).is_some_and(|given| server.parts.token.opens(given));
-    if opens { Ok(Admitted::Passes) } else { Err(Problem::unauthorized()) }
+    let is_authorized = bearer(request.headers()).is_some_and(|given| server.parts.token.is_equal(given));
+    if is_authorized { Ok(Admitted::Pass) } else { Err(Problem::unauthorized()) }
 }
 
-/// The token that a request has.
+/// Returns the token of a request.
 fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
     let value = headers.get(header::AUTHORIZATION)?.as_bytes();
     let (scheme, token) = value.split_at_checked("bearer ".len())?;
     scheme.eq_ignore_ascii_case(b"bearer ").then_some(token)
 }
 
-/// The request's own id, if it is short and plain, or a new one.
+/// Returns the client's id of the request, if it is short and plain, or a new one.
 fn request_id(headers: &HeaderMap) -> String {
-    let plain = |id: &&str| {
-        (1..=LONGEST_ID).contains(&id.len()) && id.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))
+    let is_plain = |id: &&str| {
+        (1..=MAX_ID).contains(&id.len()) && id.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))
     };
-    let own = headers.get(&REQUEST_ID).and_then(|id| id.to_str().ok()).filter(plain);
+    let own = headers.get(&REQUEST_ID).and_then(|id| id.to_str().ok()).filter(is_plain);
     own.map_or_else(|| id::fresh("req"), str::to_owned)
 }
 
@@ -142,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_stands_behind_its_scheme() {
+    fn a_token_follows_the_bearer_scheme() {
         let of = |value: &str| bearer(&headers("authorization", value)).map(<[u8]>::to_vec);
         assert_eq!(of("Bearer abc"), Some(b"abc".to_vec()));
         assert_eq!(of("bearer abc"), Some(b"abc".to_vec()));
@@ -152,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_is_the_clients_own_where_it_is_plain() {
+    fn a_plain_id_of_the_client_is_used() {
         let of = |id: &str| request_id(&headers("x-request-id", id));
         assert_eq!(of("abc-1.2_3"), "abc-1.2_3");
         for odd in ["", "a b", "a\"b", &"x".repeat(65)] {

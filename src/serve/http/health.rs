@@ -1,4 +1,4 @@
-//! How the server stands. None of it asks the model.
+//! The routes for the state and the counters of the server. None uses the model.
 
 use super::Server;
 use super::lifecycle::{Phase, Stage};
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use std::fmt::Write;
 use std::sync::Arc;
 
-/// `GET /health`.
+/// `GET /health`: the state of the server.
 pub async fn health(State(server): State<Arc<Server>>) -> Json<Value> {
     let status = match server.phase() {
         Phase::Starting(_) => "starting",
@@ -26,7 +26,7 @@ pub async fn health(State(server): State<Arc<Server>>) -> Json<Value> {
     }))
 }
 
-/// `GET /ready`: 200 once it can answer, 503 until then and while it ends.
+/// `GET /ready`: 200 while it can answer, 503 before that and while it ends.
 pub async fn ready(State(server): State<Arc<Server>>) -> Response {
     let phase = server.phase();
     let ready = phase == Phase::Ready;
@@ -40,21 +40,21 @@ pub async fn ready(State(server): State<Arc<Server>>) -> Response {
     (status, Json(document)).into_response()
 }
 
-/// `GET /metrics`: the counters of the server, and what the kept runs have cost.
+/// `GET /metrics`: the counters of the server, and the cost of the stored runs.
 pub async fn metrics(State(server): State<Arc<Server>>) -> Json<Value> {
     let engine = server.engine().ok();
     let model = engine.as_ref().map(|engine| engine.model.id());
     let runs = engine.as_ref().and_then(|engine| engine.harness.metrics().ok());
-    Json(json!({"model": model, "server": counted(&server), "runs": runs}))
+    Json(json!({"model": model, "server": counters(&server), "runs": runs}))
 }
 
-/// `GET /prometheus`.
+/// `GET /prometheus`: the counters for Prometheus.
 pub async fn prometheus(State(server): State<Arc<Server>>) -> Response {
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], exposition(&server)).into_response()
 }
 
 /// The counters as a document.
-fn counted(server: &Server) -> Value {
+fn counters(server: &Server) -> Value {
     let total = server.metrics.total();
     let routes = server.metrics.routes();
     let paths: Vec<Value> = routes
@@ -76,12 +76,12 @@ fn counted(server: &Server) -> Value {
     })
 }
 
-/// The same in the text format of Prometheus.
+/// The counters in the text format of Prometheus.
 fn exposition(server: &Server) -> String {
     let total = server.metrics.total();
     let mut text = String::new();
     let mut metric = |name: &str, kind: &str, what: &str, value: f64| {
-        // a string takes whatever is written to it
+        // writing to a string cannot fail
         let _ = write!(text, "# HELP caro_{name} {what}\n# TYPE caro_{name} {kind}\ncaro_{name} {value}\n");
     };
     metric("requests_total", "counter", "Requests answered.", (total.success + total.error) as f64);

@@ -1,15 +1,15 @@
-//! How the server begins and ends, as a pure state machine: servers of tools are connected, the model is loaded, tasks in
-//! the background begin, and it is ready; told to end, it lets what is under way end, and then takes all of that back in
-//! reverse.
+//! Start and end of the server as a pure state machine: tool servers are connected, the model is loaded, background
+//! tasks begin, and it is ready. At the end it waits for requests in progress, and then undoes the stages in reverse
+//! order.
 
-/// A stage of the start, in the order of the start.
+/// A stage of the start, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stage {
-    /// The servers of tools are connected.
+    /// Tool servers are connected.
     Connect,
     /// The model is loaded.
     Load,
-    /// Tasks in the background begin.
+    /// Background tasks begin.
     Background,
 }
 
@@ -25,23 +25,23 @@ impl Stage {
     }
 }
 
-/// How the server stands.
+/// The state of the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
-    /// It is at that stage of its start.
+    /// It starts, and is at this stage.
     Starting(Stage),
     /// It answers.
     Ready,
-    /// It was told to end: what is under way ends, nothing new begins.
+    /// It is ending: requests in progress are completed, no new ones are accepted.
     Draining,
-    /// It takes that stage back.
+    /// It undoes this stage.
     Stopping(Stage),
-    /// It is over.
+    /// It has ended.
     Stopped,
 }
 
 impl Phase {
-    /// True if new requests are answered: before the model is there, with the word that it is not.
+    /// True if new requests are accepted. Until the model is loaded, the answer says that it is not.
     pub fn admits(self) -> bool {
         matches!(self, Self::Starting(_) | Self::Ready)
     }
@@ -50,15 +50,15 @@ impl Phase {
 /// A change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
-    /// The stage at hand is done, or taken back.
+    /// The current stage is done, or undone.
     Done,
-    /// The person or the system wants it to end; said twice, at once.
+    /// The user or the system wants it to end; a second one ends it without waiting for requests in progress.
     Stop,
-    /// Nothing is under way any more, or it has had its time.
+    /// No request is in progress, or the time to wait for them has passed.
     Idle,
 }
 
-/// The machine.
+/// The state machine.
 #[derive(Debug)]
 pub struct Lifecycle(Phase);
 
@@ -69,16 +69,16 @@ impl Default for Lifecycle {
 }
 
 impl Lifecycle {
-    /// How the server stands.
+    /// The current phase.
     pub fn phase(&self) -> Phase {
         self.0
     }
 
-    /// Takes a change; returns how the server stands now. What makes no sense where it stands changes nothing.
+    /// Applies a change; returns the new phase. A change that does not apply to the current phase is ignored.
     pub fn apply(&mut self, event: Event) -> Phase {
         self.0 = match (self.0, event) {
             (Phase::Starting(stage), Event::Done) => stage.after().map_or(Phase::Ready, Phase::Starting),
-            // what was begun is taken back with what was done
+            // the stage in progress is undone too
             (Phase::Starting(stage), Event::Stop) => Phase::Stopping(stage),
             (Phase::Ready, Event::Stop) => Phase::Draining,
             (Phase::Draining, Event::Stop | Event::Idle) => Phase::Stopping(Stage::Background),
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn it_ends_in_the_reverse_of_its_start() {
+    fn stages_are_undone_in_reverse_order() {
         use Event::{Done, Idle, Stop};
         let phases = walk(&[Done, Done, Done, Stop, Idle, Done, Done, Done]);
         assert_eq!(
@@ -127,20 +127,20 @@ mod tests {
     }
 
     #[test]
-    fn told_to_end_while_it_starts_it_takes_back_what_it_has_begun() {
+    fn a_stop_during_the_start_undoes_the_stages_begun() {
         use Event::{Done, Stop};
         assert_eq!(walk(&[Stop])[1..], [Stopping(Connect)]);
         assert_eq!(walk(&[Done, Stop, Done, Done])[2..], [Stopping(Load), Stopping(Connect), Stopped]);
     }
 
     #[test]
-    fn a_second_word_does_not_wait_for_what_is_under_way() {
+    fn a_second_stop_does_not_wait_for_requests_in_progress() {
         use Event::{Done, Stop};
         assert_eq!(walk(&[Done, Done, Done, Stop, Stop])[5], Stopping(Background));
     }
 
     #[test]
-    fn new_requests_are_taken_until_it_is_told_to_end_and_never_again() {
+    fn new_requests_are_accepted_until_the_first_stop() {
         use Event::{Done, Idle, Stop};
         for events in [vec![Done; 8], vec![Idle; 4], vec![Done, Idle, Done]] {
             assert!(walk(&events).iter().all(|phase| phase.admits()));

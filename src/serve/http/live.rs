@@ -1,4 +1,4 @@
-//! The runs of the agent that are under way in this process, and the questions that they wait with.
+//! The agent runs in progress in this process, and the questions that they wait with.
 
 use super::Problem;
 use caro_agent::Args;
@@ -14,158 +14,160 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
-/// Between two looks whether a run that waits for an answer was stopped.
-pub const LOOK: Duration = Duration::from_millis(50);
+/// Interval at which a waiting run checks for cancellation.
+pub const CANCEL_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The runs that are under way in this process.
+/// The runs in progress in this process, by run id.
 pub struct Runs {
-    all: Mutex<HashMap<String, Live>>,
-    /// Rings with every event.
-    bell: watch::Sender<u64>,
+    all: Mutex<HashMap<String, ActiveRun>>,
+    /// Changes with every event.
+    event_count: watch::Sender<u64>,
 }
 
-/// One of them.
-struct Live {
+/// A run in progress.
+struct ActiveRun {
     session: String,
     cancel: Cancel,
-    asks: Option<Pending>,
+    question: Option<PendingQuestion>,
 }
 
 /// A question that waits for an answer.
-struct Pending {
+struct PendingQuestion {
     call: String,
-    danger: bool,
+    is_dangerous: bool,
     lasting: bool,
     answer: mpsc::Sender<(Approval, Option<Args>)>,
 }
 
 impl Default for Runs {
     fn default() -> Self {
-        Self { all: Mutex::default(), bell: watch::Sender::new(0) }
+        Self { all: Mutex::default(), event_count: watch::Sender::new(0) }
     }
 }
 
 impl Runs {
-    fn all(&self) -> MutexGuard<'_, HashMap<String, Live>> {
+    fn all(&self) -> MutexGuard<'_, HashMap<String, ActiveRun>> {
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Heard with every event.
-    pub fn bell(&self) -> watch::Receiver<u64> {
-        self.bell.subscribe()
+    /// Returns a receiver that changes with every event.
+    pub fn subscribe(&self) -> watch::Receiver<u64> {
+        self.event_count.subscribe()
     }
 
-    fn ring(&self) {
-        self.bell.send_modify(|count| *count = count.wrapping_add(1));
+    fn notify(&self) {
+        self.event_count.send_modify(|count| *count = count.wrapping_add(1));
     }
 
-    /// True while a run of the session is under way here.
-    pub fn works_in(&self, session: &str) -> bool {
-        self.all().values().any(|live| live.session == session)
+    /// True while a run of the session is in progress in this process.
+    pub fn has_run_of(&self, session: &str) -> bool {
+        self.all().values().any(|run| run.session == session)
     }
 
-    /// True if none is under way.
+    /// True if no run is in progress.
     pub fn is_empty(&self) -> bool {
         self.all().is_empty()
     }
 
-    /// Stops all of them.
+    /// Stops all runs.
     pub fn stop(&self) {
-        self.all().values().for_each(|live| live.cancel.cancel());
+        self.all().values().for_each(|run| run.cancel.cancel());
     }
 
-    /// Puts a run on the list, until what is returned is dropped, and asks for it whoever answers here. `stops` ends the waiting.
+    /// Registers a run until the returned guard is dropped. The returned approver waits at most `timeout` for an
+    /// answer to [`Runs::answer`], and stops waiting if `stop_waiting` is cancelled.
     pub fn enter(
         self: &Arc<Self>,
         task: &Task,
         cancel: Cancel,
-        stops: Cancel,
-        patience: Duration,
-    ) -> (Leaves, Waiting) {
-        let live = Live { session: task.session.clone(), cancel, asks: None };
-        self.all().insert(task.run.clone(), live);
-        let waiting = Waiting { runs: self.clone(), run: task.run.clone(), patience, cancel: stops };
-        (Leaves(self.clone(), task.run.clone()), waiting)
+        stop_waiting: Cancel,
+        timeout: Duration,
+    ) -> (RunGuard, RemoteApprover) {
+        let run = ActiveRun { session: task.session.clone(), cancel, question: None };
+        self.all().insert(task.run.clone(), run);
+        let approver = RemoteApprover { runs: self.clone(), run: task.run.clone(), timeout, cancel: stop_waiting };
+        (RunGuard(self.clone(), task.run.clone()), approver)
     }
 
-    /// Answers what a run asks; the call that it is about, and whether it may be done.
+    /// Answers the question of a run. Returns the id of the call that it is about, and true if the call is allowed.
     ///
     /// # Errors
-    /// If there is no such run or question, or the answer does not do for it.
+    /// If there is no such run or question, or the decision does not fit the question.
     pub fn answer(&self, run: &str, order: ApproveOrder) -> Result<(String, bool), Problem> {
         let mut all = self.all();
-        let live = all.get_mut(run).ok_or_else(|| Problem::not_found("there is no such run under way"))?;
-        let asks = live.asks.as_ref().ok_or_else(|| Problem::conflict("the run asks nothing now"))?;
-        if order.call_id.as_ref().is_some_and(|call| *call != asks.call) {
-            return Err(Problem::conflict(format!("the run asks about {}", asks.call)));
+        let active = all.get_mut(run).ok_or_else(|| Problem::not_found("there is no such run under way"))?;
+        let question = active.question.as_ref().ok_or_else(|| Problem::conflict("the run asks nothing now"))?;
+        if order.call_id.as_ref().is_some_and(|call| *call != question.call) {
+            return Err(Problem::conflict(format!("the run asks about {}", question.call)));
         }
         let approval = match order.decision {
             Decision::No => Approval::No,
-            Decision::Yes | Decision::Always if asks.danger => {
+            Decision::Yes | Decision::Always if question.is_dangerous => {
                 return Err(Problem::conflict("this may destroy something").detail("the decision `danger` allows it"));
             }
             Decision::Yes | Decision::Danger => Approval::Yes,
-            Decision::Always if asks.lasting => Approval::Always,
+            Decision::Always if question.lasting => Approval::Always,
             Decision::Always => {
                 return Err(
                     Problem::conflict("this is asked for each time").detail("the decision `yes` allows it once")
                 );
             }
         };
-        let Some(asks) = live.asks.take() else { return Err(Problem::conflict("the run asks nothing now")) };
-        asks.answer
+        let Some(question) = active.question.take() else { return Err(Problem::conflict("the run asks nothing now")) };
+        question
+            .answer
             .send((approval, order.args))
             .map_err(|_| Problem::conflict("the run does not wait for an answer any more"))?;
-        Ok((asks.call, approval != Approval::No))
+        Ok((question.call, approval != Approval::No))
     }
 }
 
 impl Sink for Runs {
     fn take(&self, _: &Event) {
-        self.ring();
+        self.notify();
     }
 }
 
-/// Asks whoever wanted the run, for a while.
-pub struct Waiting {
+/// Waits for a client to answer the questions of a run; without an answer in time, the call is denied.
+pub struct RemoteApprover {
     runs: Arc<Runs>,
     run: String,
-    patience: Duration,
+    timeout: Duration,
     cancel: Cancel,
 }
 
-impl Approver for Waiting {
+impl Approver for RemoteApprover {
     fn ask(&self, question: Question) -> (Approval, Option<Args>) {
-        let (answer, answered) = mpsc::channel();
-        let danger = question.call.effects.hazard == Hazard::Danger;
-        let pending = Pending { call: question.call.id, danger, lasting: question.lasting, answer };
-        if let Some(live) = self.runs.all().get_mut(&self.run) {
-            live.asks = Some(pending);
+        let (answer, answers) = mpsc::channel();
+        let is_dangerous = question.call.effects.hazard == Hazard::Danger;
+        let pending = PendingQuestion { call: question.call.id, is_dangerous, lasting: question.lasting, answer };
+        if let Some(run) = self.runs.all().get_mut(&self.run) {
+            run.question = Some(pending);
         }
-        let until = Instant::now() + self.patience;
-        let said = loop {
-            let left = until.saturating_duration_since(Instant::now());
-            match answered.recv_timeout(left.min(LOOK)) {
+        let deadline = Instant::now() + self.timeout;
+        let approval = loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            match answers.recv_timeout(left.min(CANCEL_POLL_INTERVAL)) {
                 Ok(answer) => break answer,
                 Err(RecvTimeoutError::Timeout) if !left.is_zero() && !self.cancel.is_cancelled() => {}
                 Err(_) => break (Approval::No, None),
             }
         };
-        if let Some(live) = self.runs.all().get_mut(&self.run) {
-            live.asks = None;
+        if let Some(run) = self.runs.all().get_mut(&self.run) {
+            run.question = None;
         }
-        said
+        approval
     }
 }
 
-/// Takes a run off the list once it is over, however it ends.
-pub struct Leaves(Arc<Runs>, String);
+/// Removes a run from the registry when it is dropped, however the run ends.
+pub struct RunGuard(Arc<Runs>, String);
 
-impl Drop for Leaves {
+impl Drop for RunGuard {
     fn drop(&mut self) {
         self.0.all().remove(&self.1);
-        // whoever follows looks once more
-        self.0.ring();
+        // clients that follow the session read its last events
+        self.0.notify();
     }
 }
 
@@ -173,26 +175,26 @@ impl Drop for Leaves {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ApproveOrder {
-    /// `yes`, `no`, `always` (for every such call of this run), `danger` (yes to what may destroy something).
+    /// `yes`, `no`, `always` (for every such call of this run), `danger` (yes to a call that may destroy something).
     pub decision: Decision,
-    /// The call that is meant; the one that waits without.
+    /// The id of the call; by default the one that waits.
     #[serde(default)]
     pub call_id: Option<String>,
-    /// Other arguments for the call, which is judged anew then.
+    /// Other arguments for the call, which is then checked again.
     #[serde(default)]
     pub args: Option<Args>,
 }
 
-/// The answer to a question.
+/// The decision on a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Decision {
-    /// This once.
+    /// Allow this call.
     Yes,
-    /// No.
+    /// Deny it.
     No,
-    /// This, and every one of its kind in this run.
+    /// Allow it, and every call of its kind in this run.
     Always,
-    /// Yes to a dangerous one.
+    /// Allow a dangerous call.
     Danger,
 }

@@ -1,14 +1,14 @@
-//! Counters of requests and their outcomes by route, never by what a client wrote.
+//! Counts requests and their outcomes by route, never by text that a client sent.
 
 use axum::http::StatusCode;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// How requests of one route were answered.
+/// The numbers of requests by outcome.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Count {
-    /// Answered well.
+    /// Answered without an error.
     pub success: u64,
     /// Answered with an error.
     pub error: u64,
@@ -22,7 +22,7 @@ pub struct Metrics {
     routes: Mutex<BTreeMap<(&'static str, &'static str), Count>>,
 }
 
-/// A request that is under way, until it is dropped.
+/// A request that counts as active until this is dropped.
 #[derive(Debug)]
 pub struct Active(Arc<AtomicUsize>);
 
@@ -33,19 +33,19 @@ impl Drop for Active {
 }
 
 impl Metrics {
-    /// Counts one that begins.
+    /// Counts a request that begins.
     pub fn enter(&self) -> Active {
         self.active.fetch_add(1, Ordering::Relaxed);
         Active(self.active.clone())
     }
 
-    /// Those that are under way.
+    /// The number of active requests.
     pub fn active(&self) -> usize {
         self.active.load(Ordering::Relaxed)
     }
 
     /// Counts an answer, by the method and path of its route.
-    pub fn answered(&self, key: (&'static str, &'static str), status: StatusCode) {
+    pub fn count_answer(&self, key: (&'static str, &'static str), status: StatusCode) {
         let mut routes = self.routes.lock().unwrap_or_else(PoisonError::into_inner);
         let count = routes.entry(key).or_default();
         let failed = status.is_client_error() || status.is_server_error();
@@ -58,7 +58,7 @@ impl Metrics {
         routes.iter().map(|(key, count)| (*key, *count)).collect()
     }
 
-    /// The count of all routes together.
+    /// The sum over all routes.
     pub fn total(&self) -> Count {
         let routes = self.routes.lock().unwrap_or_else(PoisonError::into_inner);
         routes.values().fold(Count::default(), |sum, one| Count {
@@ -73,10 +73,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_went_well_and_what_did_not_are_counted_apart() {
+    fn successes_and_errors_are_counted_separately() {
         let metrics = Metrics::default();
         for (path, status) in [("/a", 200), ("/a", 404), ("/b", 503), ("/a", 302)] {
-            metrics.answered(("GET", path), StatusCode::from_u16(status).unwrap());
+            metrics.count_answer(("GET", path), StatusCode::from_u16(status).unwrap());
         }
         let (a, b) = (Count { success: 2, error: 1 }, Count { success: 0, error: 1 });
         assert_eq!(metrics.routes(), [(("GET", "/a"), a), (("GET", "/b"), b)]);
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_is_under_way_until_it_is_dropped() {
+    fn a_request_is_active_until_it_is_dropped() {
         let metrics = Metrics::default();
         let (one, two) = (metrics.enter(), metrics.enter());
         drop(one);

@@ -1,13 +1,13 @@
-//! The answers where there is no route.
+//! Answers requests that match no route.
 
 use super::Problem;
 
-/// There is no such route.
-pub async fn nothing() -> Problem {
+/// The answer for an unknown path.
+pub async fn no_route() -> Problem {
     Problem::not_found("there is no such route").detail("GET /openapi.json lists what there is")
 }
 
-/// There is one, of another method.
+/// The answer for a known path with another method.
 pub async fn wrong_method() -> Problem {
-    Problem::method("this route has another method").detail("GET /openapi.json lists what there is")
+    Problem::method_not_allowed("this route has another method").detail("GET /openapi.json lists what there is")
 }

@@ -1,19 +1,21 @@
 //! `caro serve`: the local model, the command recipe and the agent over HTTP, for programs of this machine.
 //!
-//! It wraps what there is ([`caro_agent::harness`], and what the verb hands over) and adds no loop, no
-//! event type and no prompt. It prints nothing.
+//! It wraps existing parts ([`caro_agent::harness`], and those that the verb passes in) and adds no loop, no event
+//! type and no prompt. It prints nothing.
 //!
-//! - [`server`]: the state that all handlers share, and what it is built from. [`commands`], [`embedding`]: what the verb hands over.
-//! - [`routes`]: every [`route`], in one table; [`mod@app`] is built of it. [`guard`]: what is looked at before anything else, by the
-//!   rules of [`gate`]: host, origin, token, rate.
-//! - [`lifecycle`]: how the server begins and ends, as a pure state machine. [`listen`]: connections, and their limits; [`peer`]: where
-//!   they come from.
-//! - [`queue`]: who is answered next; [`admission`]: a request on its way through it. [`body`]: bodies within their limits.
-//!   [`problem`]: errors as JSON. [`metrics`]: counters.
-//! - [`health`], [`command`], [`runs`], [`events`], [`sessions`], [`openapi`], [`models`], [`missing`]: handlers, a file a topic; [`live`]:
-//!   the runs that are under way. [`openai`]: the doors of OpenAI's protocol. [`mod@mcp`]: the Model Context Protocol, with the tools
-//!   that [`toolbox`] has. [`sse`]: streams of events. `page`: the page to ask with, and the one that shows the interface.
-//! - [`settings`], [`token`]: what the person decides.
+//! - [`server`]: the state shared by all handlers, and the parts it is built from. [`commands`], [`embedding`]: the
+//!   interfaces that the verb implements.
+//! - [`routes`]: the table of every [`route`], from which [`mod@app`] builds the router. [`guard`]: the checks before
+//!   every route, with the rules of [`gate`]: host, origin, token, rate.
+//! - [`lifecycle`]: start and end of the server, as a pure state machine. [`listen`]: connections and their limits;
+//!   [`peer`]: their other ends.
+//! - [`queue`]: the fair queue of requests; [`admission`]: passes a request through it. [`body`]: bodies within their
+//!   limits. [`problem`]: errors as JSON. [`metrics`]: counters.
+//! - [`health`], [`command`], [`runs`], [`events`], [`sessions`], [`openapi`], [`models`], [`missing`]: handlers, one
+//!   file per topic; [`live`]: the runs in progress. [`openai`]: the routes of OpenAI's protocol. [`mod@mcp`]: the
+//!   Model Context Protocol, with the tools of [`toolbox`]. [`sse`]: streams of events. `page`: the web pages for
+//!   requests and for the interface description.
+//! - [`settings`], [`token`]: the user's settings and the access token.
 
 pub mod admission;
 pub mod app;

@@ -1,7 +1,7 @@
-//! The OpenAPI document, made of the table of routes, and pages that need no token: the one that shows it, and the one to
-//! ask with. Neither asks anybody but this server.
+//! The OpenAPI document, generated from the table of routes, and the pages that need no token: one that shows the
+//! document, and one for requests. Both contact only this server.
 
-use super::body::LARGEST;
+use super::body::MAX_BODY;
 use super::openai;
 use super::route::{Access, Load, Route};
 use axum::Json;
@@ -9,21 +9,21 @@ use axum::http::{HeaderName, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value, json};
 
-/// The rights of a page: it runs nothing but what it has in itself, and asks this server alone.
+/// The content security policy of the pages: only inline code, and connections only to this server.
 const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; connect-src 'self'; \
                       base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// `GET /openapi.json`.
+/// `GET /openapi.json`: the document.
 pub fn document(routes: &[Route]) -> Json<Value> {
-    Json(described(routes))
+    Json(openapi(routes))
 }
 
-/// `GET /docs`.
+/// `GET /docs`: the page that shows the document.
 pub async fn docs() -> Response {
     page(include_str!("page/docs.html"))
 }
 
-/// `GET /`.
+/// `GET /`: the page for requests.
 pub async fn start() -> Response {
     page(include_str!("page/index.html"))
 }
@@ -38,8 +38,8 @@ fn page(text: &'static str) -> Response {
     (headers, text).into_response()
 }
 
-/// The whole document.
-fn described(routes: &[Route]) -> Value {
+/// Generates the document.
+fn openapi(routes: &[Route]) -> Value {
     let mut paths = Map::new();
     for route in routes {
         let path = paths.entry(route.path).or_insert_with(|| Value::Object(Map::new()));
@@ -117,14 +117,14 @@ fn operation(route: &Route, method: &str) -> Value {
         operation.insert(
             "requestBody".into(),
             json!({"required": true, "content": {"application/json": {"schema": schema}},
-                   "description": format!("At most {LARGEST} bytes.")}),
+                   "description": format!("At most {MAX_BODY} bytes.")}),
         );
     }
     operation.insert("responses".into(), responses(route));
     operation.into()
 }
 
-/// The responses that a route may give.
+/// Describes the responses of a route.
 fn responses(route: &Route) -> Value {
     let content = |kind: &str, schema: Value| json!({kind: {"schema": schema}});
     let any = || json!({"type": "object"});
@@ -144,7 +144,7 @@ fn responses(route: &Route) -> Value {
         codes.extend([("401", "The token is missing or wrong."), ("429", "Too many at once."), ("503", "Not now.")]);
         codes.extend([("400", "It cannot be read."), ("422", "It does not fit.")]);
     }
-    let is_openai = openai::speaks(route.path);
+    let is_openai = openai::is_openai_path(route.path);
     if route.path.contains('{') || route.path.starts_with("/background") || is_openai {
         codes.push(("404", "There is no such thing."));
     }
@@ -175,7 +175,7 @@ fn responses(route: &Route) -> Value {
     all.into()
 }
 
-/// Parameters behind the `?`.
+/// The query parameters of a route, with their types.
 fn queries(path: &str) -> &'static [(&'static str, &'static str)] {
     match path {
         "/events/{session}" => &[("after", "string")],
@@ -186,7 +186,7 @@ fn queries(path: &str) -> &'static [(&'static str, &'static str)] {
     }
 }
 
-/// The bodies of OpenAI's protocol, as far as they are read: fields that are not named are passed over.
+/// The schema of a body of OpenAI's protocol, with the fields that are read; others are ignored.
 fn openai_schema(path: &str) -> Option<Value> {
     let text = || json!({"type": "string"});
     let texts = || json!({"anyOf": [text(), {"type": "array", "items": text(), "minItems": 1}]});
@@ -240,7 +240,7 @@ fn openai_schema(path: &str) -> Option<Value> {
     })
 }
 
-/// The schema of a body.
+/// The schema of the body of a route.
 fn schema(path: &str) -> Option<Value> {
     let object = |required: &[&str], properties: Value| json!({"type": "object", "required": required, "properties": properties, "additionalProperties": false});
     let text = |what: &str| json!({"type": "string", "description": what});
@@ -300,8 +300,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_route_is_described_and_says_whether_it_needs_the_token() {
-        let document = described(ROUTES);
+    fn every_route_is_described_with_its_access() {
+        let document = openapi(ROUTES);
         for route in ROUTES {
             let operation = &document["paths"][route.path][route.method.to_lowercase()];
             assert!(operation["responses"]["200"].is_object(), "{route:?}");
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bodies_that_are_described_are_those_that_are_read() {
+    fn each_described_body_is_accepted() {
         fn reads<T: serde::de::DeserializeOwned>(path: &str) {
             let schema = schema(path).unwrap();
             let mut whole = Map::new();
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn the_pages_ask_nobody_else() {
+    fn the_pages_contact_no_other_server() {
         for text in [include_str!("page/docs.html"), include_str!("page/index.html")] {
             for word in ["http://", "https://", "//cdn", "@import", "url(", "src=", "<link"] {
                 assert!(!text.contains(word), "{word}");

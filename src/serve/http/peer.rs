@@ -1,4 +1,4 @@
-//! Where a request comes from.
+//! The origin of a request: an address or a local process.
 
 use std::net::SocketAddr;
 
@@ -7,12 +7,12 @@ use std::net::SocketAddr;
 pub enum Peer {
     /// An address.
     Tcp(SocketAddr),
-    /// A process of this machine, if the system says which.
+    /// A process of this machine by its id, if the system reports it.
     Local(Option<i32>),
 }
 
 impl Peer {
-    /// The client that it counts for.
+    /// The name of the client, for the queue and the rate limit.
     pub fn client(&self) -> String {
         match self {
             Self::Tcp(address) => address.ip().to_string(),

@@ -1,5 +1,5 @@
-//! A bounded, fair queue. There are so many places; a client that finds none waits in a line of its own, and the lines take turns:
-//! a client with a hundred requests does not keep another one waiting for more than a turn.
+//! A bounded, fair queue. The number of places is limited; if none is free, a request waits in the line of its
+//! client, and the lines take turns. So a client with a hundred requests delays another client by at most one turn.
 
 use super::Problem;
 use super::peer::Peer;
@@ -8,40 +8,40 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::oneshot;
 
-/// Answers that are computed at once. The model takes turns with them; what each does beside that goes on meanwhile.
-pub const ANSWERS: usize = 8;
-/// Runs that are under way at once.
-pub const RUNS: usize = 4;
-/// The most that wait, of either.
-pub const WAITING: usize = 256;
-/// Seconds after which a client that found the line full may try again.
-const AGAIN: u64 = 2;
+/// Most answers computed at once.
+pub const MAX_ANSWERS: usize = 8;
+/// Most runs in progress at once.
+pub const MAX_RUNS: usize = 4;
+/// Most requests waiting in each queue.
+pub const MAX_WAITING: usize = 256;
+/// Seconds after which a client may try again if the queue was full.
+const RETRY_SECONDS: u64 = 2;
 
-/// The header by which programs of one machine tell themselves apart.
-pub const CLIENT: &str = "x-caro-client";
-/// The most characters of it that count.
-const NAME: usize = 64;
+/// The header in which a program names itself, to be distinguished from others of the same machine.
+pub const CLIENT_HEADER: &str = "x-caro-client";
+/// Most characters used of a client's name.
+const MAX_NAME: usize = 64;
 
-/// Lines that take turns.
+/// A bounded queue with one line per client; the lines take turns.
 #[derive(Debug)]
-pub struct Fair<T> {
-    /// Each with its client, the next one first.
+pub struct FairQueue<T> {
+    /// Each with its client; the next one first.
     lines: VecDeque<(String, VecDeque<T>)>,
     waiting: usize,
     most: usize,
 }
 
-impl<T> Fair<T> {
-    /// Lines with so many places in all.
+impl<T> FairQueue<T> {
+    /// Creates an empty queue for at most `most` items.
     pub fn new(most: usize) -> Self {
         Self { lines: VecDeque::new(), waiting: 0, most }
     }
 
-    /// Puts it into its client's line; gives it back where there is no room. One client has three quarters of the room at
-    /// most, so that another one always finds some.
+    /// Adds an item to its client's line. One client may fill at most three quarters of the queue, to leave room for
+    /// others.
     ///
     /// # Errors
-    /// With what there was no room for.
+    /// Returns the item if there is no room for it.
     pub fn push(&mut self, client: &str, one: T) -> Result<(), T> {
         let of_client = self.lines.iter().position(|(name, _)| name == client);
         let own = of_client.and_then(|at| self.lines.get(at)).map_or(0, |(_, line)| line.len());
@@ -56,7 +56,7 @@ impl<T> Fair<T> {
         Ok(())
     }
 
-    /// The next one.
+    /// Removes the next item.
     pub fn pop(&mut self) -> Option<T> {
         let (client, mut line) = self.lines.pop_front()?;
         let one = line.pop_front();
@@ -67,48 +67,49 @@ impl<T> Fair<T> {
         one
     }
 
-    /// Takes out what does not wait any more.
+    /// Removes all items for which `waits` is false.
     pub fn retain(&mut self, waits: impl Fn(&T) -> bool) {
         self.lines.iter_mut().for_each(|(_, line)| line.retain(&waits));
         self.lines.retain(|(_, line)| !line.is_empty());
         self.waiting = self.lines.iter().map(|(_, line)| line.len()).sum();
     }
 
-    /// How many wait.
+    /// The number of items.
     pub fn len(&self) -> usize {
         self.waiting
     }
 
-    /// True if nobody waits.
+    /// True if there are no items.
     pub fn is_empty(&self) -> bool {
         self.waiting == 0
     }
 }
 
-/// Places, and who waits for one.
+/// A limited number of places, and the requests that wait for one.
 #[derive(Debug)]
 pub struct Places {
-    state: Mutex<Taken>,
+    state: Mutex<State>,
     most: usize,
 }
 
 #[derive(Debug)]
-struct Taken {
+struct State {
+    /// The number of places taken.
     places: usize,
-    waiting: Fair<oneshot::Sender<Place>>,
+    waiting: FairQueue<oneshot::Sender<Place>>,
 }
 
 impl Places {
-    /// So many places, and so many that may wait for one.
+    /// Creates `most` places, for which at most `waiting` requests may wait.
     pub fn new(most: usize, waiting: usize) -> Arc<Self> {
-        let state = Mutex::new(Taken { places: 0, waiting: Fair::new(waiting) });
+        let state = Mutex::new(State { places: 0, waiting: FairQueue::new(waiting) });
         Arc::new(Self { state, most })
     }
 
-    /// Waits for a place. Who stops waiting has none.
+    /// Waits for a place. If the future is dropped, the request leaves the queue.
     ///
     /// # Errors
-    /// If there is no room to wait.
+    /// If the queue is full.
     pub async fn take(self: &Arc<Self>, client: &str) -> Result<Place, Problem> {
         let receive = {
             let mut state = self.state();
@@ -119,7 +120,7 @@ impl Places {
             let (send, receive) = oneshot::channel();
             if let Err(send) = state.waiting.push(client, send) {
                 state.waiting.retain(|other| !other.is_closed());
-                let full = |_| Problem::busy("too many requests are waiting", AGAIN);
+                let full = |_| Problem::busy("too many requests are waiting", RETRY_SECONDS);
                 state.waiting.push(client, send).map_err(full)?;
             }
             receive
@@ -127,14 +128,14 @@ impl Places {
         receive.await.map_err(|_| Problem::internal("the queue is gone"))
     }
 
-    /// Places that are taken, and requests that wait.
+    /// The number of places taken, and of requests waiting.
     pub fn load(&self) -> (usize, usize) {
         let state = self.state();
         (state.places, state.waiting.len())
     }
 
-    /// Hands a place on to whoever is next.
-    fn hand_on(self: Arc<Self>) {
+    /// Gives a place to the next request, or frees it if none waits.
+    fn pass_on(self: Arc<Self>) {
         loop {
             let next = {
                 let mut state = self.state();
@@ -146,33 +147,33 @@ impl Places {
             };
             match next.send(Place(Some(self.clone()))) {
                 Ok(()) => return,
-                // it does not wait any more: its place is still ours
+                // the request does not wait any more: takes the place back and tries the next one
                 Err(mut place) => drop(place.0.take()),
             }
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, Taken> {
+    fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A place; free again when it is dropped.
+/// A place, freed when it is dropped.
 #[derive(Debug)]
 pub struct Place(Option<Arc<Places>>);
 
 impl Drop for Place {
     fn drop(&mut self) {
         if let Some(places) = self.0.take() {
-            places.hand_on();
+            places.pass_on();
         }
     }
 }
 
-/// The client that a request counts for: the one that it names, else where it comes from.
+/// Returns the client of a request: the name in its header, or else its peer.
 pub fn client(headers: &HeaderMap, peer: Option<&Peer>) -> String {
-    let named = headers.get(CLIENT).and_then(|name| name.to_str().ok()).filter(|name| !name.is_empty());
-    named.map_or_else(|| peer.map(Peer::client).unwrap_or_default(), |name| name.chars().take(NAME).collect())
+    let named = headers.get(CLIENT_HEADER).and_then(|name| name.to_str().ok()).filter(|name| !name.is_empty());
+    named.map_or_else(|| peer.map(Peer::client).unwrap_or_default(), |name| name.chars().take(MAX_NAME).collect())
 }
 
 #[cfg(test)]
@@ -182,7 +183,7 @@ mod tests {
 
     #[test]
     fn the_lines_take_turns() {
-        let mut fair = Fair::new(8);
+        let mut fair = FairQueue::new(8);
         for (client, one) in [("a", 1), ("a", 2), ("a", 3), ("b", 4), ("c", 5), ("b", 6)] {
             fair.push(client, one).unwrap();
         }
@@ -192,8 +193,8 @@ mod tests {
     }
 
     #[test]
-    fn one_client_leaves_room_for_another() {
-        let mut fair = Fair::new(8);
+    fn one_client_cannot_fill_the_queue() {
+        let mut fair = FairQueue::new(8);
         let taken = (0..8).filter(|one| fair.push("a", *one).is_ok()).count();
         assert_eq!(taken, 6);
         assert_eq!((fair.push("b", 0), fair.push("c", 0), fair.push("d", 7)), (Ok(()), Ok(()), Err(7)));
@@ -203,11 +204,11 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// None is lost or comes twice, each line keeps its order, and one that waits is overtaken by another line once
-        /// at most before its turn.
+        /// Every item comes out exactly once, each line keeps its order, and between two turns of a line each other
+        /// line has at most one.
         #[test]
-        fn whatever_comes_in_comes_out_once(clients in proptest::collection::vec(0_u8..5, 0..60)) {
-            let mut fair = Fair::new(400);
+        fn every_item_comes_out_exactly_once(clients in proptest::collection::vec(0_u8..5, 0..60)) {
+            let mut fair = FairQueue::new(400);
             for (number, client) in clients.iter().enumerate() {
                 fair.push(&client.to_string(), (*client, number)).unwrap();
             }
@@ -223,7 +224,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_place_goes_to_the_next_that_still_waits() {
+    async fn a_place_goes_to_the_next_request_that_still_waits() {
         let places = Places::new(1, 4);
         let first = places.take("a").await.unwrap();
         let gone = tokio::spawn({
@@ -247,7 +248,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_left_takes_no_room() {
+    async fn a_request_that_left_takes_no_room() {
         let places = Places::new(1, 1);
         let _held = places.take("a").await.unwrap();
         for _ in 0..3 {
@@ -268,11 +269,11 @@ mod tests {
     }
 
     #[test]
-    fn a_client_is_who_it_says_or_where_it_comes_from() {
+    fn a_client_is_its_header_or_its_peer() {
         let mut headers = HeaderMap::new();
         let peer = Peer::Tcp("127.0.0.1:4711".parse().unwrap());
         assert_eq!(client(&headers, Some(&peer)), "127.0.0.1");
-        headers.insert(CLIENT, "x".repeat(200).parse().unwrap());
+        headers.insert(CLIENT_HEADER, "x".repeat(200).parse().unwrap());
         assert_eq!(client(&headers, Some(&peer)), "x".repeat(64));
     }
 }

@@ -1,4 +1,4 @@
-//! A route: its path, who may call it, what a call costs, and its handler.
+//! A route: its path, its access rule, the cost of a call, and its handler.
 
 use super::Server;
 use axum::routing::MethodRouter;
@@ -7,27 +7,27 @@ use std::sync::Arc;
 /// The clients that may call a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// Everybody who reaches the server: it tells nothing of the person and computes nothing.
+    /// All clients: such a route reveals nothing about the user and computes nothing.
     Open,
-    /// Those with the token.
+    /// Clients with the token.
     Guarded,
 }
 
 /// The cost of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Load {
-    /// Next to nothing.
+    /// Almost nothing; not queued.
     Light,
-    /// One answer of the model: it waits for a place.
+    /// One answer of the model; waits in the queue of answers.
     Answer,
-    /// A run of an agent, which may wait for a person: it waits for a place of another kind.
+    /// A run of an agent, which may wait for a user; waits in the queue of runs.
     Run,
 }
 
 /// One route.
 #[derive(Clone, Copy)]
 pub struct Route {
-    /// The method.
+    /// The HTTP method.
     pub method: &'static str,
     /// The path, with parameters as `{name}`.
     pub path: &'static str,
@@ -35,9 +35,9 @@ pub struct Route {
     pub access: Access,
     /// The cost of a call.
     pub load: Load,
-    /// Its purpose, in a line.
+    /// Its purpose, in one line.
     pub summary: &'static str,
-    /// Its handler.
+    /// Creates its handler.
     pub handler: fn() -> MethodRouter<Arc<Server>>,
 }
 

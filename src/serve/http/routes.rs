@@ -1,5 +1,5 @@
-//! Every route there is, in one table: the router is built of it, the guard reads from it who needs no token, and the
-//! OpenAPI document lists it. What is not in the table is guarded.
+//! The table of all routes: the router is built from it, the guard reads from it which routes need no token, and the
+//! OpenAPI document lists it. A path that is not in the table needs the token.
 
 use super::openai::{chat, completions, embeddings};
 use super::route::{Access, Load, Route};
@@ -57,32 +57,33 @@ pub const ROUTES: &[Route] = &[
     }),
     route("POST", "/v1/completions", Guarded, Answer, "A text that goes on", || post(completions::completions)),
     route("POST", "/v1/embeddings", Guarded, Answer, "Texts as vectors", || post(embeddings::embeddings)),
-    // its calls of tools wait for places by themselves
+    // its tool calls wait in the queues
     route("POST", "/mcp", Guarded, Light, "The Model Context Protocol: a message", || post(mcp::post)),
     route("DELETE", "/mcp", Guarded, Light, "Ends a session of that protocol", || delete(mcp::delete)),
 ];
 
-/// The route that a path belongs to; the first of its methods.
+/// Returns the first route with this path, of any method.
 pub fn of_path(path: &str) -> Option<&'static Route> {
-    ROUTES.iter().find(|route| fits(route.path, path))
+    ROUTES.iter().find(|route| path_matches(route.path, path))
 }
 
-/// The method and path that an answer is counted by. What has no route counts as one, whatever the client wrote.
-pub fn counted_as(method: &Method, path: &str) -> (&'static str, &'static str) {
+/// Returns the method and path that an answer is counted by. All requests without a route share one key.
+pub fn metrics_key(method: &Method, path: &str) -> (&'static str, &'static str) {
     let Some(route) = of_path(path) else { return ("*", "none") };
-    let named = |one: &&Route| one.path == route.path && one.method == method.as_str();
-    ROUTES.iter().find(named).map_or(("*", route.path), |route| (route.method, route.path))
+    let is_exact = |one: &&Route| one.path == route.path && one.method == method.as_str();
+    ROUTES.iter().find(is_exact).map_or(("*", route.path), |route| (route.method, route.path))
 }
 
-/// The access to a path. One without a route is guarded, so that no client without the token learns what there is.
+/// Returns the access rule of a path. An unknown path needs the token, so that a client without it cannot find out
+/// which routes exist.
 pub fn access(method: &str, path: &str) -> Access {
     let method = if method == "HEAD" { "GET" } else { method };
-    let called = |route: &&Route| route.method == method && fits(route.path, path);
-    ROUTES.iter().find(called).map_or(Guarded, |route| route.access)
+    let is_called = |route: &&Route| route.method == method && path_matches(route.path, path);
+    ROUTES.iter().find(is_called).map_or(Guarded, |route| route.access)
 }
 
-/// True if a path is one of that pattern.
-fn fits(pattern: &str, path: &str) -> bool {
+/// True if a path matches a pattern.
+fn path_matches(pattern: &str, path: &str) -> bool {
     let (mut wanted, mut found) = (pattern.split('/'), path.split('/'));
     loop {
         match (wanted.next(), found.next()) {
@@ -99,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_these_are_open() {
+    fn only_known_routes_are_open() {
         let open: Vec<&str> = ROUTES.iter().filter(|r| r.access == Open).map(|r| r.path).collect();
         let known = ["/health", "/ready", "/docs", "/openapi.json", "/prometheus", "/"];
         assert!(open.iter().all(|path| known.contains(path)), "{open:?}");
@@ -107,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_route_is_guarded() {
+    fn an_unknown_path_needs_the_token() {
         assert_eq!(access("GET", "/health"), Open);
         assert_eq!(access("HEAD", "/health"), Open);
         for (method, path) in [
@@ -123,20 +124,20 @@ mod tests {
     }
 
     #[test]
-    fn what_a_client_writes_makes_no_counter() {
+    fn text_of_a_client_creates_no_counter() {
         for path in ["", "/evil\"} 1", "/x"] {
-            assert_eq!(counted_as(&Method::GET, path), ("*", "none"), "{path}");
+            assert_eq!(metrics_key(&Method::GET, path), ("*", "none"), "{path}");
         }
-        assert_eq!(counted_as(&Method::GET, "/health"), ("GET", "/health"));
-        assert_eq!(counted_as(&Method::DELETE, "/sessions/any"), ("DELETE", "/sessions/{id}"));
-        assert_eq!(counted_as(&Method::from_bytes(b"EVIL").unwrap(), "/health"), ("*", "/health"));
+        assert_eq!(metrics_key(&Method::GET, "/health"), ("GET", "/health"));
+        assert_eq!(metrics_key(&Method::DELETE, "/sessions/any"), ("DELETE", "/sessions/{id}"));
+        assert_eq!(metrics_key(&Method::from_bytes(b"EVIL").unwrap(), "/health"), ("*", "/health"));
     }
 
     #[test]
     fn a_parameter_is_one_part_of_a_path() {
-        assert!(fits("/v1/models/{id}", "/v1/models/a"));
+        assert!(path_matches("/v1/models/{id}", "/v1/models/a"));
         for other in ["/v1/models/", "/v1/models/a/b", "/v1/models"] {
-            assert!(!fits("/v1/models/{id}", other), "{other}");
+            assert!(!path_matches("/v1/models/{id}", other), "{other}");
         }
     }
 }

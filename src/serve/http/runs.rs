@@ -1,10 +1,11 @@
-//! Runs of the agent: begun, shown as they happen, answered where they ask, and stopped when whoever wanted them has gone.
-//! The harness drives them; what is shown of them is read from the store, in which every event is before anybody is told of it.
+//! Runs of the agent: starts them, streams their events, passes on the answers to their questions, and stops them
+//! when the client disconnects. The harness drives them; their events are read from the store, to which each is
+//! written before any subscriber is notified.
 
 use super::body::Document;
 use super::commands::CancelOnDrop;
-use super::live::{ApproveOrder, LOOK};
-use super::sse::{self, Events, Gone};
+use super::live::{ApproveOrder, CANCEL_POLL_INTERVAL};
+use super::sse::{self, Disconnected, Events};
 use super::{Engine, Problem, Server};
 use axum::Json;
 use axum::extract::{Path, State};
@@ -23,52 +24,55 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use tokio::task::{JoinError, JoinHandle};
 
-/// The most calls in one step of a run.
-const MOST_CALLS: usize = 5;
-/// How long a question waits for an answer where nothing is said, and at most, seconds.
-const ANSWER_WITHIN: f64 = 60.0;
-const LONGEST_WAIT: f64 = 3600.0;
-/// Between two looks for events that another process may have written.
-pub const POLL: Duration = Duration::from_millis(500);
+/// Most calls in one step of a run.
+const MAX_CALLS: usize = 5;
+/// Seconds that a question of a streamed run waits for an answer by default.
+const DEFAULT_APPROVAL_TIMEOUT: f64 = 60.0;
+/// Most seconds that a question may wait for an answer.
+const MAX_APPROVAL_TIMEOUT: f64 = 3600.0;
+/// Interval of checks for events that another process may have written.
+pub const EVENT_POLL_INTERVAL: Duration = Duration::from_millis(500);
 
-/// A run that is wanted.
+/// An order for a run.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunOrder {
     /// The task, in plain words.
     pub query: String,
-    /// The session that it belongs to; a new one without.
+    /// The session that it belongs to; a new one by default.
     #[serde(default)]
     pub session_id: Option<String>,
-    /// The most steps; the plan decides without.
+    /// Most steps; by default the plan decides.
     #[serde(default)]
     pub max_steps: Option<u32>,
-    /// The most calls in one step, 1 to 5.
+    /// Most calls in one step, 1 to 5.
     #[serde(default)]
     pub batch: Option<usize>,
-    /// How many seconds a question waits for `POST /runs/{id}/approve` before it counts as a no.
+    /// Seconds that a question waits for `POST /runs/{id}/approve` before it is denied.
     #[serde(default)]
     pub approval_timeout: Option<f64>,
 }
 
 impl RunOrder {
-    /// The task that it is.
+    /// Converts the order to a task.
     ///
     /// # Errors
-    /// If it is none.
+    /// If it is invalid.
     pub fn task(&self, harness: &Harness) -> Result<Task, Problem> {
-        if self.batch.is_some_and(|batch| !(1..=MOST_CALLS).contains(&batch)) {
-            return Err(Problem::unfit(format!("`batch` must be a number from 1 to {MOST_CALLS}")));
+        if self.batch.is_some_and(|batch| !(1..=MAX_CALLS).contains(&batch)) {
+            return Err(Problem::unprocessable(format!("`batch` must be a number from 1 to {MAX_CALLS}")));
         }
         let task = harness.admit(&self.query, self.session_id.as_deref())?;
         Ok(task.limited(self.max_steps, self.batch))
     }
 
-    /// How long a question waits, where `usual` is said for none.
-    fn patience(&self, usual: f64) -> Result<Duration, Problem> {
-        let seconds = self.approval_timeout.unwrap_or(usual);
-        if !(0.0..=LONGEST_WAIT).contains(&seconds) {
-            return Err(Problem::unfit(format!("`approval_timeout` must be seconds from 0 to {LONGEST_WAIT}")));
+    /// Returns the time that a question waits; by default `default` seconds.
+    fn approval_timeout(&self, default: f64) -> Result<Duration, Problem> {
+        let seconds = self.approval_timeout.unwrap_or(default);
+        if !(0.0..=MAX_APPROVAL_TIMEOUT).contains(&seconds) {
+            return Err(Problem::unprocessable(format!(
+                "`approval_timeout` must be seconds from 0 to {MAX_APPROVAL_TIMEOUT}"
+            )));
         }
         Ok(Duration::from_secs_f64(seconds))
     }
@@ -82,7 +86,7 @@ impl From<HarnessError> for Problem {
             | HarnessError::Input(_)
             | HarnessError::Session
             | HarnessError::NamedAsRun(_)
-            | HarnessError::Skill(_) => Self::unfit(error).detail(hint),
+            | HarnessError::Skill(_) => Self::unprocessable(error).detail(hint),
             HarnessError::Store(error) => error.into(),
             HarnessError::Stopped(_) => Self::stopped(),
             _ => Self::internal(error).detail(hint),
@@ -103,46 +107,41 @@ impl From<StoreError> for Problem {
     }
 }
 
-/// A run that was begun.
-struct Begun {
+/// A run that was started.
+struct StartedRun {
     task: Task,
     cancel: Cancel,
-    done: JoinHandle<Result<Report, Problem>>,
+    result: JoinHandle<Result<Report, Problem>>,
 }
 
-/// Begins a run. It goes on until it ends or its switch is pulled, whoever waits for it.
-fn begin(
+/// Starts a run. It goes on until it ends or is cancelled, even if nothing waits for its result.
+fn start(
     server: &Arc<Server>,
     engine: Arc<Engine>,
     task: Task,
-    patience: Duration,
+    approval_timeout: Duration,
     sinks: Vec<Arc<dyn Sink>>,
-) -> Begun {
+) -> StartedRun {
     let limit = server.parts.settings.timeout;
     let cancel = Cancel::new();
     let bounded = limit.map_or(cancel.clone(), |limit| cancel.with_deadline(Instant::now() + limit));
-    let (leaves, approver) = server.live.enter(&task, cancel.clone(), bounded.clone(), patience);
+    let (guard, approver) = server.live.enter(&task, cancel.clone(), bounded.clone(), approval_timeout);
     let mut all: Vec<Arc<dyn Sink>> = vec![server.live.clone()];
     all.extend(sinks);
     let watch = Watch { cancel: bounded.clone(), limits: None, sinks: all, approver: Some(Arc::new(approver)) };
     let job = task.clone();
-    let done = tokio::spawn(async move {
-        let _leaves = leaves;
-        conducted(&engine.harness, job, watch, limit).await
+    let result = tokio::spawn(async move {
+        let _guard = guard;
+        conduct(&engine.harness, job, watch, limit).await
     });
-    Begun { task, cancel, done }
+    StartedRun { task, cancel, result }
 }
 
-/// Works on a task to its end. `limit` is how long it may take, as the deadline of the switch has it.
+/// Runs a task to its end. `limit` is the time from which the deadline of `watch.cancel` was computed, for the error.
 ///
 /// # Errors
-/// If it cannot be begun, takes too long, or is stopped.
-pub async fn conducted(
-    harness: &Harness,
-    task: Task,
-    watch: Watch,
-    limit: Option<Duration>,
-) -> Result<Report, Problem> {
+/// If it cannot be started, takes too long, or is stopped.
+pub async fn conduct(harness: &Harness, task: Task, watch: Watch, limit: Option<Duration>) -> Result<Report, Problem> {
     let deadline = watch.cancel.deadline();
     let is_late = || deadline.is_some_and(|deadline| Instant::now() >= deadline);
     match harness.conduct(task, watch).await {
@@ -156,15 +155,15 @@ pub async fn conducted(
 }
 
 /// The result of a run whose task panicked.
-fn broke(error: JoinError) -> Result<Report, Problem> {
+fn panicked(error: JoinError) -> Result<Report, Problem> {
     Err(Problem::internal(format!("the run broke: {error}")))
 }
 
-/// Works on a task to its end with nobody to ask: what would be asked for is refused.
+/// Runs a task to its end without a user: calls that need approval are denied.
 ///
 /// # Errors
-/// If it is no task, cannot be begun, or is stopped.
-pub async fn unattended(
+/// If the order is invalid, or the run cannot be started or is stopped.
+pub async fn run_unattended(
     server: &Arc<Server>,
     order: RunOrder,
     cancel: &Cancel,
@@ -172,80 +171,85 @@ pub async fn unattended(
 ) -> Result<Report, Problem> {
     let engine = server.engine()?;
     let task = order.task(&engine.harness)?;
-    let begun = begin(server, engine, task, Duration::ZERO, vec![sink]);
-    let gone = CancelOnDrop(begun.cancel);
-    let mut done = begun.done;
+    let run = start(server, engine, task, Duration::ZERO, vec![sink]);
+    let on_drop = CancelOnDrop(run.cancel);
+    let mut result = run.result;
     loop {
         tokio::select! {
-            ended = &mut done => return ended.unwrap_or_else(broke),
-            () = tokio::time::sleep(LOOK) => {
+            ended = &mut result => return ended.unwrap_or_else(panicked),
+            () = tokio::time::sleep(CANCEL_POLL_INTERVAL) => {
                 if cancel.is_cancelled() {
-                    gone.0.cancel();
+                    on_drop.0.cancel();
                 }
             }
         }
     }
 }
 
-/// `POST /run/sync`: the report of the run, when it is over.
+/// `POST /run/sync`: runs a task and returns its report.
 pub async fn run_sync(
     State(server): State<Arc<Server>>,
     Document(order): Document<RunOrder>,
 ) -> Result<Json<Report>, Problem> {
     let engine = server.engine()?;
-    // nobody sees the question before the run is over, unless they follow the session's events
-    let (task, patience) = (order.task(&engine.harness)?, order.patience(0.0)?);
-    let Begun { cancel, done, .. } = begin(&server, engine, task, patience, Vec::new());
+    // a client sees a question before the end only if it follows the session's events, so the default is not to wait
+    let (task, timeout) = (order.task(&engine.harness)?, order.approval_timeout(0.0)?);
+    let StartedRun { cancel, result, .. } = start(&server, engine, task, timeout, Vec::new());
     let _cancel = CancelOnDrop(cancel);
-    done.await.unwrap_or_else(broke).map(Json)
+    result.await.unwrap_or_else(panicked).map(Json)
 }
 
-/// `POST /run`: the events of the run as they happen, and its report.
+/// `POST /run`: runs a task, and streams its events and then its report.
 pub async fn run(State(server): State<Arc<Server>>, Document(order): Document<RunOrder>) -> Result<Response, Problem> {
     let engine = server.engine()?;
-    let (task, patience) = (order.task(&engine.harness)?, order.patience(ANSWER_WITHIN)?);
+    let (task, timeout) = (order.task(&engine.harness)?, order.approval_timeout(DEFAULT_APPROVAL_TIMEOUT)?);
     let (events, response) = sse::stream();
-    let bell = server.live.bell();
-    let begun = begin(&server, engine.clone(), task, patience, Vec::new());
+    let changes = server.live.subscribe();
+    let run = start(&server, engine.clone(), task, timeout, Vec::new());
     tokio::spawn(async move {
-        let _cancel = CancelOnDrop(begun.cancel.clone());
+        let _cancel = CancelOnDrop(run.cancel.clone());
         let closed = events.clone();
         tokio::select! {
-            // whoever reads no more is not told anything more either
-            _ = tell(&engine, begun, &events, bell) => {}
+            // fails only if the client has disconnected
+            _ = stream_run(&engine, run, &events, changes) => {}
             () = closed.closed() => {}
         }
     });
     Ok(response)
 }
 
-/// Tells a run to its end: the session, its events, what came of it, the session again.
-async fn tell(engine: &Engine, begun: Begun, events: &Events, mut bell: watch::Receiver<u64>) -> Result<(), Gone> {
-    let Begun { task, mut done, .. } = begun;
+/// Streams a run to its end: a `session` event, the run's events, its result, and another `session` event.
+async fn stream_run(
+    engine: &Engine,
+    run: StartedRun,
+    events: &Events,
+    mut changes: watch::Receiver<u64>,
+) -> Result<(), Disconnected> {
+    let StartedRun { task, mut result, .. } = run;
     let about = |status: &str| json!({"status": status, "session_id": task.session, "run_id": task.run});
     events.send("session", None, &about("started")).await?;
     let mut seen = 0;
-    let ended = loop {
+    let result = loop {
         let ended = tokio::select! {
-            ended = &mut done => Some(ended),
-            _ = bell.changed() => None,
+            ended = &mut result => Some(ended),
+            _ = changes.changed() => None,
         };
-        seen = pass_on(engine, &task.run, seen, events).await?;
+        seen = send_new_events(engine, &task.run, seen, events).await?;
         if let Some(ended) = ended {
-            break ended.unwrap_or_else(broke);
+            break ended.unwrap_or_else(panicked);
         }
     };
-    match ended {
+    match result {
         Ok(report) => events.send("complete", None, &json!(report)).await?,
         Err(problem) => events.send("error", None, &problem.document()).await?,
     }
     events.send("session", None, &about("ended")).await
 }
 
-/// Sends what is new of a run; the number of its last event.
-pub async fn pass_on(engine: &Engine, run: &str, seen: u64, events: &Events) -> Result<u64, Gone> {
+/// Sends the events of a run after number `seen`; returns the number of the last one.
+pub async fn send_new_events(engine: &Engine, run: &str, seen: u64, events: &Events) -> Result<u64, Disconnected> {
     let mut last = seen;
-    // one that cannot be read now is read with the next ones
+    // events that cannot be read now are read the next time
     for event in engine.harness.events().events(run, seen).unwrap_or_default() {
         last = event.sequence_number;
         events.send(event.event_type.name(), Some(&event.event_id), &json!(event)).await?;
@@ -253,7 +257,7 @@ pub async fn pass_on(engine: &Engine, run: &str, seen: u64, events: &Events) -> 
     Ok(last)
 }
 
-/// `POST /runs/{id}/approve`.
+/// `POST /runs/{id}/approve`: answers the question of a run.
 pub async fn approve(
     State(server): State<Arc<Server>>,
     Path(run): Path<String>,

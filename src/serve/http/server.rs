@@ -1,4 +1,4 @@
-//! The state that all handlers share, and the parts that it is built from.
+//! The state shared by all handlers, and the parts it is built from.
 
 use super::commands::Commands;
 use super::embedding::Embedding;
@@ -7,7 +7,7 @@ use super::lifecycle::{Event, Lifecycle, Phase};
 use super::live::Runs;
 use super::mcp::sessions::Sessions;
 use super::metrics::Metrics;
-use super::queue::{ANSWERS, Places, RUNS, WAITING};
+use super::queue::{MAX_ANSWERS, MAX_RUNS, MAX_WAITING, Places};
 use super::{Problem, Settings, Token};
 use crate::mcp::tools::Offer;
 use caro_agent::Harness;
@@ -17,38 +17,38 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Instant;
 use tokio::sync::watch;
 
-/// Takes a line of the request log.
+/// Writes a line of the request log.
 pub type Log = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// The parts that a server is built from.
 pub struct Parts {
-    /// The agent's name, as `/health` tells it.
+    /// The agent's name, reported by `/health`.
     pub agent: String,
-    /// The person's settings.
+    /// The user's settings.
     pub settings: Settings,
     /// The token that requests need.
     pub token: Token,
-    /// The tools that are offered to clients of the Model Context Protocol.
+    /// The tools offered to clients of the Model Context Protocol.
     pub offer: Offer,
-    /// Where requests are logged, if they are.
+    /// The request log, if requests are logged.
     pub log: Option<Log>,
 }
 
-/// The parts that answer, once the model is there.
+/// The parts that answer requests, available once the model is loaded.
 pub struct Engine {
     /// The model.
     pub model: Arc<dyn Model>,
-    /// Other names that it is known by, beside its id.
+    /// Other names of the model, besides its id.
     pub names: Vec<String>,
-    /// The model that makes vectors of texts.
+    /// The embedding model.
     pub embedding: Embedding,
-    /// Commands, and what is to be said of them.
+    /// Commands and manuals.
     pub commands: Arc<dyn Commands>,
     /// Runs, sessions, tools.
     pub harness: Arc<Harness>,
 }
 
-/// The state that all handlers share.
+/// The state shared by all handlers.
 pub struct Server {
     pub(super) parts: Parts,
     pub(super) started: Instant,
@@ -56,7 +56,7 @@ pub struct Server {
     phase: watch::Sender<Phase>,
     engine: RwLock<Option<Arc<Engine>>>,
     pub(super) live: Arc<Runs>,
-    /// Stops what nobody waits for: tasks in the background.
+    /// Stops background tasks, which belong to no request.
     pub(super) cancel: Cancel,
     pub(super) answers: Arc<Places>,
     pub(super) runs: Arc<Places>,
@@ -66,7 +66,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// A server that listens nowhere yet. `bound` is the port that it is going to be reached at, if it is one.
+    /// Creates a server that does not listen yet. `bound` is the address that it will listen at; `None` for a Unix
+    /// socket.
     pub fn new(parts: Parts, bound: Option<SocketAddr>) -> Arc<Self> {
         let lifecycle = Lifecycle::default();
         Arc::new(Self {
@@ -76,8 +77,8 @@ impl Server {
             engine: RwLock::default(),
             live: Arc::default(),
             cancel: Cancel::new(),
-            answers: Places::new(ANSWERS, WAITING),
-            runs: Places::new(RUNS, WAITING),
+            answers: Places::new(MAX_ANSWERS, MAX_WAITING),
+            runs: Places::new(MAX_RUNS, MAX_WAITING),
             mcp: Sessions::default(),
             gate: Gate::new(&parts.settings, bound),
             metrics: Metrics::default(),
@@ -85,10 +86,10 @@ impl Server {
         })
     }
 
-    /// The engine.
+    /// Returns the engine.
     ///
     /// # Errors
-    /// While the model is not there yet, or not any more.
+    /// If the server is still starting, or is ending.
     pub fn engine(&self) -> Result<Arc<Engine>, Problem> {
         let engine = self.engine.read().unwrap_or_else(PoisonError::into_inner).clone();
         engine.ok_or_else(|| if self.phase().admits() { Problem::starting() } else { Problem::draining() })
@@ -99,42 +100,42 @@ impl Server {
         *self.engine.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(engine));
     }
 
-    /// Takes it away: its runs are over.
+    /// Removes the engine once its runs have ended.
     pub(super) fn take_engine(&self) -> Option<Arc<Engine>> {
         self.engine.write().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// How the server stands.
+    /// The current phase.
     pub fn phase(&self) -> Phase {
         *self.phase.borrow()
     }
 
-    /// Waits until it stands so.
-    pub async fn until(&self, holds: impl FnMut(&Phase) -> bool) {
-        // the sender is ours: it cannot close
+    /// Waits until the phase satisfies a condition.
+    pub async fn wait_for_phase(&self, holds: impl FnMut(&Phase) -> bool) {
+        // fails only once the sender is dropped, which `self` owns
         let _ = self.phase.subscribe().wait_for(holds).await;
     }
 
-    /// Tells the lifecycle what happened; returns how the server stands now.
-    pub fn tell(&self, event: Event) -> Phase {
+    /// Applies an event to the lifecycle; returns the new phase.
+    pub fn apply(&self, event: Event) -> Phase {
         let mut lifecycle = self.lifecycle.lock().unwrap_or_else(PoisonError::into_inner);
         let phase = lifecycle.apply(event);
         self.phase.send_replace(phase);
         phase
     }
 
-    /// Requests that are under way, to the end of their bodies.
+    /// The number of requests in progress, counted until their response bodies have ended.
     pub fn active(&self) -> usize {
         self.metrics.active()
     }
 
-    /// The answer, if it comes within the time that the person allows.
-    pub(super) async fn in_time<T>(&self, answer: impl Future<Output = T>) -> Result<T, Problem> {
+    /// Awaits an answer, at most for the time in the settings.
+    pub(super) async fn within_timeout<T>(&self, answer: impl Future<Output = T>) -> Result<T, Problem> {
         let Some(limit) = self.parts.settings.timeout else { return Ok(answer.await) };
         tokio::time::timeout(limit, answer).await.map_err(|_| Problem::timeout(limit.as_secs_f64()))
     }
 
-    /// Logs a line, where that is wanted.
+    /// Logs a line, if requests are logged.
     pub(super) fn log(&self, line: &str) {
         if let Some(log) = &self.parts.log {
             log(line);

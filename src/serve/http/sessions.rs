@@ -1,4 +1,4 @@
-//! Sessions, tools, and tasks in the background: looked at, and sessions forgotten.
+//! The routes that list sessions, tools and background tasks, and the one that deletes a session.
 
 use super::{Problem, Server};
 use axum::Json;
@@ -8,12 +8,12 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// Sessions and runs of tasks that are listed.
-const LISTED: usize = 200;
+/// Most sessions, or runs of background tasks, listed.
+const MAX_LISTED: usize = 200;
 
-/// `GET /sessions`.
+/// `GET /sessions`: lists the sessions.
 pub async fn list(State(server): State<Arc<Server>>) -> Result<Json<Value>, Problem> {
-    let sessions = server.engine()?.harness.events().sessions(LISTED)?;
+    let sessions = server.engine()?.harness.events().sessions(MAX_LISTED)?;
     let all: Vec<Value> = sessions
         .iter()
         .map(|session| {
@@ -31,20 +31,20 @@ pub async fn list(State(server): State<Arc<Server>>) -> Result<Json<Value>, Prob
     Ok(Json(json!({"count": all.len(), "sessions": all})))
 }
 
-fn missing(name: &str) -> Problem {
+fn no_session(name: &str) -> Problem {
     Problem::not_found(format!("there is no session `{name}`")).detail("GET /sessions lists them")
 }
 
-/// Fails if there is no session of exactly that name.
-fn exists(server: &Server, name: &str) -> Result<(), Problem> {
+/// Fails if there is no session with exactly this name.
+fn check_exists(server: &Server, name: &str) -> Result<(), Problem> {
     let engine = server.engine()?;
-    let found = engine.harness.events().session(name).is_ok_and(|session| session.id == name);
-    if found { Ok(()) } else { Err(missing(name)) }
+    let exists = engine.harness.events().session(name).is_ok_and(|session| session.id == name);
+    if exists { Ok(()) } else { Err(no_session(name)) }
 }
 
-/// `GET /sessions/{id}/history`: what was said in it, as the model is told it.
+/// `GET /sessions/{id}/history`: the messages of a session as the model's prompt has them.
 pub async fn history(State(server): State<Arc<Server>>, Path(name): Path<String>) -> Result<Json<Value>, Problem> {
-    exists(&server, &name)?;
+    check_exists(&server, &name)?;
     let past = server.engine()?.harness.history(&name)?;
     let messages: Vec<Value> = past
         .exchanges
@@ -57,17 +57,17 @@ pub async fn history(State(server): State<Arc<Server>>, Path(name): Path<String>
     Ok(Json(json!({"session_id": name, "count": messages.len(), "summary": past.summary, "messages": messages})))
 }
 
-/// `DELETE /sessions/{id}`: forgets it, with its runs and files.
+/// `DELETE /sessions/{id}`: deletes a session with its runs and files.
 pub async fn delete(State(server): State<Arc<Server>>, Path(name): Path<String>) -> Result<Json<Value>, Problem> {
-    exists(&server, &name)?;
-    if server.live.works_in(&name) {
+    check_exists(&server, &name)?;
+    if server.live.has_run_of(&name) {
         return Err(Problem::conflict("a run of the session is under way").detail("wait for it, or leave its stream"));
     }
     let runs = server.engine()?.harness.clear(&name)?;
     Ok(Json(json!({"session_id": name, "deleted": true, "runs": runs.len()})))
 }
 
-/// `GET /tools`.
+/// `GET /tools`: lists the tools of runs.
 pub async fn tools(State(server): State<Arc<Server>>) -> Result<Json<Value>, Problem> {
     let specs = server.engine()?.harness.tools()?;
     let tools: Vec<Value> = specs.iter().map(tool).collect();
@@ -85,25 +85,25 @@ fn tool(spec: &ToolSpec) -> Value {
     json!({"name": spec.name, "description": spec.description, "inputSchema": spec.parameters, "type": kind})
 }
 
-/// `GET /background/tasks`.
+/// `GET /background/tasks`: lists the background tasks.
 pub async fn background_tasks(State(server): State<Arc<Server>>) -> Result<Json<Value>, Problem> {
     let tasks = server.engine()?.harness.events().tasks()?;
     Ok(Json(json!({"count": tasks.len(), "tasks": tasks})))
 }
 
-/// Of which task runs are wanted.
+/// The query of `GET /background/runs`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct OfTask {
-    /// Its name; of all without.
+pub struct TaskQuery {
+    /// The name of the task; by default, runs of all tasks are listed.
     #[serde(default)]
     task: Option<String>,
 }
 
-/// `GET /background/runs`.
+/// `GET /background/runs`: lists the runs of background tasks.
 pub async fn background_runs(
     State(server): State<Arc<Server>>,
-    Query(wanted): Query<OfTask>,
+    Query(wanted): Query<TaskQuery>,
 ) -> Result<Json<Value>, Problem> {
     let engine = server.engine()?;
     let store = engine.harness.events();
@@ -115,9 +115,9 @@ pub async fn background_runs(
     }
     let mut runs = Vec::new();
     for task in tasks.iter().filter(|task| wanted.task.as_ref().is_none_or(|name| *name == task.name)) {
-        runs.extend(store.task_runs(&task.name, LISTED)?);
+        runs.extend(store.task_runs(&task.name, MAX_LISTED)?);
     }
     runs.sort_by_key(|run| std::cmp::Reverse(run.updated));
-    runs.truncate(LISTED);
+    runs.truncate(MAX_LISTED);
     Ok(Json(json!({"count": runs.len(), "runs": runs})))
 }

@@ -1,26 +1,26 @@
-//! The person's settings of the server, read from text: each function says what its setting must be where it is
-//! something else.
+//! The user's settings of the server, parsed from text. For an invalid value, each function returns a description of
+//! the valid ones.
 
 use std::time::Duration;
 
-/// Requests and seconds where the rate is limited and no number is given.
-const RATE: Rate = Rate { requests: 100, seconds: 60 };
+/// The default rate limit.
+const DEFAULT_RATE: Rate = Rate { requests: 100, seconds: 60 };
 
-/// The most seconds that an answer may be allowed.
-const LONGEST: f64 = 86_400.0;
+/// Most seconds that the setting allows for an answer.
+const MAX_TIMEOUT: f64 = 86_400.0;
 
-/// The settings.
+/// The settings of the server.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
-    /// The address to listen at: an IP address, or a name for one.
+    /// The address to listen at: an IP address, or a host name.
     pub host: String,
-    /// The port; 0 for one that is free.
+    /// The port; 0 for any free one.
     pub port: u16,
-    /// How long an answer may take; nothing for any time.
+    /// Most time for an answer; `None` for no limit.
     pub timeout: Option<Duration>,
-    /// Origins of web pages that may ask, beside our own page.
+    /// Origins of web pages that may send requests, besides the server's own page.
     pub cors_origins: Vec<String>,
-    /// How often one client may ask.
+    /// The rate limit of one client.
     pub rate_limit: Option<Rate>,
 }
 
@@ -36,7 +36,7 @@ impl Default for Settings {
     }
 }
 
-/// So many requests in so many seconds.
+/// A number of requests within a number of seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rate {
     /// The requests.
@@ -45,10 +45,10 @@ pub struct Rate {
     pub seconds: u32,
 }
 
-/// Reads an address.
+/// Parses an address.
 ///
 /// # Errors
-/// In words, what it must be.
+/// A description of the valid values.
 pub fn host(text: &str) -> Result<String, String> {
     let name = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
     let is_address = name.parse::<std::net::IpAddr>().is_ok();
@@ -59,30 +59,30 @@ pub fn host(text: &str) -> Result<String, String> {
     Err("an address of this machine, as in 127.0.0.1, ::1 or localhost".into())
 }
 
-/// Reads a port.
+/// Parses a port.
 ///
 /// # Errors
-/// In words, what it must be.
+/// A description of the valid values.
 pub fn port(text: &str) -> Result<u16, String> {
     text.parse().map_err(|_| "a port from 0 to 65535 (0 takes one that is free)".into())
 }
 
-/// Reads a time; nothing for any time.
+/// Parses a number of seconds; `None` for no limit.
 ///
 /// # Errors
-/// In words, what it must be.
+/// A description of the valid values.
 pub fn timeout(text: &str) -> Result<Option<Duration>, String> {
     match text.parse::<f64>() {
         Ok(seconds) if seconds <= 0.0 => Ok(None),
-        Ok(seconds) if seconds <= LONGEST => Ok(Some(Duration::from_secs_f64(seconds))),
-        _ => Err(format!("seconds up to {LONGEST}; 0 or less for any time")),
+        Ok(seconds) if seconds <= MAX_TIMEOUT => Ok(Some(Duration::from_secs_f64(seconds))),
+        _ => Err(format!("seconds up to {MAX_TIMEOUT}; 0 or less for any time")),
     }
 }
 
-/// Reads origins, between commas.
+/// Parses origins separated by commas.
 ///
 /// # Errors
-/// In words, what each must be.
+/// A description of the valid values.
 pub fn origins(text: &str) -> Result<Vec<String>, String> {
     let all = text.split(',').map(str::trim).filter(|origin| !origin.is_empty() && *origin != "none");
     all.map(|origin| {
@@ -95,21 +95,21 @@ pub fn origins(text: &str) -> Result<Vec<String>, String> {
     .collect()
 }
 
-/// Reads a rate: `off`, `on`, `N` a minute, `N/SECONDS`.
+/// Parses a rate: `off`, `on`, `N` (per minute) or `N/SECONDS`.
 ///
 /// # Errors
-/// In words, what it must be.
+/// A description of the valid values.
 pub fn rate_limit(text: &str) -> Result<Option<Rate>, String> {
     let number = |text: &str| text.parse::<u32>().ok().filter(|number| (1..=1_000_000).contains(number));
-    let read = match (text, text.split_once('/')) {
+    let rate = match (text, text.split_once('/')) {
         ("off", _) => return Ok(None),
-        ("on", _) => Some(RATE),
+        ("on", _) => Some(DEFAULT_RATE),
         (_, Some((requests, seconds))) => {
             number(requests).zip(number(seconds)).map(|(requests, seconds)| Rate { requests, seconds })
         }
-        (requests, None) => number(requests).map(|requests| Rate { requests, ..RATE }),
+        (requests, None) => number(requests).map(|requests| Rate { requests, ..DEFAULT_RATE }),
     };
-    read.map(Some).ok_or_else(|| "off, on, requests a minute, or requests/seconds as in 100/60".into())
+    rate.map(Some).ok_or_else(|| "off, on, requests a minute, or requests/seconds as in 100/60".into())
 }
 
 #[cfg(test)]
@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_is_read_or_told_what_it_must_be() {
+    fn settings_are_parsed_or_refused() {
         assert_eq!(host("::1"), Ok("::1".into()));
         assert_eq!(host("[::1]"), Ok("::1".into()));
         assert_eq!(port("8000"), Ok(8000));
@@ -125,7 +125,7 @@ mod tests {
         assert_eq!((timeout("0"), timeout("-1")), (Ok(None), Ok(None)));
         assert_eq!(origins("none"), Ok(vec![]));
         assert_eq!(origins("https://A.org, http://b:3"), Ok(vec!["https://a.org".into(), "http://b:3".into()]));
-        assert_eq!((rate_limit("off"), rate_limit("on")), (Ok(None), Ok(Some(RATE))));
+        assert_eq!((rate_limit("off"), rate_limit("on")), (Ok(None), Ok(Some(DEFAULT_RATE))));
         assert_eq!(rate_limit("9/2"), Ok(Some(Rate { requests: 9, seconds: 2 })));
         assert_eq!(rate_limit("9"), Ok(Some(Rate { requests: 9, seconds: 60 })));
         for wrong in ["", "a b", "http://x", "x/y", "\u{e9}"] {

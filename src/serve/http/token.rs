@@ -1,20 +1,19 @@
-//! The token that opens the server: made at the first start, kept for this user alone, compared in a time that tells
-//! nothing.
+//! The access token of the server: created at the first start, readable by this user only, compared in constant time.
 
 use caro_base::files;
 use std::io;
 use std::path::Path;
 use subtle::ConstantTimeEq;
 
-/// The name of its file in the data folder.
+/// The name of the token's file in the data folder.
 pub const FILE: &str = "serve-token";
 
-/// Bytes of chance in a token.
-const BYTES: usize = 32;
-/// The fewest and the most characters of one.
+/// Random bytes of a new token.
+const RANDOM_BYTES: usize = 32;
+/// Valid numbers of characters of a token.
 const LENGTH: std::ops::RangeInclusive<usize> = 32..=512;
 
-/// A token. It is not shown in debug output.
+/// A token. Debug output does not contain it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token(String);
 
@@ -24,25 +23,25 @@ impl std::fmt::Debug for Token {
     }
 }
 
-/// Why there is no token.
+/// The reason that there is no token.
 #[derive(Debug, thiserror::Error)]
 pub enum TokenError {
-    /// Its file cannot be read or made.
+    /// Its file cannot be read or created.
     #[error("the token of `caro serve` cannot be kept in {0}: {1}")]
     File(String, io::Error),
-    /// Others may read it.
+    /// Other users may read it.
     #[error("others may read the token of `caro serve` (mode {1:o} of {0})")]
     Shared(String, u32),
-    /// The file holds none.
+    /// The file contains no valid token.
     #[error("{0} holds no token")]
     NoToken(String),
-    /// The system gives no chance.
+    /// The system gives no random bytes.
     #[error("the system gives no random bytes: {0}")]
     Random(getrandom::Error),
 }
 
 impl TokenError {
-    /// The next thing to do.
+    /// Returns what the user can do next.
     pub fn hint(&self) -> &'static str {
         match self {
             Self::File(..) => "check that the data folder can be written",
@@ -54,28 +53,28 @@ impl TokenError {
 }
 
 impl Token {
-    /// The token of that file, made if there is none. Of two that make it at once both get the same.
+    /// Reads the token of a file, and creates the file if it does not exist. Concurrent callers get the same token.
     ///
     /// # Errors
-    /// If it cannot be read or made, or others may read it.
+    /// If it cannot be read or created, or other users may read it.
     pub fn of_file(file: &Path) -> Result<Self, TokenError> {
-        let wrong = |error| TokenError::File(file.display().to_string(), error);
+        let file_error = |error| TokenError::File(file.display().to_string(), error);
         match Self::read(file) {
             Err(TokenError::File(_, error)) if error.kind() == io::ErrorKind::NotFound => {}
-            found => return found,
+            result => return result,
         }
         match files::create(file, format!("{}\n", Self::random()?.0).as_bytes()) {
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(wrong(error)),
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(file_error(error)),
             _ => Self::read(file),
         }
     }
 
-    /// One that lives as long as the process.
+    /// Creates a random token without a file.
     ///
     /// # Errors
     /// If the system gives no random bytes.
     pub fn random() -> Result<Self, TokenError> {
-        let mut bytes = [0; BYTES];
+        let mut bytes = [0; RANDOM_BYTES];
         getrandom::fill(&mut bytes).map_err(TokenError::Random)?;
         Ok(Self(bytes.iter().map(|byte| format!("{byte:02x}")).collect()))
     }
@@ -92,8 +91,8 @@ impl Token {
             }
         }
         let token = text.trim();
-        let fits = LENGTH.contains(&token.len()) && token.bytes().all(|byte| byte.is_ascii_graphic());
-        fits.then(|| Self(token.to_owned())).ok_or_else(|| TokenError::NoToken(name()))
+        let is_valid = LENGTH.contains(&token.len()) && token.bytes().all(|byte| byte.is_ascii_graphic());
+        is_valid.then(|| Self(token.to_owned())).ok_or_else(|| TokenError::NoToken(name()))
     }
 
     /// Its text.
@@ -101,8 +100,8 @@ impl Token {
         &self.0
     }
 
-    /// True for the same token. How long it takes tells nothing of where another one differs.
-    pub fn opens(&self, given: &[u8]) -> bool {
+    /// True if `given` is this token. The comparison takes constant time, so that its duration reveals nothing.
+    pub fn is_equal(&self, given: &[u8]) -> bool {
         self.0.as_bytes().ct_eq(given).into()
     }
 }
@@ -112,11 +111,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_made_once_and_is_its_users_alone() {
+    fn a_token_is_created_once_and_readable_by_its_user_only() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("deep").join(FILE);
         let made = Token::of_file(&file).unwrap();
-        assert_eq!(made.text().len(), 2 * BYTES);
+        assert_eq!(made.text().len(), 2 * RANDOM_BYTES);
         assert_eq!(Token::of_file(&file).unwrap(), made);
         #[cfg(unix)]
         {
@@ -130,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_token_opens_nothing() {
+    fn invalid_files_and_other_tokens_are_refused() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join(FILE);
         for wrong in ["", "short", &"x y".repeat(20), &"x".repeat(600)] {
@@ -139,14 +138,14 @@ mod tests {
         }
         let token = Token::random().unwrap();
         let text = token.text().to_owned();
-        assert!(token.opens(text.as_bytes()));
+        assert!(token.is_equal(text.as_bytes()));
         for other in ["", &text[1..], &text.to_uppercase(), &format!("{text}0"), &format!(" {text}")] {
-            assert!(other == text || !token.opens(other.as_bytes()), "{other}");
+            assert!(other == text || !token.is_equal(other.as_bytes()), "{other}");
         }
     }
 
     #[test]
-    fn of_two_that_make_it_at_once_both_have_the_same() {
+    fn concurrent_callers_get_the_same_token() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join(FILE);
         let made: Vec<Token> = std::thread::scope(|scope| {

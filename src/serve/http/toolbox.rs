@@ -1,11 +1,11 @@
-//! The tools of the Model Context Protocol, done by what the other routes are done by: commands, manuals and runs, each
-//! within the same queue. A transport says where those are to be had.
+//! Implements the tools of the Model Context Protocol with the means of the other routes: commands, manuals and runs,
+//! in the same queues. Each transport provides these means.
 
 use super::Problem;
 use super::commands::{CheckOrder, CommandOrder, Commands, ExplainOrder, SearchOrder};
 use super::queue::{Place, Places};
 use super::runs::RunOrder;
-use crate::mcp::{Name, Stages, Toolbox, Trouble};
+use crate::mcp::{Name, Stages, ToolError, Toolbox};
 use caro_agent::event::{Event, Kind, Sink};
 use caro_agent::turn::Report;
 use caro_model::Cancel;
@@ -16,25 +16,25 @@ use serde_json::{Map, Value};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Between two looks whether a call was stopped that does not look itself.
-const LOOK: Duration = Duration::from_millis(50);
-/// The next thing to do about arguments that do not fit.
+/// Interval at which [`unless_stopped`] checks for cancellation.
+const CANCEL_POLL_INTERVAL: Duration = Duration::from_millis(50);
+/// Advice for invalid arguments.
 const BY_SCHEMA: &str = "give the arguments as the tool's inputSchema says";
-/// The next thing to do where nothing better is known.
+/// Advice if there is no better one.
 const OTHERWISE: &str = "change the arguments, or do without it";
 
 /// The means by which the tools do their work.
 pub trait Means: Send + Sync {
-    /// Makes commands and knows manuals. The model need not be there for all of it.
+    /// The commands and manuals. Not all of their methods need the model.
     ///
     /// # Errors
-    /// If it is not there yet, or not any more.
+    /// If the server is still starting, or is ending.
     fn commands(&self) -> Result<Arc<dyn Commands>, Problem>;
 
-    /// Works on a task with nobody to ask.
+    /// Runs a task of the agent; approvals are denied, since no user can be asked.
     fn run(&self, order: RunOrder, cancel: Cancel, sink: Arc<dyn Sink>) -> BoxFuture<'_, Result<Report, Problem>>;
 
-    /// The places for answers, and those for runs.
+    /// The queue places for answers, and those for runs.
     fn places(&self) -> (&Arc<Places>, &Arc<Places>);
 }
 
@@ -42,11 +42,11 @@ pub trait Means: Send + Sync {
 pub struct Tools<M> {
     /// The means of their work.
     pub means: M,
-    /// The client, as the queue tells them apart.
+    /// The name of the client in the queue.
     pub client: String,
 }
 
-/// A task for an agent.
+/// The arguments of a run of the agent.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct TaskOrder {
@@ -64,52 +64,52 @@ impl<M: Means> Tools<M> {
         arguments: Map<String, Value>,
         cancel: Cancel,
         stages: Stages,
-    ) -> Result<Value, Trouble> {
+    ) -> Result<Value, ToolError> {
         match tool {
             Name::GenerateCommand => {
                 let order: CommandOrder = read(arguments)?;
                 let _place = self.place(tool, &cancel, &stages).await?;
-                let told = Box::new(move |stage: Value| {
-                    if let Some(text) = told(&stage) {
+                let on_stage = Box::new(move |stage: Value| {
+                    if let Some(text) = describe_stage(&stage) {
                         stages(&text);
                     }
                 });
-                found(self.means.commands()?.command(order, cancel, told).await?)
+                command_result(self.means.commands()?.command(order, cancel, on_stage).await?)
             }
             Name::CheckCommand => {
                 let order: CheckOrder = read(arguments)?;
                 let _place = self.place(tool, &cancel, &stages).await?;
                 let commands = self.means.commands()?;
-                unless(&cancel, commands.check(order)).await
+                unless_stopped(&cancel, commands.check(order)).await
             }
             Name::ExplainCommand => {
                 let order: ExplainOrder = read(arguments)?;
                 let _place = self.place(tool, &cancel, &stages).await?;
                 let commands = self.means.commands()?;
-                unless(&cancel, commands.explain(order)).await
+                unless_stopped(&cancel, commands.explain(order)).await
             }
             Name::SearchManual => {
                 let order: SearchOrder = read(arguments)?;
                 let _place = self.place(tool, &cancel, &stages).await?;
                 let commands = self.means.commands()?;
-                unless(&cancel, commands.search(order)).await
+                unless_stopped(&cancel, commands.search(order)).await
             }
             Name::RunAgent => {
                 let TaskOrder { task, session_id, max_steps } = read(arguments)?;
                 let _place = self.place(tool, &cancel, &stages).await?;
                 let order = RunOrder { query: task, session_id, max_steps, batch: None, approval_timeout: None };
-                let report = self.means.run(order, cancel, Arc::new(Told(stages))).await?;
-                reported(&report)
+                let report = self.means.run(order, cancel, Arc::new(StageSink(stages))).await?;
+                run_result(&report)
             }
         }
     }
 
     /// Waits for a place, unless the call is stopped meanwhile.
-    async fn place(&self, tool: Name, cancel: &Cancel, stages: &Stages) -> Result<Place, Trouble> {
+    async fn place(&self, tool: Name, cancel: &Cancel, stages: &Stages) -> Result<Place, ToolError> {
         let (answers, runs) = self.means.places();
         let places = if tool == Name::RunAgent { runs } else { answers };
         stages("waiting for a place");
-        unless(cancel, places.take(&self.client)).await
+        unless_stopped(cancel, places.take(&self.client)).await
     }
 }
 
@@ -120,54 +120,54 @@ impl<M: Means> Toolbox for Tools<M> {
         arguments: Map<String, Value>,
         cancel: Cancel,
         stages: Stages,
-    ) -> BoxFuture<'_, Result<Value, Trouble>> {
+    ) -> BoxFuture<'_, Result<Value, ToolError>> {
         Box::pin(self.call(tool, arguments, cancel, stages))
     }
 }
 
-/// Does it, unless the call is stopped meanwhile.
-async fn unless<T>(cancel: &Cancel, work: impl Future<Output = Result<T, Problem>>) -> Result<T, Trouble> {
+/// Awaits `work`, unless the call is stopped meanwhile.
+async fn unless_stopped<T>(cancel: &Cancel, work: impl Future<Output = Result<T, Problem>>) -> Result<T, ToolError> {
     let stopped = async {
         while !cancel.is_cancelled() {
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(CANCEL_POLL_INTERVAL).await;
         }
     };
     tokio::select! {
-        done = work => Ok(done?),
-        () = stopped => Err(Trouble::stopped()),
+        result = work => Ok(result?),
+        () = stopped => Err(ToolError::stopped()),
     }
 }
 
-/// The arguments as an order.
-fn read<T: DeserializeOwned>(arguments: Map<String, Value>) -> Result<T, Trouble> {
+/// Deserializes the arguments.
+fn read<T: DeserializeOwned>(arguments: Map<String, Value>) -> Result<T, ToolError> {
     serde_json::from_value(Value::Object(arguments))
-        .map_err(|why| Trouble::new(format!("the arguments do not fit: {why}"), BY_SCHEMA))
+        .map_err(|why| ToolError::new(format!("the arguments do not fit: {why}"), BY_SCHEMA))
 }
 
-impl From<Problem> for Trouble {
+impl From<Problem> for ToolError {
     fn from(problem: Problem) -> Self {
-        let (why, next) = problem.said();
-        let unfit = problem.status() == axum::http::StatusCode::UNPROCESSABLE_ENTITY;
-        Self::new(why, next.unwrap_or(if unfit { BY_SCHEMA } else { OTHERWISE }))
+        let (why, next) = problem.message_and_detail();
+        let is_invalid = problem.status() == axum::http::StatusCode::UNPROCESSABLE_ENTITY;
+        Self::new(why, next.unwrap_or(if is_invalid { BY_SCHEMA } else { OTHERWISE }))
     }
 }
 
-/// The document of a command; the reason where there is none.
-fn found(document: Value) -> Result<Value, Trouble> {
+/// Returns the document, or an error if it has no command.
+fn command_result(document: Value) -> Result<Value, ToolError> {
     let text = |name: &str| document.get(name).and_then(Value::as_str);
     match (text("cmd"), text("refusal")) {
         (None, why) => {
             let next = text("hint").unwrap_or("say in other words what the command is to do");
-            Err(Trouble::new(format!("there is no command: {}", why.unwrap_or("the model gave none")), next))
+            Err(ToolError::new(format!("there is no command: {}", why.unwrap_or("the model gave none")), next))
         }
         _ => Ok(document),
     }
 }
 
-/// The report of a run; one that failed is no result.
-fn reported(report: &Report) -> Result<Value, Trouble> {
+/// Returns the report of a run; an error with the report if the run was not completed.
+fn run_result(report: &Report) -> Result<Value, ToolError> {
     let document = serde_json::to_value(report)
-        .map_err(|why| Trouble::new(format!("the report cannot be written: {why}"), OTHERWISE))?;
+        .map_err(|why| ToolError::new(format!("the report cannot be written: {why}"), OTHERWISE))?;
     if report.status == "completed" {
         return Ok(document);
     }
@@ -176,11 +176,11 @@ fn reported(report: &Report) -> Result<Value, Trouble> {
         "ask for a smaller task, or do what was denied yourself; `caro events {}` on a terminal shows every step",
         report.run_id
     );
-    Err(Trouble { document: Some(document), ..Trouble::new(why, next) })
+    Err(ToolError { document: Some(document), ..ToolError::new(why, next) })
 }
 
-/// A stage of a command in a few words; of those that say nothing to a person nothing.
-fn told(stage: &Value) -> Option<String> {
+/// Describes a stage of a command in a few words; `None` for stages of no interest to a user.
+fn describe_stage(stage: &Value) -> Option<String> {
     let text = |name: &str| stage.get(name).and_then(Value::as_str).unwrap_or_default();
     Some(match text("event") {
         "prompt" => format!("the model is asked (iteration {})", stage["iteration"]),
@@ -190,10 +190,10 @@ fn told(stage: &Value) -> Option<String> {
     })
 }
 
-/// Tells the events of a run.
-struct Told(Stages);
+/// Reports the events of a run as stages.
+struct StageSink(Stages);
 
-impl Sink for Told {
+impl Sink for StageSink {
     fn take(&self, event: &Event) {
         let tool = event.input.get("tool").and_then(Value::as_str).unwrap_or_default();
         let text = match event.event_type {
@@ -214,32 +214,32 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_is_no_result_says_what_to_do() {
-        let none = found(json!({"refusal": "that is no task", "hint": "say what it is to do"})).unwrap_err();
+    fn errors_say_what_to_do() {
+        let none = command_result(json!({"refusal": "that is no task", "hint": "say what it is to do"})).unwrap_err();
         assert_eq!(
             (none.why.as_str(), none.next.as_str()),
             ("there is no command: that is no task", "say what it is to do")
         );
-        assert!(found(json!({"cmd": "ls"})).is_ok());
-        let unfit = Trouble::from(Problem::unfit("`target` must be one of a, b"));
-        assert_eq!((unfit.why.as_str(), unfit.next.as_str()), ("`target` must be one of a, b", BY_SCHEMA));
-        let busy = Trouble::from(Problem::busy("too many requests are waiting", 2));
+        assert!(command_result(json!({"cmd": "ls"})).is_ok());
+        let invalid = ToolError::from(Problem::unprocessable("`target` must be one of a, b"));
+        assert_eq!((invalid.why.as_str(), invalid.next.as_str()), ("`target` must be one of a, b", BY_SCHEMA));
+        let busy = ToolError::from(Problem::busy("too many requests are waiting", 2));
         assert_eq!(busy.next, "try again in 2 s");
         let Value::Object(arguments) = json!({"request": "x", "mood": 1}) else { unreachable!() };
         assert!(read::<CommandOrder>(arguments).unwrap_err().why.contains("unknown field `mood`"));
     }
 
     #[test]
-    fn stages_are_told_without_prompts_and_raw_words() {
-        assert_eq!(told(&json!({"event": "checked", "cmd": "ls -l"})).as_deref(), Some("checked: ls -l"));
+    fn stages_are_described_without_prompts_and_raw_output() {
+        assert_eq!(describe_stage(&json!({"event": "checked", "cmd": "ls -l"})).as_deref(), Some("checked: ls -l"));
         for silent in [json!({"event": "raw", "text": "x"}), json!({"event": "layer"}), json!({}), json!(3)] {
-            assert_eq!(told(&silent), None, "{silent}");
+            assert_eq!(describe_stage(&silent), None, "{silent}");
         }
     }
 
-    /// Holds the schemas against what is read: every argument of a tool, and no other one.
+    /// Compares the schemas with the types: a tool reads each described argument, and no other one.
     #[test]
-    fn the_arguments_that_are_described_are_those_that_are_read() {
+    fn each_tool_reads_the_arguments_of_its_schema() {
         fn reads<T: DeserializeOwned>(tool: Name) {
             let schema = tool.input();
             let value = |property: &Value| match property["type"].as_str() {

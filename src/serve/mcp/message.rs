@@ -1,96 +1,96 @@
-//! JSON-RPC 2.0 messages, as the protocol has them: an id is a text or a whole number, parameters are an object.
+//! JSON-RPC 2.0 messages in the protocol's subset: an id is a string or an integer, parameters are an object.
 
 use rmcp::model::{ErrorCode, ErrorData};
 use serde_json::{Map, Value, json};
 
-/// The code for a client that has too much under way.
+/// The error code for a client with too many calls in progress.
 pub const TOO_MANY: ErrorCode = ErrorCode(-32000);
-/// The code for what was stopped on request, where a transport has to answer all the same.
+/// The error code for a call stopped on request, if the transport requires an answer.
 pub const STOPPED: ErrorCode = ErrorCode(-32800);
 
-/// The longest text that is an id, bytes.
-const LONGEST_ID: usize = 1024;
+/// Most bytes of a string id.
+const MAX_ID_BYTES: usize = 1024;
 
 /// A message of a client.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Message {
-    /// It wants an answer.
+    /// Expects an answer.
     Request {
-        /// A text or a whole number.
+        /// A string or an integer.
         id: Value,
         /// Its method.
         method: String,
         /// Its parameters.
         params: Map<String, Value>,
     },
-    /// It wants none.
+    /// Expects no answer.
     Notification {
         /// Its method.
         method: String,
         /// Its parameters.
         params: Map<String, Value>,
     },
-    /// An answer. Nothing is asked of clients, so it answers nothing.
+    /// An answer. The server sends clients no requests, so it is ignored.
     Response,
 }
 
-/// The reason that a message is refused, and the id that the refusal has.
+/// A refused message: the id of the error response, and the error.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Refusal {
-    /// The message's id, or null where it has none that can be used.
+    /// The message's id, or null if it has no valid one.
     pub id: Value,
-    /// The reason.
+    /// The error.
     pub error: Box<ErrorData>,
 }
 
 impl Refusal {
-    /// A refusal of a message with that id.
+    /// A refusal of the message with this id.
     pub fn new(id: Value, code: ErrorCode, why: impl Into<String>) -> Self {
         Self { id, error: Box::new(ErrorData::new(code, why.into(), None)) }
     }
 
-    /// The answer that it is.
+    /// The error response to send.
     pub fn answer(&self) -> Value {
         failure(&self.id, &self.error)
     }
 }
 
-/// Parses bytes.
+/// Parses bytes as JSON.
 ///
 /// # Errors
-/// If they are no JSON, or nested too deeply.
+/// If they are not JSON, or nested too deeply.
 pub fn parse(bytes: &[u8]) -> Result<Value, Refusal> {
     serde_json::from_slice(bytes)
         .map_err(|why| Refusal::new(Value::Null, ErrorCode::PARSE_ERROR, format!("this is no JSON message: {why}")))
 }
 
-/// Reads a message.
+/// Converts a JSON value to a message.
 ///
 /// # Errors
-/// If it is none.
+/// If it is not a valid message.
 pub fn read(value: Value) -> Result<Message, Refusal> {
-    let wrong = |id: Value, why: &str| Refusal::new(id, ErrorCode::INVALID_REQUEST, why);
-    let Value::Object(mut object) = value else { return Err(wrong(Value::Null, "a message is a JSON object")) };
+    let invalid = |id: Value, why: &str| Refusal::new(id, ErrorCode::INVALID_REQUEST, why);
+    let Value::Object(mut object) = value else { return Err(invalid(Value::Null, "a message is a JSON object")) };
     let id = match object.remove("id") {
         None => None,
         Some(id) if is_id(&id) => Some(id),
         Some(_) => {
-            return Err(wrong(Value::Null, "an id is a whole number, or a text of at most 1024 bytes"));
+            return Err(invalid(Value::Null, "an id is a whole number, or a text of at most 1024 bytes"));
         }
     };
     let or_null = |id: &Option<Value>| id.clone().unwrap_or_default();
     if object.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
-        return Err(wrong(or_null(&id), "a message has `\"jsonrpc\": \"2.0\"`"));
+        return Err(invalid(or_null(&id), "a message has `\"jsonrpc\": \"2.0\"`"));
     }
     let method = match object.remove("method") {
         Some(Value::String(method)) => method,
         None if object.contains_key("result") || object.contains_key("error") => return Ok(Message::Response),
-        _ => return Err(wrong(or_null(&id), "a message has a `method`, which is a text")),
+        _ => return Err(invalid(or_null(&id), "a message has a `method`, which is a text")),
     };
     let params = match object.remove("params") {
         None => Map::new(),
         Some(Value::Object(params)) => params,
-        // nobody waits for the answer to a notification
+        // a notification has no answer, so its error is not reported
         Some(_) if id.is_none() => return Ok(Message::Notification { method, params: Map::new() }),
         Some(_) => {
             return Err(Refusal::new(or_null(&id), ErrorCode::INVALID_PARAMS, "`params` is an object"));
@@ -102,21 +102,21 @@ pub fn read(value: Value) -> Result<Message, Refusal> {
     })
 }
 
-/// True for what may be an id.
+/// True if the value is a valid id.
 pub fn is_id(value: &Value) -> bool {
     match value {
-        Value::String(text) => text.len() <= LONGEST_ID,
+        Value::String(text) => text.len() <= MAX_ID_BYTES,
         Value::Number(number) => number.is_i64() || number.is_u64(),
         _ => false,
     }
 }
 
-/// The answer of a request that worked.
+/// The response to a request that succeeded.
 pub fn success(id: &Value, result: Value) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "result": result})
 }
 
-/// The answer of a request that did not.
+/// The response to a request that failed.
 pub fn failure(id: &Value, error: &ErrorData) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "error": error})
 }
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_notifications_and_answers_are_told_apart() {
+    fn requests_notifications_and_responses_are_distinguished() {
         let of = |value: Value| read(value).unwrap();
         assert_eq!(
             of(json!({"jsonrpc": "2.0", "id": "a", "method": "ping"})),
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_message_is_refused_by_its_code() {
+    fn invalid_messages_are_refused_with_their_error_codes() {
         for text in ["", "{", "nonsense", "\u{0}", "{\"a\": 1e999}", &"[".repeat(100_000)] {
             assert_eq!(refused(text), (-32700, Value::Null), "{}", &text[..text.len().min(20)]);
         }

@@ -1,9 +1,10 @@
-//! The Model Context Protocol from the side of the server: what a client sends is read, answered, and its calls of tools are
-//! handed to a [`Toolbox`]. Nothing here knows of commands, models or HTTP, and nothing is printed.
+//! The server side of the Model Context Protocol: parses a client's messages, answers them, and passes tool calls to
+//! a [`Toolbox`]. It depends on neither commands, models nor HTTP, and prints nothing.
 //!
-//! - [`message`]: JSON-RPC messages in and out. [`version`]: revisions of the protocol, and what a request says about its own.
+//! - [`message`]: JSON-RPC messages in and out. [`version`]: revisions of the protocol, and the one a request
+//!   declares.
 //! - [`session`]: one client's session as a pure state machine: messages in, messages and calls out.
-//! - [`tools`]: the tools as data: names, schemas, annotations. [`work`]: one call of a tool and its result.
+//! - [`tools`]: the tools as data: names, schemas, annotations. [`work`]: one tool call and its result.
 //! - [`stdio`]: the transport over standard streams. The one over HTTP is a route of [`super::http`].
 //!
 //! Source: Model Context Protocol, revisions 2024-11-05 to 2026-07-28.
@@ -17,4 +18,4 @@ pub mod work;
 
 pub use session::{Session, Start, Step};
 pub use tools::Name;
-pub use work::{Stages, Toolbox, Trouble};
+pub use work::{Stages, ToolError, Toolbox};

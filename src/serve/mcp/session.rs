@@ -1,25 +1,25 @@
-//! One client's session as a pure state machine: a message in, answers and calls of tools out; later the results of those
-//! calls in, and their answers out. It waits for nothing. However much a client sends, it keeps a bounded number of calls and
-//! nothing of what is over.
+//! One client's session as a pure state machine: takes messages and results of tool calls; returns answers and tool
+//! calls to start. It never blocks. However much a client sends, it stores a bounded number of calls, and none that
+//! have ended.
 
 use super::message::{self, Message, Refusal, TOO_MANY};
 use super::tools::{Name, Offer};
-use super::version::{agreed, declared, has};
+use super::version::{declared, is_at_least, negotiate};
 use caro_model::Cancel;
 use rmcp::model::{ErrorCode, ErrorData, ProtocolVersion};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, HashMap};
 
-/// The most calls that are under way at once.
-pub const MOST_CALLS: usize = 256;
-/// The most messages in a batch.
-pub const MOST_IN_BATCH: usize = 100;
-/// The most bytes of a message that calls a tool.
-pub const LONGEST_CALL: usize = 256 << 10;
-/// The time that a client may keep the list of tools, milliseconds: it is the same as long as the server runs.
-const FRESH: u64 = 3_600_000;
+/// Most calls in progress at once.
+pub const MAX_CALLS: usize = 256;
+/// Most messages in a batch.
+pub const MAX_BATCH: usize = 100;
+/// Most bytes of a message that calls a tool.
+pub const MAX_CALL_BYTES: usize = 256 << 10;
+/// Milliseconds that a client may cache the list of tools, which does not change while the server runs.
+const LIST_TTL_MS: u64 = 3_600_000;
 
-/// Tells a person's assistant about the server.
+/// Describes the server to the client's model.
 const INSTRUCTIONS: &str = "caro knows the programs of this machine. Use generate_command for a shell command in one line, \
     check_command before you run a command that you wrote yourself, explain_command and search_manual for the flags of the \
     versions that are installed here.";
@@ -27,35 +27,35 @@ const INSTRUCTIONS: &str = "caro knows the programs of this machine. Use generat
 /// The result of a call: `content`, `structuredContent`, `isError`.
 pub type Outcome = Map<String, Value>;
 
-/// One thing that is to be done.
+/// One thing for the transport to do.
 #[derive(Debug)]
 pub enum Step {
-    /// Send this.
-    Say(Value),
-    /// Begin this call.
+    /// Send this message.
+    Send(Value),
+    /// Start this call.
     Start(Start),
 }
 
-/// A call of a tool that is to begin.
+/// A tool call to start.
 #[derive(Debug, Clone)]
 pub struct Start {
     /// Its number in this session.
     pub call: u64,
-    /// The id that its answer is going to have.
+    /// The id of its answer.
     pub id: Value,
     /// The tool.
     pub tool: Name,
-    /// The arguments that it is called with.
+    /// Its arguments.
     pub arguments: Map<String, Value>,
-    /// The switch that stops it.
+    /// Stops it.
     pub cancel: Cancel,
-    /// True if the client wants to be told how it goes.
-    pub told: bool,
+    /// True if the client wants progress notifications.
+    pub wants_progress: bool,
 }
 
-/// A call that is under way.
+/// A call in progress.
 #[derive(Debug)]
-struct Live {
+struct ActiveCall {
     id: Value,
     key: String,
     cancel: Cancel,
@@ -65,29 +65,29 @@ struct Live {
     version: ProtocolVersion,
 }
 
-/// A batch whose answers are sent as one.
+/// A batch, whose answers are sent as one message.
 #[derive(Debug, Default)]
 struct Batch {
     waiting: usize,
-    done: Vec<Value>,
+    answers: Vec<Value>,
 }
 
-/// The session.
+/// The session of one client.
 #[derive(Debug)]
 pub struct Session {
     offer: Offer,
-    /// The revision that the handshake came to.
+    /// The revision negotiated in the handshake.
     version: Option<ProtocolVersion>,
-    /// Calls by their numbers.
-    live: BTreeMap<u64, Live>,
-    /// Their numbers by the ids that the client gave them.
+    /// Calls in progress by number.
+    live: BTreeMap<u64, ActiveCall>,
+    /// Their numbers by the client's ids.
     ids: HashMap<String, u64>,
     batches: HashMap<u64, Batch>,
     next: u64,
 }
 
 impl Session {
-    /// A session in which nothing was said.
+    /// A new session, before the handshake.
     pub fn new(offer: Offer) -> Self {
         Self { offer, version: None, live: BTreeMap::new(), ids: HashMap::new(), batches: HashMap::new(), next: 0 }
     }
@@ -97,20 +97,20 @@ impl Session {
         self.version.is_some()
     }
 
-    /// True while a call is under way.
+    /// True while a call is in progress.
     pub fn is_busy(&self) -> bool {
         !self.live.is_empty()
     }
 
-    /// Takes what a client sent: one message, or a batch of them.
+    /// Processes bytes from a client: one message, or a batch.
     pub fn take(&mut self, bytes: &[u8]) -> Vec<Step> {
         match message::parse(bytes) {
             Ok(value) => self.take_value(value, bytes.len()),
-            Err(refusal) => vec![Step::Say(refusal.answer())],
+            Err(refusal) => vec![Step::Send(refusal.answer())],
         }
     }
 
-    /// The same of what was parsed, and how many bytes it was.
+    /// Processes a parsed message or batch; `bytes` is its size.
     pub fn take_value(&mut self, value: Value, bytes: usize) -> Vec<Step> {
         match value {
             Value::Array(all) => self.take_batch(all, bytes),
@@ -118,98 +118,98 @@ impl Session {
         }
     }
 
-    /// The answer of a call that has ended; with it those of its batch, if it was the last one of that. Nothing for a call
-    /// that was stopped on request, which nobody waits for.
+    /// Returns the answer of a call that has ended; for the last call of a batch, the answers of the batch. `None`
+    /// for a call that was stopped on request: it has no answer.
     pub fn finish(&mut self, call: u64, outcome: Outcome) -> Option<Value> {
         let live = self.live.remove(&call)?;
         self.ids.remove(&live.key);
-        let answer = message::success(&live.id, completed(Value::Object(outcome), &live.version));
+        let answer = message::success(&live.id, for_version(Value::Object(outcome), &live.version));
         match live.batch {
             None => Some(answer),
-            Some(batch) => self.of_batch(batch, Some(answer)),
+            Some(batch) => self.end_in_batch(batch, Some(answer)),
         }
     }
 
-    /// The notification that tells how a call goes; nothing if it is over or the client does not want to be told.
+    /// Returns a progress notification; `None` if the call has ended or the client wants no progress.
     pub fn progress(&mut self, call: u64, text: &str) -> Option<Value> {
         let live = self.live.get_mut(&call)?;
         let token = live.token.clone()?;
         live.progress += 1;
         let mut params = json!({"progressToken": token, "progress": live.progress});
-        if has(&live.version, &ProtocolVersion::V_2025_03_26) {
+        if is_at_least(&live.version, &ProtocolVersion::V_2025_03_26) {
             params["message"] = text.into();
         }
         Some(message::notification("notifications/progress", params))
     }
 
-    /// Stops a call that nobody waits for any more; the answers of its batch, if it was the last one of that.
+    /// Stops a call whose answer is no longer wanted; returns the answers of its batch, if it was the last one.
     pub fn forget(&mut self, call: u64) -> Option<Value> {
         let live = self.live.remove(&call)?;
         self.ids.remove(&live.key);
         live.cancel.cancel();
-        self.of_batch(live.batch?, None)
+        self.end_in_batch(live.batch?, None)
     }
 
-    /// Stops everything.
+    /// Stops all calls.
     pub fn stop(&mut self) {
         self.live.values().for_each(|live| live.cancel.cancel());
     }
 
     fn take_batch(&mut self, all: Vec<Value>, bytes: usize) -> Vec<Step> {
         let refused =
-            |why: String| vec![Step::Say(Refusal::new(Value::Null, ErrorCode::INVALID_REQUEST, why).answer())];
+            |why: String| vec![Step::Send(Refusal::new(Value::Null, ErrorCode::INVALID_REQUEST, why).answer())];
         if self.version.as_ref() != Some(&ProtocolVersion::V_2025_03_26) {
             return refused("batches are part of revision 2025-03-26 alone: send one message at a time".into());
         }
-        if all.is_empty() || all.len() > MOST_IN_BATCH {
-            return refused(format!("a batch has 1 to {MOST_IN_BATCH} messages"));
+        if all.is_empty() || all.len() > MAX_BATCH {
+            return refused(format!("a batch has 1 to {MAX_BATCH} messages"));
         }
         self.next += 1;
         let batch = self.next;
         self.batches.insert(batch, Batch::default());
-        let (mut steps, mut said) = (Vec::new(), Vec::new());
+        let (mut steps, mut answers) = (Vec::new(), Vec::new());
         for one in all {
             match self.take_one(one, bytes, Some(batch)) {
-                Some(Step::Say(answer)) => said.push(answer),
+                Some(Step::Send(answer)) => answers.push(answer),
                 Some(start) => steps.push(start),
                 None => {}
             }
         }
-        // one of its own calls may have been stopped by a later message of it
+        // a later message of the batch may have stopped one of its calls
         let waiting = self.live.values().filter(|live| live.batch == Some(batch)).count();
         if let Some(open) = self.batches.get_mut(&batch) {
-            *open = Batch { waiting, done: said };
+            *open = Batch { waiting, answers };
         }
         if waiting == 0 {
-            steps.extend(self.over(batch).map(Step::Say));
+            steps.extend(self.close_batch(batch).map(Step::Send));
         }
         steps
     }
 
-    /// Takes one message; what it comes to.
+    /// Processes one message.
     fn take_one(&mut self, value: Value, bytes: usize, batch: Option<u64>) -> Option<Step> {
         let (id, method, params) = match message::read(value) {
-            Err(refusal) => return Some(Step::Say(refusal.answer())),
+            Err(refusal) => return Some(Step::Send(refusal.answer())),
             Ok(Message::Response) => return None,
-            Ok(Message::Notification { method, params }) => return self.notified(&method, &params),
+            Ok(Message::Notification { method, params }) => return self.on_notification(&method, &params),
             Ok(Message::Request { id, method, params }) => (id, method, params),
         };
-        match self.request(&id, &method, params, bytes, batch) {
+        match self.on_request(&id, &method, params, bytes, batch) {
             Ok(step) => Some(step),
-            Err(refusal) => Some(Step::Say(refusal.answer())),
+            Err(refusal) => Some(Step::Send(refusal.answer())),
         }
     }
 
-    fn notified(&mut self, method: &str, params: &Map<String, Value>) -> Option<Step> {
-        // the other ones tell nothing that anything depends on
+    fn on_notification(&mut self, method: &str, params: &Map<String, Value>) -> Option<Step> {
+        // the session depends on no other notification
         if method != "notifications/cancelled" {
             return None;
         }
         let call = *self.ids.get(&key(params.get("requestId")?))?;
-        self.forget(call).map(Step::Say)
+        self.forget(call).map(Step::Send)
     }
 
-    fn request(
+    fn on_request(
         &mut self,
         id: &Value,
         method: &str,
@@ -218,19 +218,19 @@ impl Session {
         batch: Option<u64>,
     ) -> Result<Step, Refusal> {
         let refused = |code: ErrorCode, why: String| Refusal::new(id.clone(), code, why);
-        let said = |result: Value| Ok(Step::Say(message::success(id, result)));
+        let answer = |result: Value| Ok(Step::Send(message::success(id, result)));
         if method == "initialize" {
             if batch.is_some() {
                 return Err(refused(ErrorCode::INVALID_REQUEST, "a handshake stands in no batch".into()));
             }
-            return said(self.handshake(id, &params)?);
+            return answer(self.handshake(id, &params)?);
         }
         let declared = declared(id, &params)?;
         let stateless = declared.is_some();
         let Some(version) = declared.or_else(|| self.version.clone()) else {
-            // whether the other side is there may be asked at any time
+            // a ping is allowed at any time
             if method == "ping" {
-                return said(json!({}));
+                return answer(json!({}));
             }
             return Err(refused(
                 ErrorCode::INVALID_REQUEST,
@@ -239,7 +239,7 @@ impl Session {
         };
         let result = match method {
             "ping" if !stateless => json!({}),
-            "server/discover" if stateless => discovered(),
+            "server/discover" if stateless => description(),
             "tools/list" => {
                 if params.contains_key("cursor") {
                     return Err(refused(
@@ -249,16 +249,19 @@ impl Session {
                 }
                 let mut result = json!({"tools": self.offer.listed(&version)});
                 if stateless {
-                    keepable(&mut result);
+                    mark_cacheable(&mut result);
                 }
                 result
             }
-            "tools/call" => return self.call(id, params, version, bytes, batch).map(Step::Start),
+            "tools/call" => return self.start_call(id, params, version, bytes, batch).map(Step::Start),
             _ => {
-                return Err(refused(ErrorCode::METHOD_NOT_FOUND, format!("there is no method `{}`", shown(method))));
+                return Err(refused(
+                    ErrorCode::METHOD_NOT_FOUND,
+                    format!("there is no method `{}`", shortened(method)),
+                ));
             }
         };
-        said(completed(result, &version))
+        answer(for_version(result, &version))
     }
 
     fn handshake(&mut self, id: &Value, params: &Map<String, Value>) -> Result<Value, Refusal> {
@@ -269,17 +272,17 @@ impl Session {
         let Some(wanted) = params.get("protocolVersion").and_then(Value::as_str) else {
             return Err(refused(ErrorCode::INVALID_PARAMS, "`protocolVersion` is a text, as in 2025-11-25"));
         };
-        let version = agreed(wanted);
+        let version = negotiate(wanted);
         self.version = Some(version.clone());
         Ok(json!({
             "protocolVersion": version,
             "capabilities": capabilities(),
-            "serverInfo": server(),
+            "serverInfo": server_info(),
             "instructions": INSTRUCTIONS,
         }))
     }
 
-    fn call(
+    fn start_call(
         &mut self,
         id: &Value,
         mut params: Map<String, Value>,
@@ -288,12 +291,12 @@ impl Session {
         batch: Option<u64>,
     ) -> Result<Start, Refusal> {
         let invalid = |why: String| Refusal::new(id.clone(), ErrorCode::INVALID_PARAMS, why);
-        if bytes > LONGEST_CALL {
-            return Err(invalid(format!("a call has at most {LONGEST_CALL} bytes")));
+        if bytes > MAX_CALL_BYTES {
+            return Err(invalid(format!("a call has at most {MAX_CALL_BYTES} bytes")));
         }
         let name = params.get("name").and_then(Value::as_str).ok_or_else(|| invalid("`name` is a text".into()))?;
         let Some(tool) = self.offer.find(name) else {
-            return Err(invalid(format!("there is no tool `{}`; `tools/list` lists them", shown(name))));
+            return Err(invalid(format!("there is no tool `{}`; `tools/list` lists them", shortened(name))));
         };
         let arguments = match params.remove("arguments") {
             None | Some(Value::Null) => Map::new(),
@@ -309,45 +312,46 @@ impl Session {
             let why = "a call with this id is under way";
             return Err(Refusal::new(id.clone(), ErrorCode::INVALID_REQUEST, why));
         }
-        if self.live.len() >= MOST_CALLS {
-            let why = format!("{MOST_CALLS} calls are under way: wait until some have ended, or cancel them");
+        if self.live.len() >= MAX_CALLS {
+            let why = format!("{MAX_CALLS} calls are under way: wait until some have ended, or cancel them");
             return Err(Refusal::new(id.clone(), TOO_MANY, why));
         }
         self.next += 1;
-        let (call, cancel, told) = (self.next, Cancel::new(), token.is_some());
+        let (call, cancel, wants_progress) = (self.next, Cancel::new(), token.is_some());
         let id = id.clone();
         self.ids.insert(key.clone(), call);
-        let live = Live { id: id.clone(), key, cancel: cancel.clone(), token, progress: 0, batch, version };
+        let live = ActiveCall { id: id.clone(), key, cancel: cancel.clone(), token, progress: 0, batch, version };
         self.live.insert(call, live);
-        Ok(Start { call, id, tool, arguments, cancel, told })
+        Ok(Start { call, id, tool, arguments, cancel, wants_progress })
     }
 
-    /// Takes the answer of a call of a batch, or that there is none; the answers of the batch, if it was the last one.
-    fn of_batch(&mut self, batch: u64, answer: Option<Value>) -> Option<Value> {
+    /// Records that a call of a batch ended, with its answer if it has one; returns the answers of the batch, if it
+    /// was the last call.
+    fn end_in_batch(&mut self, batch: u64, answer: Option<Value>) -> Option<Value> {
         let open = self.batches.get_mut(&batch)?;
-        open.done.extend(answer);
-        // while the batch is still read, who waits is not counted yet
+        open.answers.extend(answer);
+        // while the batch is still read, its calls are not counted yet
         if open.waiting == 0 {
             return None;
         }
         open.waiting -= 1;
-        if open.waiting > 0 { None } else { self.over(batch) }
+        if open.waiting > 0 { None } else { self.close_batch(batch) }
     }
 
-    /// The answers of a batch that is over, if there are any.
-    fn over(&mut self, batch: u64) -> Option<Value> {
-        let done = self.batches.remove(&batch)?.done;
-        (!done.is_empty()).then_some(Value::Array(done))
+    /// Removes a batch; returns its answers, if there are any.
+    fn close_batch(&mut self, batch: u64) -> Option<Value> {
+        let answers = self.batches.remove(&batch)?.answers;
+        (!answers.is_empty()).then_some(Value::Array(answers))
     }
 }
 
-/// The text that an id is looked up by: a number is no text.
+/// Returns the key of an id: its JSON text, so that `1` and `"1"` differ.
 fn key(id: &Value) -> String {
     id.to_string()
 }
 
-/// The beginning of a name that a client chose.
-fn shown(name: &str) -> String {
+/// Shortens a name from a client for a message: its first 80 characters, without control characters.
+fn shortened(name: &str) -> String {
     name.chars().filter(|c| !c.is_control()).take(80).collect()
 }
 
@@ -355,34 +359,34 @@ fn capabilities() -> Value {
     json!({"tools": {}})
 }
 
-fn server() -> Value {
+fn server_info() -> Value {
     json!({"name": "caro", "title": "caro", "version": env!("CARGO_PKG_VERSION")})
 }
 
-/// Describes the server to a client that needs no handshake.
-fn discovered() -> Value {
+/// The description of the server for a client without handshake.
+fn description() -> Value {
     let mut result = json!({
         "supportedVersions": ProtocolVersion::KNOWN_VERSIONS,
         "capabilities": capabilities(),
         "instructions": INSTRUCTIONS,
     });
-    keepable(&mut result);
+    mark_cacheable(&mut result);
     result
 }
 
-/// Says how long a result may be kept, and that it is the same for everybody.
-fn keepable(result: &mut Value) {
-    result["ttlMs"] = FRESH.into();
+/// Marks a result as cacheable: the time, and that it is the same for all clients.
+fn mark_cacheable(result: &mut Value) {
+    result["ttlMs"] = LIST_TTL_MS.into();
     result["cacheScope"] = "public".into();
 }
 
-/// A result as that revision has it.
-fn completed(mut result: Value, version: &ProtocolVersion) -> Value {
+/// Converts a result to the form of a revision.
+fn for_version(mut result: Value, version: &ProtocolVersion) -> Value {
     if !version.has_initialize() {
         result["resultType"] = "complete".into();
-        result["_meta"] = json!({"io.modelcontextprotocol/serverInfo": server()});
+        result["_meta"] = json!({"io.modelcontextprotocol/serverInfo": server_info()});
     }
-    if !has(version, &ProtocolVersion::V_2025_06_18)
+    if !is_at_least(version, &ProtocolVersion::V_2025_06_18)
         && let Value::Object(result) = &mut result
     {
         result.remove("structuredContent");
@@ -390,7 +394,7 @@ fn completed(mut result: Value, version: &ProtocolVersion) -> Value {
     result
 }
 
-/// The refusal of parameters by a transport, before a session sees them.
+/// The error of a transport for headers that contradict the message.
 pub fn mismatch(id: &Value, why: &str) -> Value {
     message::failure(id, &ErrorData::new(ErrorCode::HEADER_MISMATCH, why.to_owned(), None))
 }

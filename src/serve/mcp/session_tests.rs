@@ -1,4 +1,4 @@
-//! The session without a transport.
+//! Tests of the session without a transport.
 
 use super::*;
 
@@ -8,7 +8,7 @@ fn plain() -> Session {
 
 fn opened(version: &str) -> Session {
     let mut session = plain();
-    let answer = said(
+    let answer = answer_to(
         &mut session,
         json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": version}}),
     );
@@ -20,12 +20,12 @@ fn take(session: &mut Session, message: Value) -> Vec<Step> {
     session.take(message.to_string().as_bytes())
 }
 
-/// The one answer to a message.
+/// Returns the only answer to a message.
 #[track_caller]
-fn said(session: &mut Session, message: Value) -> Value {
+fn answer_to(session: &mut Session, message: Value) -> Value {
     let mut steps = take(session, message);
     match (steps.pop(), steps.pop()) {
-        (Some(Step::Say(answer)), None) => answer,
+        (Some(Step::Send(answer)), None) => answer,
         other => panic!("{other:?}"),
     }
 }
@@ -58,29 +58,29 @@ fn outcome(text: &str) -> Outcome {
 }
 
 #[test]
-fn nothing_but_a_ping_comes_before_the_handshake_and_there_is_one() {
+fn only_a_ping_is_allowed_before_the_single_handshake() {
     let mut session = plain();
-    assert_eq!(said(&mut session, request(json!(1), "ping", json!({})))["result"], json!({}));
+    assert_eq!(answer_to(&mut session, request(json!(1), "ping", json!({})))["result"], json!({}));
     for method in ["tools/list", "tools/call", "resources/list", ""] {
-        assert_eq!(code(&said(&mut session, request(json!(2), method, json!({})))), -32600, "{method}");
+        assert_eq!(code(&answer_to(&mut session, request(json!(2), method, json!({})))), -32600, "{method}");
     }
     for params in [json!({}), json!({"protocolVersion": 3}), json!({"protocolVersion": null})] {
-        assert_eq!(code(&said(&mut session, request(json!(3), "initialize", params))), -32602);
+        assert_eq!(code(&answer_to(&mut session, request(json!(3), "initialize", params))), -32602);
         assert!(!session.is_open());
     }
-    let answer = said(&mut session, request(json!("a"), "initialize", json!({"protocolVersion": "3000-01-01"})));
+    let answer = answer_to(&mut session, request(json!("a"), "initialize", json!({"protocolVersion": "3000-01-01"})));
     assert_eq!((&answer["id"], &answer["result"]["protocolVersion"]), (&json!("a"), &json!("2025-11-25")));
     assert_eq!(answer["result"]["serverInfo"]["name"], "caro");
     assert!(answer["result"]["capabilities"]["tools"].is_object());
     assert_eq!(
-        code(&said(&mut session, request(json!(5), "initialize", json!({"protocolVersion": "2025-11-25"})))),
+        code(&answer_to(&mut session, request(json!(5), "initialize", json!({"protocolVersion": "2025-11-25"})))),
         -32600
     );
     assert!(take(&mut session, json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).is_empty());
 }
 
 #[test]
-fn what_is_wrong_has_its_code() {
+fn invalid_requests_have_their_error_codes() {
     let mut session = opened("2025-06-18");
     for (method, params, wanted) in [
         ("resources/list", json!({}), -32601),
@@ -93,42 +93,42 @@ fn what_is_wrong_has_its_code() {
         ("tools/call", json!({"name": "run_agent", "arguments": {"task": "x"}}), -32602),
         ("tools/call", json!({"name": "check_command", "arguments": [1]}), -32602),
         ("tools/call", json!({"name": "check_command", "_meta": {"progressToken": {}}}), -32602),
-        ("tools/call", json!({"name": "check_command", "arguments": {"command": "x".repeat(LONGEST_CALL)}}), -32602),
+        ("tools/call", json!({"name": "check_command", "arguments": {"command": "x".repeat(MAX_CALL_BYTES)}}), -32602),
     ] {
-        let answer = said(&mut session, request(json!(7), method, params));
+        let answer = answer_to(&mut session, request(json!(7), method, params));
         assert_eq!((code(&answer), &answer["id"]), (wanted, &json!(7)), "{method}: {answer}");
         assert!(answer["error"]["message"].as_str().is_some_and(|why| !why.is_empty()));
     }
     assert!(!session.is_busy());
     for text in ["{", "\u{1}", &format!("{}1{}", "[".repeat(5000), "]".repeat(5000))] {
         let steps = session.take(text.as_bytes());
-        assert!(matches!(&steps[..], [Step::Say(answer)] if code(answer) == -32700), "{steps:?}");
+        assert!(matches!(&steps[..], [Step::Send(answer)] if code(answer) == -32700), "{steps:?}");
     }
-    // answers, and notifications that nobody knows, are passed over
+    // responses and unknown notifications are ignored
     for silent in [json!({"jsonrpc": "2.0", "id": 1, "result": {}}), json!({"jsonrpc": "2.0", "method": "x"})] {
         assert!(take(&mut session, silent).is_empty());
     }
 }
 
 #[test]
-fn calls_are_answered_as_they_end() {
+fn calls_are_answered_in_the_order_in_which_they_end() {
     let mut session = opened("2025-06-18");
     let first = started(&mut session, call(json!(1)));
-    // a number is no text, so this is another id
+    // a number is not a string, so this is another id
     let second = started(&mut session, call(json!("1")));
     assert_eq!((first.tool, &first.arguments["command"]), (Name::CheckCommand, &json!("ls")));
-    assert_eq!(code(&said(&mut session, call(json!(1)))), -32600, "an id is used once at a time");
+    assert_eq!(code(&answer_to(&mut session, call(json!(1)))), -32600, "an id is used once at a time");
     let answer = session.finish(second.call, outcome("b")).unwrap();
     assert_eq!((&answer["id"], &answer["result"]["structuredContent"]["text"]), (&json!("1"), &json!("b")));
     assert_eq!(session.finish(first.call, outcome("a")).unwrap()["id"], 1);
     assert_eq!(session.finish(first.call, outcome("again")), None);
     assert!(!session.is_busy());
-    // and again once it is over
+    // an id can be used again once its call has ended
     started(&mut session, call(json!(1)));
 }
 
 #[test]
-fn what_is_cancelled_stops_and_has_no_answer() {
+fn a_cancelled_call_stops_and_has_no_answer() {
     let mut session = opened("2025-06-18");
     let start = started(&mut session, call(json!(1)));
     let cancelled =
@@ -144,14 +144,14 @@ fn what_is_cancelled_stops_and_has_no_answer() {
 }
 
 #[test]
-fn progress_is_told_to_who_wants_it_and_never_after_the_answer() {
+fn progress_is_sent_on_request_and_never_after_the_answer() {
     let mut session = opened("2025-06-18");
     let silent = started(&mut session, call(json!(1)));
-    assert!(!silent.told && session.progress(silent.call, "x").is_none());
+    assert!(!silent.wants_progress && session.progress(silent.call, "x").is_none());
     let mut wanted = call(json!(2));
     wanted["params"]["_meta"] = json!({"progressToken": "t"});
     let start = started(&mut session, wanted);
-    assert!(start.told);
+    assert!(start.wants_progress);
     for number in 1..3 {
         let note = session.progress(start.call, "half").unwrap();
         assert_eq!(note["method"], "notifications/progress");
@@ -162,38 +162,38 @@ fn progress_is_told_to_who_wants_it_and_never_after_the_answer() {
 }
 
 #[test]
-fn however_many_calls_come_a_bounded_number_is_kept() {
+fn the_number_of_stored_calls_is_bounded() {
     let mut session = opened("2025-11-25");
     let mut refused = 0;
     for id in 0..10_000 {
         match take(&mut session, call(json!(id))).pop() {
             Some(Step::Start(_)) => {}
-            Some(Step::Say(answer)) => {
+            Some(Step::Send(answer)) => {
                 assert_eq!(code(&answer), -32000);
                 refused += 1;
             }
             None => panic!("no answer to {id}"),
         }
     }
-    assert_eq!((refused, session.live.len(), session.ids.len()), (10_000 - MOST_CALLS, MOST_CALLS, MOST_CALLS));
+    assert_eq!((refused, session.live.len(), session.ids.len()), (10_000 - MAX_CALLS, MAX_CALLS, MAX_CALLS));
     session.stop();
     assert!(session.live.values().all(|live| live.cancel.is_cancelled()));
 }
 
 #[test]
-fn a_batch_is_answered_as_one_in_its_revision_alone() {
+fn batches_are_answered_as_one_and_only_in_their_revision() {
     let ping = |id: u64| request(json!(id), "ping", json!({}));
     for version in ["2024-11-05", "2025-06-18", "2025-11-25"] {
-        assert_eq!(code(&said(&mut opened(version), json!([ping(1)]))), -32600, "{version}");
+        assert_eq!(code(&answer_to(&mut opened(version), json!([ping(1)]))), -32600, "{version}");
     }
-    assert_eq!(code(&said(&mut plain(), json!([ping(1)]))), -32600);
+    assert_eq!(code(&answer_to(&mut plain(), json!([ping(1)]))), -32600);
     let mut session = opened("2025-03-26");
-    assert_eq!(code(&said(&mut session, json!([]))), -32600);
-    assert_eq!(code(&said(&mut session, Value::Array((0..101).map(ping).collect()))), -32600);
+    assert_eq!(code(&answer_to(&mut session, json!([]))), -32600);
+    assert_eq!(code(&answer_to(&mut session, Value::Array((0..101).map(ping).collect()))), -32600);
     let note = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
     assert!(take(&mut session, json!([note, note])).is_empty());
-    let all =
-        said(&mut session, json!([ping(1), 3, note, request(json!(2), "initialize", json!({"protocolVersion": "x"}))]));
+    let handshake = request(json!(2), "initialize", json!({"protocolVersion": "x"}));
+    let all = answer_to(&mut session, json!([ping(1), 3, note, handshake]));
     let codes: Vec<i64> = all.as_array().unwrap().iter().map(code).collect();
     assert_eq!(codes, [0, -32600, -32600]);
     let steps = take(&mut session, json!([ping(1), call(json!(2)), call(json!(3))]));
@@ -203,22 +203,18 @@ fn a_batch_is_answered_as_one_in_its_revision_alone() {
     let all = session.finish(calls[0], outcome("a")).unwrap();
     let ids: Vec<i64> = all.as_array().unwrap().iter().map(|answer| answer["id"].as_i64().unwrap()).collect();
     assert_eq!(ids, [1, 3, 2]);
-    // one of two is stopped, in a message of its own and in the batch itself
+    // one of two calls is stopped, by a later message and by one in the batch itself
     let stop = |id: u64| json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}});
     let steps = take(&mut session, json!([call(json!(4)), call(json!(5))]));
     let Step::Start(last) = &steps[1] else { panic!() };
     assert!(take(&mut session, stop(4)).is_empty());
     assert_eq!(session.finish(last.call, outcome("x")).unwrap().as_array().unwrap().len(), 1);
-    assert_eq!(
-        take(&mut session, json!([call(json!(6)), stop(6)])).len(),
-        1,
-        "what began is stopped, and nothing is said"
-    );
+    assert_eq!(take(&mut session, json!([call(json!(6)), stop(6)])).len(), 1, "the call is stopped and has no answer");
     assert!(session.batches.is_empty() && session.live.is_empty() && session.ids.is_empty());
 }
 
 #[test]
-fn older_revisions_are_told_what_they_know() {
+fn answers_to_older_revisions_have_only_their_fields() {
     let mut wanted = call(json!(1));
     wanted["params"]["_meta"] = json!({"progressToken": 3});
     for (version, structured, message) in [
@@ -234,27 +230,27 @@ fn older_revisions_are_told_what_they_know() {
         let answer = session.finish(start.call, outcome("x")).unwrap();
         assert_eq!(answer["result"]["structuredContent"].is_object(), structured, "{version}");
         assert!(answer["result"].get("resultType").is_none());
-        let listed = said(&mut session, request(json!(9), "tools/list", json!({})));
+        let listed = answer_to(&mut session, request(json!(9), "tools/list", json!({})));
         assert_eq!(listed["result"]["tools"][0]["outputSchema"].is_object(), structured, "{version}");
     }
 }
 
 #[test]
-fn a_request_that_says_its_revision_needs_no_handshake() {
+fn a_request_that_declares_its_revision_needs_no_handshake() {
     let meta = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": {},
     });
     let mut session = plain();
     let ask = |method: &str| request(json!(1), method, json!({ "_meta": meta }));
-    let found = said(&mut session, ask("server/discover"));
+    let found = answer_to(&mut session, ask("server/discover"));
     let versions = found["result"]["supportedVersions"].as_array().unwrap();
     assert!(versions.contains(&json!("2026-07-28")) && versions.contains(&json!("2024-11-05")), "{found}");
-    let listed = said(&mut session, ask("tools/list"))["result"].clone();
+    let listed = answer_to(&mut session, ask("tools/list"))["result"].clone();
     assert_eq!((&listed["resultType"], &listed["cacheScope"]), (&json!("complete"), &json!("public")));
     assert!(listed["ttlMs"].is_u64() && listed["tools"][0]["outputSchema"].is_object());
-    // what that revision has no more
-    assert_eq!(code(&said(&mut session, ask("ping"))), -32601);
+    // that revision has no ping
+    assert_eq!(code(&answer_to(&mut session, ask("ping"))), -32601);
     let mut one = call(json!(2));
     one["params"]["_meta"] = meta.clone();
     let start = started(&mut session, one);
@@ -262,15 +258,15 @@ fn a_request_that_says_its_revision_needs_no_handshake() {
     assert_eq!((&answer["result"]["resultType"], &answer["result"]["isError"]), (&json!("complete"), &json!(false)));
     let mut other = meta.clone();
     other["io.modelcontextprotocol/protocolVersion"] = "2099-01-01".into();
-    let refused = said(&mut session, request(json!(3), "tools/list", json!({ "_meta": other })));
+    let refused = answer_to(&mut session, request(json!(3), "tools/list", json!({ "_meta": other })));
     assert_eq!((code(&refused), &refused["error"]["data"]["requested"]), (-32022, &json!("2099-01-01")));
     assert!(!session.is_open());
 }
 
 proptest::proptest! {
-    /// Any input: no panic, and each answer is a message.
+    /// Any input causes no panic, and each answer is a JSON-RPC message.
     #[test]
-    fn any_bytes_are_answered_or_passed_over(
+    fn any_bytes_are_answered_or_ignored(
         bytes in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..200),
         cut in 0_usize..200,
     ) {
@@ -278,7 +274,7 @@ proptest::proptest! {
         let whole = json!([call(json!(1)), {"jsonrpc": "2.0", "id": 2, "method": "ping"}]).to_string();
         for bytes in [&bytes[..], &whole.as_bytes()[..cut.min(whole.len())]] {
             for step in session.take(bytes) {
-                if let Step::Say(answer) = step {
+                if let Step::Send(answer) = step {
                     proptest::prop_assert_eq!(&answer["jsonrpc"], "2.0");
                 }
             }

@@ -1,5 +1,5 @@
-//! The transport over standard streams: a message a line, in and out. Calls are worked on side by side and answered as they
-//! end. What comes in and what waits to go out is bounded; a client that does not read is not read from either.
+//! The transport over standard streams: one message per line, in and out. Calls run concurrently and are answered as
+//! they end. Both queues are bounded; from a client that does not read its answers, nothing more is read.
 
 use super::message::Refusal;
 use super::session::{Session, Start, Step};
@@ -12,29 +12,29 @@ use std::time::Duration;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::JoinSet;
 
-/// The most bytes of a line.
-pub const LONGEST: usize = 4 << 20;
-/// Lines that wait to be looked at.
-const AHEAD: usize = 4;
-/// The most bytes that wait to be written.
-const UNSAID: usize = 16 << 20;
-/// Stages that wait to be told. What comes while there are so many is left out.
-const STAGES: usize = 64;
-/// Calls that have not ended yet, those that were stopped counted: beyond that nothing is read.
-const MOST: usize = 512;
-/// The time that calls have to end once they were stopped.
-const MOMENT: Duration = Duration::from_secs(3);
+/// Most bytes of a line.
+pub const MAX_LINE: usize = 4 << 20;
+/// Most lines read but not processed.
+const MAX_LINES_AHEAD: usize = 4;
+/// Most bytes of messages waiting to be written.
+const MAX_UNWRITTEN: usize = 16 << 20;
+/// Most stages waiting to be sent; while there are so many, further ones are dropped.
+const MAX_STAGES: usize = 64;
+/// Most calls that have not ended, including stopped ones; while there are so many, nothing is read.
+const MAX_CALLS: usize = 512;
+/// Most time for calls to end once they were stopped.
+const STOP_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// A line that came in.
+/// A line of input.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Line {
-    /// A whole one, without its end.
+    /// A complete line, without its newline.
     Whole(Vec<u8>),
-    /// One that is too long; it was passed over.
+    /// A line above the limit, which was skipped.
     TooLong,
 }
 
-/// Reads lines until the input ends or nobody wants them any more. For a thread of its own.
+/// Reads lines until the input ends or the receiver is dropped. Blocks: runs in a thread of its own.
 pub fn read(input: &mut dyn BufRead, lines: &mpsc::Sender<Line>) {
     loop {
         match next(input) {
@@ -51,14 +51,14 @@ pub fn read(input: &mut dyn BufRead, lines: &mpsc::Sender<Line>) {
     }
 }
 
-/// The lines of an input, as they are read.
+/// Creates the channel for lines of input.
 pub fn lines() -> (mpsc::Sender<Line>, mpsc::Receiver<Line>) {
-    mpsc::channel(AHEAD)
+    mpsc::channel(MAX_LINES_AHEAD)
 }
 
-/// The next line; nothing at the end. Of one that is too long nothing is kept.
+/// Reads the next line; `None` at the end of the input. Discards the bytes of a line above the limit.
 fn next(input: &mut dyn BufRead) -> io::Result<Option<Line>> {
-    let (mut line, mut long, mut any) = (Vec::new(), false, false);
+    let (mut line, mut is_too_long, mut any) = (Vec::new(), false, false);
     loop {
         let piece = match input.fill_buf() {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
@@ -70,8 +70,8 @@ fn next(input: &mut dyn BufRead) -> io::Result<Option<Line>> {
         any = true;
         let end = piece.iter().position(|byte| *byte == b'\n');
         let text = &piece[..end.unwrap_or(piece.len())];
-        long |= line.len() + text.len() > LONGEST;
-        if long {
+        is_too_long |= line.len() + text.len() > MAX_LINE;
+        if is_too_long {
             line = Vec::new();
         } else {
             line.extend_from_slice(text);
@@ -82,56 +82,57 @@ fn next(input: &mut dyn BufRead) -> io::Result<Option<Line>> {
             break;
         }
     }
-    Ok(any.then_some(if long { Line::TooLong } else { Line::Whole(line) }))
+    Ok(any.then_some(if is_too_long { Line::TooLong } else { Line::Whole(line) }))
 }
 
-/// A line that is to be written. The room that it takes is free once it is dropped.
+/// A message to write. It counts toward the bytes waiting to be written until it is dropped.
 #[derive(Debug)]
-pub struct Said {
+pub struct Outgoing {
     /// The message.
     pub text: String,
     _room: OwnedSemaphorePermit,
 }
 
-/// Takes messages that are to be written.
+/// The sending end of the queue of messages to write.
 #[derive(Debug)]
 pub struct Out {
-    send: mpsc::UnboundedSender<Said>,
+    send: mpsc::UnboundedSender<Outgoing>,
     room: Arc<Semaphore>,
 }
 
 impl Out {
-    /// The two ends: messages are put in at one and written at the other.
-    pub fn new() -> (Self, mpsc::UnboundedReceiver<Said>) {
+    /// Creates the two ends of the queue.
+    pub fn new() -> (Self, mpsc::UnboundedReceiver<Outgoing>) {
         let (send, receive) = mpsc::unbounded_channel();
-        (Self { send, room: Arc::new(Semaphore::new(UNSAID)) }, receive)
+        (Self { send, room: Arc::new(Semaphore::new(MAX_UNWRITTEN)) }, receive)
     }
 
-    /// Puts one in, once there is room; false if nobody writes any more.
-    async fn say(&self, message: &Value) -> bool {
+    /// Adds a message, once there is room; false if the receiver is dropped.
+    async fn send(&self, message: &Value) -> bool {
         let text = message.to_string();
-        // one that is larger than all of the room waits for all of it
-        let bytes = u32::try_from(text.len().min(UNSAID)).unwrap_or(u32::MAX);
+        // a message above the limit waits until the queue is empty
+        let bytes = u32::try_from(text.len().min(MAX_UNWRITTEN)).unwrap_or(u32::MAX);
         let room = tokio::select! {
             room = self.room.clone().acquire_many_owned(bytes) => room,
             () = self.send.closed() => return false,
         };
-        room.is_ok_and(|_room| self.send.send(Said { text, _room }).is_ok())
+        room.is_ok_and(|_room| self.send.send(Outgoing { text, _room }).is_ok())
     }
 }
 
-/// The reason that a server ended.
+/// The reason that the server ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// Its input ended, and its calls have too.
+    /// The input ended, and then all calls.
     Input,
-    /// It was told to.
-    Told,
-    /// The reader of the answers is gone.
-    Unread,
+    /// `stop` was notified.
+    Stopped,
+    /// The receiver of the answers was dropped.
+    OutputClosed,
 }
 
-/// Serves one client until its input has ended and its calls too, nobody reads the answers any more, or `stop` rings.
+/// Serves one client until its input and all calls have ended, the receiver of the answers is dropped, or `stop` is
+/// notified.
 pub async fn serve(
     mut session: Session,
     toolbox: Arc<dyn Toolbox>,
@@ -140,91 +141,91 @@ pub async fn serve(
     stop: Arc<Notify>,
 ) -> End {
     let mut calls = JoinSet::new();
-    let (tell, mut told) = mpsc::channel::<(u64, String)>(STAGES);
-    let (mut is_over, mut end) = (false, End::Input);
-    while !(is_over && calls.is_empty()) {
-        let mut said = Vec::new();
+    let (send_stage, mut stages) = mpsc::channel::<(u64, String)>(MAX_STAGES);
+    let (mut input_ended, mut end) = (false, End::Input);
+    while !(input_ended && calls.is_empty()) {
+        let mut messages = Vec::new();
         tokio::select! {
-            line = lines.recv(), if !is_over && calls.len() < MOST => {
+            line = lines.recv(), if !input_ended && calls.len() < MAX_CALLS => {
                 let steps = match line {
                     Some(Line::Whole(bytes)) => session.take(&bytes),
-                    Some(Line::TooLong) => vec![Step::Say(too_long())],
+                    Some(Line::TooLong) => vec![Step::Send(too_long())],
                     None => {
-                        is_over = true;
+                        input_ended = true;
                         Vec::new()
                     }
                 };
                 for step in steps {
                     match step {
-                        Step::Say(message) => said.push(message),
-                        Step::Start(start) => begin(&mut calls, toolbox.clone(), start, &tell),
+                        Step::Send(message) => messages.push(message),
+                        Step::Start(start) => spawn_call(&mut calls, toolbox.clone(), start, &send_stage),
                     }
                 }
             }
-            Some((call, text)) = told.recv() => said.extend(session.progress(call, &text)),
+            Some((call, text)) = stages.recv() => messages.extend(session.progress(call, &text)),
             Some(ended) = calls.join_next() => {
-                // how a call went is told before how it ended
-                while let Ok((call, text)) = told.try_recv() {
-                    said.extend(session.progress(call, &text));
+                // a call's progress is sent before its result
+                while let Ok((call, text)) = stages.try_recv() {
+                    messages.extend(session.progress(call, &text));
                 }
                 if let Ok((call, outcome)) = ended {
-                    said.extend(session.finish(call, outcome));
+                    messages.extend(session.finish(call, outcome));
                 }
             }
             () = stop.notified() => {
-                end = End::Told;
+                end = End::Stopped;
                 break;
             }
             () = out.send.closed() => {
-                end = End::Unread;
+                end = End::OutputClosed;
                 break;
             }
         }
-        if let Some(why) = put_out(&out, said, &stop).await {
-            end = why;
+        if let Some(reason) = send_all(&out, messages, &stop).await {
+            end = reason;
             break;
         }
     }
     session.stop();
-    // a run writes down where it stands, so that it can be gone on with
+    // an agent run that is stopped writes a checkpoint, so that it can be resumed
     let ends = async { while calls.join_next().await.is_some() {} };
-    let _ = tokio::time::timeout(MOMENT, ends).await;
+    let _ = tokio::time::timeout(STOP_TIMEOUT, ends).await;
     end
 }
 
-/// Puts messages in that are to be written; the reason to end, if there is one by then.
-async fn put_out(out: &Out, said: Vec<Value>, stop: &Notify) -> Option<End> {
-    for message in said {
+/// Queues messages to write; returns the reason to end, if one occurs meanwhile.
+async fn send_all(out: &Out, messages: Vec<Value>, stop: &Notify) -> Option<End> {
+    for message in messages {
         tokio::select! {
-            is_heard = out.say(&message) => {
-                if !is_heard {
-                    return Some(End::Unread);
+            is_sent = out.send(&message) => {
+                if !is_sent {
+                    return Some(End::OutputClosed);
                 }
             }
-            () = stop.notified() => return Some(End::Told),
+            () = stop.notified() => return Some(End::Stopped),
         }
     }
     None
 }
 
-fn begin(
+fn spawn_call(
     calls: &mut JoinSet<(u64, super::session::Outcome)>,
     toolbox: Arc<dyn Toolbox>,
     start: Start,
-    tell: &mpsc::Sender<(u64, String)>,
+    send_stage: &mpsc::Sender<(u64, String)>,
 ) {
-    let (call, tell, wanted) = (start.call, tell.clone(), start.told);
+    let (call, send_stage, is_wanted) = (start.call, send_stage.clone(), start.wants_progress);
     let stages: Stages = Arc::new(move |text: &str| {
-        if wanted {
-            // one that is not told is no answer that is lost
-            let _ = tell.try_send((call, text.to_owned()));
+        if is_wanted {
+            // if the queue is full the stage is dropped
+            let _ = send_stage.try_send((call, text.to_owned()));
         }
     });
-    calls.spawn(async move { (call, work::done(&*toolbox, start, stages).await) });
+    calls.spawn(async move { (call, work::run_call(&*toolbox, start, stages).await) });
 }
 
 fn too_long() -> Value {
-    let why = format!("a line has at most {LONGEST} bytes; this one was passed over");
+    let why = format!("a line has at most {MAX_LINE} bytes; this one was passed over");
     Refusal::new(Value::Null, ErrorCode::PARSE_ERROR, why).answer()
 }
 

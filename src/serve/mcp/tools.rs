@@ -1,21 +1,21 @@
-//! The tools that are offered, as data. What they do is a [`Toolbox`](super::Toolbox)'s business.
+//! The offered tools as data: names, descriptions, schemas. A [`Toolbox`](super::Toolbox) implements them.
 
-use super::version::has;
+use super::version::is_at_least;
 use rmcp::model::ProtocolVersion;
 use serde_json::{Value, json};
 
-/// A tool by its name.
+/// The name of a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Name {
-    /// A command for a request.
+    /// Writes a command for a request.
     GenerateCommand,
     /// Checks a command, and rates its risk.
     CheckCommand,
     /// Explains a command.
     ExplainCommand,
-    /// Options in the manuals of this machine.
+    /// Searches options in the manuals of this machine.
     SearchManual,
-    /// A task of several steps.
+    /// Works on a task of several steps.
     RunAgent,
 }
 
@@ -124,7 +124,7 @@ impl Name {
         json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false})
     }
 
-    /// The schema of its result, where it worked.
+    /// The schema of a successful result.
     pub fn output(self) -> Value {
         let text = json!({"type": "string"});
         let finding = json!({
@@ -196,26 +196,26 @@ impl Name {
         json!({"type": "object", "properties": properties, "required": required})
     }
 
-    /// Hints for a client. Whether to ask a person is the client's decision.
+    /// Hints for a client, which decides whether to ask its user.
     fn annotations(self) -> Value {
         let acts = self == Self::RunAgent;
         json!({
             "title": self.title(),
             "readOnlyHint": !acts,
             "destructiveHint": acts,
-            // the model's answer to the same request is the same one
+            // the model gives the same answer to the same request
             "idempotentHint": !acts,
             "openWorldHint": acts,
         })
     }
 
-    /// The tool as that revision of the protocol lists it.
+    /// Returns the tool's entry in the list of tools for a revision of the protocol.
     fn listed(self, version: &ProtocolVersion) -> Value {
         let mut tool = json!({"name": self.text(), "description": self.description(), "inputSchema": self.input()});
-        if has(version, &ProtocolVersion::V_2025_03_26) {
+        if is_at_least(version, &ProtocolVersion::V_2025_03_26) {
             tool["annotations"] = self.annotations();
         }
-        if has(version, &ProtocolVersion::V_2025_06_18) {
+        if is_at_least(version, &ProtocolVersion::V_2025_06_18) {
             tool["title"] = self.title().into();
             tool["outputSchema"] = self.output();
         }
@@ -226,17 +226,17 @@ impl Name {
 /// The tools that a server offers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Offer {
-    /// True if runs of the agent are among them.
+    /// True if agent runs are offered.
     pub agent: bool,
 }
 
 impl Offer {
-    /// The tool of that name, if it is offered.
+    /// The tool with this name, if it is offered.
     pub fn find(self, name: &str) -> Option<Name> {
         self.all().find(|tool| tool.text() == name)
     }
 
-    /// The list of tools.
+    /// The list of tools for a revision of the protocol.
     pub fn listed(self, version: &ProtocolVersion) -> Vec<Value> {
         self.all().map(|tool| tool.listed(version)).collect()
     }
@@ -251,7 +251,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_agent_is_offered_on_request_alone() {
+    fn the_agent_is_offered_only_if_enabled() {
         let names = |offer: Offer| -> Vec<String> {
             let listed = offer.listed(&ProtocolVersion::V_2025_11_25);
             listed.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_of_the_same_protocol_reads_the_list() {
+    fn the_list_parses_as_the_client_library_s_tools() {
         for version in ProtocolVersion::KNOWN_VERSIONS {
             for tool in (Offer { agent: true }).listed(version) {
                 let read: rmcp::model::Tool = serde_json::from_value(tool.clone()).unwrap();

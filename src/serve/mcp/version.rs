@@ -1,46 +1,46 @@
-//! Revisions of the protocol. Up to 2025-11-25 a client and a server agree on one in a handshake (`initialize`); from
-//! 2026-07-28 on there is none, and each request says in its `_meta` which one it follows.
+//! Revisions of the protocol. Up to 2025-11-25 client and server agree on one in a handshake (`initialize`); since
+//! 2026-07-28 there is no handshake, and each request declares its revision in `_meta`.
 
 use super::message::Refusal;
 use rmcp::model::{ErrorCode, ErrorData, ProtocolVersion};
 use serde_json::{Map, Value, json};
 
-/// The key of `_meta` that says which revision a request follows.
+/// The key of `_meta` for the revision that a request follows.
 pub const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
-/// The key of `_meta` with what the client can do.
+/// The key of `_meta` for the client's capabilities.
 const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
 
-/// The revision of that name, if it is known.
+/// The revision with this name, if it is known.
 pub fn known(name: &str) -> Option<ProtocolVersion> {
     ProtocolVersion::KNOWN_VERSIONS.iter().find(|version| version.as_str() == name).cloned()
 }
 
-/// The revision that a handshake comes to: the client's own, or the newest that has one.
-pub fn agreed(wanted: &str) -> ProtocolVersion {
+/// Returns the revision for a handshake: the client's, or the newest one with a handshake.
+pub fn negotiate(wanted: &str) -> ProtocolVersion {
     known(wanted).filter(ProtocolVersion::has_initialize).unwrap_or(ProtocolVersion::LATEST_WITH_INITIALIZE)
 }
 
-/// True if that revision has what came with `since`.
-pub fn has(version: &ProtocolVersion, since: &ProtocolVersion) -> bool {
+/// True if the revision is `since` or a later one.
+pub fn is_at_least(version: &ProtocolVersion, since: &ProtocolVersion) -> bool {
     version.as_str() >= since.as_str()
 }
 
-/// The error for a revision that is not known.
+/// The error for an unknown revision.
 pub fn unsupported(requested: &Value) -> ErrorData {
     let data = json!({"supported": ProtocolVersion::KNOWN_VERSIONS, "requested": requested});
     let why = "this revision of the protocol is not known here; `data.supported` has those that are";
     ErrorData::new(ErrorCode::UNSUPPORTED_PROTOCOL_VERSION, why, Some(data))
 }
 
-/// True for parameters that say which revision they follow.
+/// True if the parameters declare a revision.
 pub fn is_declared(params: &Map<String, Value>) -> bool {
     params.get("_meta").is_some_and(|meta| meta.get(VERSION_KEY).is_some())
 }
 
-/// The revision that a request says it follows; nothing for one that relies on a handshake.
+/// Returns the revision that a request declares; `None` for one that relies on a handshake.
 ///
 /// # Errors
-/// If that is not a known one without a handshake, or it does not say what the client can do.
+/// If it is not a known revision without handshake, or the client's capabilities are missing.
 pub fn declared(id: &Value, params: &Map<String, Value>) -> Result<Option<ProtocolVersion>, Refusal> {
     let Some(meta) = params.get("_meta") else { return Ok(None) };
     let Some(name) = meta.get(VERSION_KEY) else { return Ok(None) };
@@ -64,15 +64,15 @@ mod tests {
     #[test]
     fn a_known_revision_is_echoed_and_an_unknown_one_gets_the_newest() {
         for name in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
-            assert_eq!(agreed(name).as_str(), name);
+            assert_eq!(negotiate(name).as_str(), name);
         }
         for name in ["", "1", "2024-10-07", "2026-07-28", "3000-01-01", "\u{e9}"] {
-            assert_eq!(agreed(name).as_str(), "2025-11-25", "{name}");
+            assert_eq!(negotiate(name).as_str(), "2025-11-25", "{name}");
         }
     }
 
     #[test]
-    fn a_request_says_its_revision_itself_or_relies_on_a_handshake() {
+    fn a_request_declares_its_revision_or_relies_on_a_handshake() {
         let of = |meta: Value| {
             let Value::Object(params) = json!({ "_meta": meta }) else { unreachable!() };
             declared(&json!(1), &params).map_err(|refusal| refusal.error.code.0)

@@ -1,22 +1,22 @@
-//! The calling side: a model whose weights are in another process, as long as that one answers, and in this one after that.
+//! The calling side: a model that runs in the resident process, and in this process once the resident has failed.
 
 use super::Open;
 use super::link::Link;
-use super::wire::{Call, MOST_CALL, Reply, Work};
+use super::wire::{Call, MAX_CALL_BYTES, Reply, Work};
 use caro_model::adapter::AdapterInfo;
 use caro_model::{Completion, Finish, Flow, Limits, Model, ModelError, Request};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How often a waiting client looks at its [`caro_model::Cancel`].
-const LOOK: Duration = Duration::from_millis(20);
-/// A resident at work says something several times a second: silent for this many looks (1.5 s), it hangs. Looks and not
-/// time, since the whole machine may have slept.
-const SILENCE: u32 = 75;
-/// How long a client waits for others to be served: about as long as it takes to load the model itself.
-const PATIENCE: Duration = Duration::from_secs(1);
-/// How long a resident may take to stop when it is told to.
-const STOPPING: Duration = Duration::from_millis(300);
+/// The interval at which a waiting client checks its [`caro_model::Cancel`].
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// Most silent polls (1.5 s) before a resident counts as hanging: it sends something several times a second. Polls are
+/// counted instead of time, since the machine may have been suspended.
+const MAX_SILENT_POLLS: u32 = 75;
+/// Most time that a request waits for those of others: about the time that loading the model here takes.
+const QUEUE_TIMEOUT: Duration = Duration::from_secs(1);
+/// Time for a resident to stop after it was told to.
+const STOP_TIMEOUT: Duration = Duration::from_millis(300);
 
 /// A model behind a resident process.
 pub struct Client {
@@ -25,8 +25,9 @@ pub struct Client {
     pid: u32,
     /// `None` once the resident has failed.
     link: Mutex<Option<Link>>,
-    /// Why it has.
+    /// The reason that it has failed.
     failed: Mutex<Option<&'static str>>,
+    /// The model in this process, once it was needed.
     local: Mutex<Option<Arc<dyn Model>>>,
     open: Box<Open>,
 }
@@ -37,17 +38,17 @@ impl Client {
         Self { id, adapter, pid, link: Mutex::new(Some(link)), failed: Mutex::new(None), local: Mutex::new(None), open }
     }
 
-    /// The resident's process.
+    /// Returns the resident's process id.
     pub fn pid(&self) -> u32 {
         self.pid
     }
 
-    /// Why the resident answers no more, and this process does.
+    /// Returns the reason that the resident failed; `None` as long as it has not.
     pub fn failed(&self) -> Option<&'static str> {
         *lock(&self.failed)
     }
 
-    /// The model in this process.
+    /// Returns the model in this process, and opens it the first time.
     fn local(&self) -> Result<Arc<dyn Model>, ModelError> {
         let mut local = lock(&self.local);
         if let Some(model) = &*local {
@@ -58,12 +59,12 @@ impl Client {
         Ok(model)
     }
 
-    /// Has the resident do something; `None`, and never again, if it fails.
-    fn relay<T>(&self, work: impl FnOnce(&mut Link) -> Result<T, Failed>) -> Option<T> {
+    /// Lets the resident do something. `None` if it fails, or has failed before: it is not asked again.
+    fn relay<T>(&self, call: impl FnOnce(&mut Link) -> Result<T, Failure>) -> Option<T> {
         let mut link = lock(&self.link);
-        match work(link.as_mut()?) {
-            Ok(done) => Some(done),
-            Err(Failed { why, hangs }) => {
+        match call(link.as_mut()?) {
+            Ok(reply) => Some(reply),
+            Err(Failure { why, hangs }) => {
                 *lock(&self.failed) = Some(why);
                 if let Some(link) = link.take() {
                     if hangs { link.abandon() } else { link.channel.close() }
@@ -84,7 +85,7 @@ impl Model for Client {
             .relay(|link| link.ask(&Call::Limits, |reply| if let Reply::Limits(n) = reply { Some(n) } else { None }));
         match context {
             Some(context) => Limits { context },
-            // Without a model, generating tells why.
+            // if no model opens here either, `generate` returns the error
             None => self.local().map_or(Limits { context: 0 }, |model| model.limits()),
         }
     }
@@ -101,20 +102,21 @@ impl Model for Client {
     }
 
     fn generate(&self, request: &Request, on: &mut dyn FnMut(&str) -> Flow) -> Result<Completion, ModelError> {
-        // What the caller has been given already.
-        let mut said = String::new();
-        let done = self.relay(|link| link.work(Work::of(request), request, on, &mut said)).transpose()?;
-        if let Some(completion) = done.and_then(|mut completions| completions.pop()) {
+        // the text that the caller has received
+        let mut received = String::new();
+        let reply =
+            self.relay(|link| link.run_generation(Work::of(request), request, on, &mut received)).transpose()?;
+        if let Some(completion) = reply.and_then(|mut completions| completions.pop()) {
             return Ok(completion);
         }
         if request.cancel.is_cancelled() {
-            return Ok(Completion::cancelled(said));
+            return Ok(Completion::cancelled(received));
         }
-        // The same request has the same completion here: the caller gets the rest of it.
-        let mut again = 0;
+        // the same request has the same completion here, of which the caller gets the part not yet received
+        let mut repeated = 0;
         self.local()?.generate(request, &mut |text| {
-            let known = said.len().saturating_sub(again);
-            again += text.len();
+            let known = received.len().saturating_sub(repeated);
+            repeated += text.len();
             match text.get(known..) {
                 Some("") => Flow::Continue,
                 Some(rest) => on(rest),
@@ -126,8 +128,9 @@ impl Model for Client {
 
     fn sample(&self, request: &Request, count: usize) -> Result<Vec<Completion>, ModelError> {
         let work = Work::sampled(request, count);
-        let done = self.relay(|link| link.work(work, request, &mut silently, &mut String::new())).transpose()?;
-        match done {
+        let reply =
+            self.relay(|link| link.run_generation(work, request, &mut ignore, &mut String::new())).transpose()?;
+        match reply {
             Some(completions) => Ok(completions),
             None if request.cancel.is_cancelled() => Ok(Vec::new()),
             None => self.local()?.sample(request, count),
@@ -135,8 +138,8 @@ impl Model for Client {
     }
 }
 
-/// Tells nothing on the way.
-fn silently(_: &str) -> Flow {
+/// Ignores the text.
+fn ignore(_: &str) -> Flow {
     Flow::Continue
 }
 
@@ -146,119 +149,123 @@ impl std::fmt::Debug for Client {
     }
 }
 
-/// Why the resident is not asked again.
-struct Failed {
+/// The reason that the resident is not asked again.
+struct Failure {
     why: &'static str,
-    /// True if it would fail the next caller too.
+    /// True if it would fail for the next caller too.
     hangs: bool,
 }
 
-const fn failed(why: &'static str) -> Failed {
-    Failed { why, hangs: false }
+const fn failure(why: &'static str) -> Failure {
+    Failure { why, hangs: false }
 }
 
-const GONE: Failed = failed("ended");
-const DEAF: Failed = failed("did not stop");
-const HANGS: Failed = Failed { why: "does not answer any more", hangs: true };
-const STRANGE: Failed = Failed { why: "said something that is no answer", hangs: true };
+const ENDED: Failure = failure("ended");
+const DID_NOT_STOP: Failure = failure("did not stop");
+const HANGS: Failure = Failure { why: "does not answer any more", hangs: true };
+const INVALID_REPLY: Failure = Failure { why: "said something that is no answer", hangs: true };
 
 impl Link {
-    fn begin(&mut self, call: &Call) -> Result<(), Failed> {
-        if self.left {
-            return Err(DEAF);
+    fn send(&mut self, call: &Call) -> Result<(), Failure> {
+        if self.is_closed {
+            return Err(DID_NOT_STOP);
         }
-        self.channel.send(call).map_err(|_| GONE)
+        self.channel.send(call).map_err(|_| ENDED)
     }
 
-    /// A question with a short answer.
-    fn ask<T>(&mut self, call: &Call, read: impl FnOnce(Reply) -> Option<T>) -> Result<T, Failed> {
-        self.begin(call)?;
-        let mut silent = 0;
+    /// Sends a call with a single reply, and returns what `read` makes of it.
+    fn ask<T>(&mut self, call: &Call, read: impl FnOnce(Reply) -> Option<T>) -> Result<T, Failure> {
+        self.send(call)?;
+        let mut silent_polls = 0;
         loop {
-            silent += 1;
-            match self.channel.receive(Some(LOOK)) {
-                Ok(None) if silent > SILENCE => return Err(HANGS),
+            silent_polls += 1;
+            match self.channel.receive(Some(POLL_INTERVAL)) {
+                Ok(None) if silent_polls > MAX_SILENT_POLLS => return Err(HANGS),
                 Ok(None) => {}
-                Ok(Some(Reply::Beat { .. })) => silent = 0,
-                Ok(Some(Reply::Failed(_))) => return Err(failed("could not do it")),
-                Ok(Some(reply)) => return read(reply).ok_or(STRANGE),
-                Err(e) => return Err(broken(&e)),
+                Ok(Some(Reply::Beat { .. })) => silent_polls = 0,
+                Ok(Some(Reply::Failed(_))) => return Err(failure("could not do it")),
+                Ok(Some(reply)) => return read(reply).ok_or(INVALID_REPLY),
+                Err(e) => return Err(io_failure(&e)),
             }
         }
     }
 
-    /// The whole of a generation: one completion, or those sampled together, or what is wrong with the request. `said` is
-    /// what `on` was given.
-    fn work(
+    /// Runs a whole generation: returns one completion, or those sampled together, or the error of the request.
+    /// Appends to `received` the text passed to `on`.
+    fn run_generation(
         &mut self,
         work: Work,
         request: &Request,
         on: &mut dyn FnMut(&str) -> Flow,
-        said: &mut String,
-    ) -> Result<Result<Vec<Completion>, ModelError>, Failed> {
+        received: &mut String,
+    ) -> Result<Result<Vec<Completion>, ModelError>, Failure> {
         let call = Call::Generate(Box::new(work));
-        if serde_json::to_vec(&call).map_or(usize::MAX, |frame| frame.len()) > MOST_CALL {
-            return Err(failed("takes no request of that length"));
+        if serde_json::to_vec(&call).map_or(usize::MAX, |frame| frame.len()) > MAX_CALL_BYTES {
+            return Err(failure("takes no request of that length"));
         }
-        self.begin(&call)?;
-        let (began, mut silent) = (Instant::now(), 0);
-        // Since when it is to stop, and whether the reader of the text wanted that.
-        let (mut stopping, mut enough) = (None, false);
+        self.send(&call)?;
+        let (start, mut silent_polls) = (Instant::now(), 0);
+        // the time at which it was told to stop, and whether the reader of the text asked for that
+        let (mut stopping, mut reader_stopped) = (None, false);
         loop {
-            let reply = self.channel.receive(Some(LOOK)).map_err(|e| broken(&e))?;
-            silent = if reply.is_some() { 0 } else { silent + 1 };
+            let reply = self.channel.receive(Some(POLL_INTERVAL)).map_err(|e| io_failure(&e))?;
+            silent_polls = if reply.is_some() { 0 } else { silent_polls + 1 };
             match reply {
-                None if silent > SILENCE => return Err(HANGS),
+                None if silent_polls > MAX_SILENT_POLLS => return Err(HANGS),
                 None | Some(Reply::Beat { queued: false }) => {}
-                Some(Reply::Beat { queued: true }) if began.elapsed() > PATIENCE => return Err(failed("is busy")),
+                Some(Reply::Beat { queued: true }) if start.elapsed() > QUEUE_TIMEOUT => {
+                    return Err(failure("is busy"));
+                }
                 Some(Reply::Beat { queued: true }) => {}
                 Some(Reply::Text(text)) if stopping.is_none() => {
-                    said.push_str(&text);
-                    enough = on(&text) == Flow::Stop;
-                    if enough {
-                        self.channel.send(&Call::Cancel).map_err(|_| GONE)?;
+                    received.push_str(&text);
+                    reader_stopped = on(&text) == Flow::Stop;
+                    if reader_stopped {
+                        self.channel.send(&Call::Cancel).map_err(|_| ENDED)?;
                         stopping = Some(Instant::now());
                     }
                 }
-                // What came between our word and its end was not wanted any more.
+                // text sent before the resident read the cancellation is dropped
                 Some(Reply::Text(_)) => {}
-                Some(Reply::Done(completion)) if enough => return Ok(Ok(vec![cut(*completion, said)])),
+                Some(Reply::Done(completion)) if reader_stopped => {
+                    return Ok(Ok(vec![truncate(*completion, received)]));
+                }
                 Some(Reply::Done(completion)) => return Ok(Ok(vec![*completion])),
                 Some(Reply::Sampled(completions)) => return Ok(Ok(completions)),
                 Some(Reply::Refused(why)) => return Ok(Err(why.into())),
-                Some(Reply::Failed(_)) => return Err(failed("could not do it")),
-                Some(_) => return Err(STRANGE),
+                Some(Reply::Failed(_)) => return Err(failure("could not do it")),
+                Some(_) => return Err(INVALID_REPLY),
             }
             if stopping.is_none() && request.cancel.is_cancelled() {
-                self.channel.send(&Call::Cancel).map_err(|_| GONE)?;
+                self.channel.send(&Call::Cancel).map_err(|_| ENDED)?;
                 stopping = Some(Instant::now());
             }
-            if stopping.is_some_and(|since| since.elapsed() > STOPPING) {
-                if enough {
-                    // The reader has what it wanted, and the next call is made here.
-                    self.left = true;
+            if stopping.is_some_and(|since| since.elapsed() > STOP_TIMEOUT) {
+                if reader_stopped {
+                    // the reader has the text that it wanted; the next call is computed in this process
+                    self.is_closed = true;
                     self.channel.close();
-                    return Ok(Ok(vec![Completion::cancelled(said.clone())]));
+                    return Ok(Ok(vec![Completion::cancelled(received.clone())]));
                 }
-                return Err(DEAF);
+                return Err(DID_NOT_STOP);
             }
         }
     }
 }
 
-fn broken(e: &std::io::Error) -> Failed {
-    if e.kind() == std::io::ErrorKind::InvalidData { STRANGE } else { GONE }
+fn io_failure(e: &std::io::Error) -> Failure {
+    if e.kind() == std::io::ErrorKind::InvalidData { INVALID_REPLY } else { ENDED }
 }
 
-/// A completion that its reader ended after `said`.
-fn cut(mut completion: Completion, said: &str) -> Completion {
+/// Truncates a completion to the text that its reader received before it stopped.
+fn truncate(mut completion: Completion, received: &str) -> Completion {
     let mut length = 0;
     completion.tokens.retain(|token| {
-        let keep = length < said.len();
+        let keep = length < received.len();
         length += token.bytes.len();
         keep
     });
-    completion.text.truncate(said.len());
+    completion.text.truncate(received.len());
     Completion { finish: Finish::Cancelled, ..completion }
 }
 
@@ -272,7 +279,7 @@ mod tests {
     use caro_model::{Token, Usage};
 
     #[test]
-    fn a_completion_is_cut_where_its_reader_stopped() {
+    fn a_completion_is_truncated_where_its_reader_stopped() {
         let token = |text: &str| Token { bytes: text.into(), logprob: None, runner_up: None };
         let whole = Completion {
             text: "ls -la".into(),
@@ -281,7 +288,7 @@ mod tests {
             finish: Finish::Stop,
             usage: Usage::default(),
         };
-        let cut = cut(whole, "ls -");
+        let cut = truncate(whole, "ls -");
         assert_eq!((cut.text.as_str(), cut.tokens.len(), cut.finish), ("ls -", 2, Finish::Cancelled));
     }
 }

@@ -1,24 +1,24 @@
-//! The calling side, with a resident in this process.
+//! Tests of the calling side, with a resident in this process.
 
-use super::server_tests::{AGES, Hanging, SOON, Server};
+use super::server_tests::{Hanging, LONG_IDLE, Server, TIMEOUT};
 use super::wire::{Call, Reply};
 use super::{Absent, Client, Setup, Weights, attach};
 use caro_model::scripted::Scripted;
 use caro_model::{Cancel, Finish, Flow, Model, ModelError, Prompt, Request, Role, Sampling, Shape};
 use std::sync::{Arc, Mutex, mpsc};
 
-/// A server with a model of this script.
+/// Starts a server with a scripted model.
 fn server(script: &'static str) -> Server {
-    Server::with(AGES, || false, || Ok(Arc::new(Scripted::parse(script, "script")?)))
+    Server::with(LONG_IDLE, || false, || Ok(Arc::new(Scripted::parse(script, "script")?)))
 }
 
-/// A client of this server, which has no model of its own.
+/// Connects a client to this server; it cannot open a model in its own process.
 fn client_of(server: &Server) -> Result<Client, Absent> {
     let weights = Weights::Script(server.dir.path().join("model"));
     let program = std::env::current_exe().unwrap();
     let socket = server.dir.path().join(format!("{}.sock", weights.slot(&program)));
     std::os::unix::fs::symlink("s.sock", socket).unwrap();
-    let setup = Setup { folder: server.dir.path().into(), program, weights, idle: AGES, insist: false };
+    let setup = Setup { folder: server.dir.path().into(), program, weights, idle: LONG_IDLE, insist: false };
     attach(&setup, Box::new(|| Err(ModelError::Engine("opened by the caller".into()))))
 }
 
@@ -33,15 +33,15 @@ fn text() -> Shape {
 }
 
 #[test]
-fn a_request_that_the_model_refuses_is_refused_as_it_would_be_here_and_the_next_is_answered_there() {
+fn an_invalid_request_is_refused_with_the_models_error_and_the_resident_goes_on() {
     let server = server(r#"{"context": 5, "rules": [{"reply": "ls"}]}"#);
     let client = client_of(&server).unwrap();
     let long = request("one two three four five six", text());
-    let mut silently = |_: &str| Flow::Continue;
+    let mut ignore = |_: &str| Flow::Continue;
     let errors = [
-        client.generate(&long, &mut silently).unwrap_err(),
+        client.generate(&long, &mut ignore).unwrap_err(),
         client.sample(&long, 2).unwrap_err(),
-        client.generate(&request("list", Shape::Lark("start: nothing".into())), &mut silently).unwrap_err(),
+        client.generate(&request("list", Shape::Lark("start: nothing".into())), &mut ignore).unwrap_err(),
     ];
     assert!(
         matches!(
@@ -55,17 +55,17 @@ fn a_request_that_the_model_refuses_is_refused_as_it_would_be_here_and_the_next_
         "{errors:?}"
     );
     assert_eq!(client.failed(), None);
-    assert_eq!(client.generate(&request("list", text()), &mut silently).unwrap().text, "ls");
+    assert_eq!(client.generate(&request("list", text()), &mut ignore).unwrap().text, "ls");
 }
 
 #[test]
-fn one_that_has_as_many_callers_as_it_takes_is_not_to_be_stopped() {
+fn the_hint_about_a_busy_resident_is_not_to_stop_it() {
     let server = server(r#"{"rules": [{"reply": "ls"}]}"#);
     let others: Vec<_> = (0..32)
         .map(|_| {
             let mut other = server.client();
             other.send(&Call::Count("a".into())).unwrap();
-            assert_eq!(other.receive::<Reply>(Some(SOON)).unwrap(), Some(Reply::Count(1)));
+            assert_eq!(other.receive::<Reply>(Some(TIMEOUT)).unwrap(), Some(Reply::Count(1)));
             other
         })
         .collect();
@@ -75,14 +75,14 @@ fn one_that_has_as_many_callers_as_it_takes_is_not_to_be_stopped() {
 }
 
 #[test]
-fn one_that_does_not_stop_when_its_reader_has_enough_has_not_ended() {
-    let (held, until) = mpsc::channel();
+fn a_resident_that_ignores_a_stop_keeps_the_answer_and_fails_the_next_call() {
+    let (release, until) = mpsc::channel();
     let model = Arc::new(Hanging { word: "ls", until: Mutex::new(until) });
-    let server = Server::with(AGES, || false, move || Ok(model));
+    let server = Server::with(LONG_IDLE, || false, move || Ok(model));
     let client = client_of(&server).unwrap();
     let done = client.generate(&request("list", text()), &mut |_| Flow::Stop).unwrap();
     assert_eq!((done.text.as_str(), done.finish, client.failed()), ("ls", Finish::Cancelled, None));
     client.limits();
     assert_eq!(client.failed(), Some("did not stop"));
-    drop(held);
+    drop(release);
 }

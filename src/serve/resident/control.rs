@@ -1,62 +1,63 @@
-//! What runs, and how to end it.
+//! Lists the running residents and ends them, for `caro status` and `caro stop`.
 
-use super::folder::{Folder, number};
+use super::folder::{Folder, socket_id};
 use super::record::Record;
-use super::wire::{Call, Channel, MOST_REPLY, Reply};
+use super::wire::{Call, Channel, MAX_REPLY_BYTES, Reply};
 use super::{Absent, Ended, Status, peer, record};
 use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 use std::time::Duration;
 
-/// The time that a resident has to answer.
-const ANSWER: Duration = Duration::from_millis(500);
-/// The time that it has to end.
-const END: Duration = Duration::from_secs(2);
-/// How long somebody else may hold the lock.
-const LOCK: Duration = Duration::from_millis(200);
+/// Time for a resident to answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_millis(500);
+/// Time for a resident to end.
+const END_TIMEOUT: Duration = Duration::from_secs(2);
+/// Time to wait for the lock of the folder.
+const LOCK_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// Somebody who listens.
-struct Found {
+/// A connection to a resident of this user.
+struct Connection {
     channel: Channel,
     pid: Option<u32>,
 }
 
-/// Every resident of this user that belongs to `folder`; for one that does not answer its process, where the system tells it.
+/// Lists the residents of this user in `folder`: the status of each, or for one that does not answer its process id,
+/// if the system reports it.
 ///
 /// # Errors
-/// [`Absent::Folder`] if the folder is not safe.
+/// [`Absent::Folder`] if the folder is not private.
 pub fn list(folder: &Path) -> Result<Vec<Result<Status, Option<u32>>>, Absent> {
     let Some(folder) = Folder::existing(folder)? else { return Ok(Vec::new()) };
     let mut all: Vec<Result<Status, Option<u32>>> = Vec::new();
     for socket in folder.sockets() {
         let Some(mut found) = connect(&folder, &socket) else { continue };
-        let said = found.channel.send(&Call::Status).and_then(|()| found.channel.receive(Some(ANSWER)));
-        all.push(match said {
+        let reply = found.channel.send(&Call::Status).and_then(|()| found.channel.receive(Some(ANSWER_TIMEOUT)));
+        all.push(match reply {
             Ok(Some(Reply::Status(status))) => Ok(*status),
             _ => Err(found.pid),
         });
     }
     let is_listed = |pid: u32| all.iter().any(|one| one.as_ref().map_or_else(|pid| *pid, |s| Some(s.pid)) == Some(pid));
-    // those that have lost their socket, but for one that is just ending by itself
-    let lost = |one: &Record| !is_listed(one.pid) && (!one.leaving || one.stands_still());
-    let more: Vec<_> = record::all(&folder, None).into_iter().filter(lost).map(|one| Err(Some(one.pid))).collect();
+    // residents without a socket, except those that are ending by themselves
+    let is_lost = |one: &Record| !is_listed(one.pid) && (!one.leaving || one.is_stopped());
+    let more: Vec<_> = record::all(&folder, None).into_iter().filter(is_lost).map(|one| Err(Some(one.pid))).collect();
     all.extend(more);
     Ok(all)
 }
 
-/// Ends every resident of this user that belongs to `folder`, at once: who waits for an answer computes it itself. Each is
-/// asked; one that does not answer, or does not listen any more, is told by a signal and then ended by one.
+/// Ends the residents of this user in `folder` at once: callers that wait for an answer compute it themselves. Each is
+/// asked to end; one that does not answer or no longer listens gets SIGTERM and then SIGKILL.
 ///
 /// # Errors
-/// [`Absent::Folder`] if the folder is not safe; [`Absent::Lost`] for one that nothing ends.
+/// [`Absent::Folder`] if the folder is not private; [`Absent::Lost`] if a process does not end.
 pub fn stop(folder: &Path) -> Result<Vec<Ended>, Absent> {
     let Some(folder) = Folder::existing(folder)? else { return Ok(Vec::new()) };
     let mut records = record::all(&folder, None);
     let (mut ended, mut asked) = (Vec::new(), Vec::new());
     for socket in folder.sockets() {
         let Some(mut found) = connect(&folder, &socket) else { continue };
-        if found.channel.send(&Call::Stop).is_ok() && is_gone(&mut found.channel) {
+        if found.channel.send(&Call::Stop).is_ok() && wait_until_closed(&mut found.channel) {
             asked.extend(found.pid);
             ended.push(Ended::Asked(found.pid.unwrap_or_default()));
         } else if let Some(record) = found.pid.and_then(Record::of_peer)
@@ -65,53 +66,56 @@ pub fn stop(folder: &Path) -> Result<Vec<Ended>, Absent> {
             records.push(record);
         }
     }
-    let mut stays = false;
+    let mut any_left = false;
     for record in &records {
-        // it has closed its socket, and may have a moment left
-        if asked.contains(&record.pid) && record.is_gone_within(END) {
+        // it has closed its socket, but its process may take a moment to end
+        if asked.contains(&record.pid) && record.wait_until_ended(END_TIMEOUT) {
             continue;
         }
-        match record.end(END) {
+        match record.terminate(END_TIMEOUT) {
             true => ended.push(Ended::Killed(record.pid)),
-            false => stays = true,
+            false => any_left = true,
         }
     }
-    folder.sockets().iter().for_each(|socket| clear(&folder, socket));
-    // of those that are gone
+    folder.sockets().iter().for_each(|socket| remove_dead_socket(&folder, socket));
+    // removes the records of the processes that have ended
     record::all(&folder, None);
-    if stays { Err(Absent::Lost("does not answer, and cannot be ended")) } else { Ok(ended) }
+    if any_left { Err(Absent::Lost("does not answer, and cannot be ended")) } else { Ok(ended) }
 }
 
-/// Whoever listens at the socket, if it is this user; a socket that nobody listens at is removed.
-fn connect(folder: &Folder, socket: &Path) -> Option<Found> {
+/// Connects to a socket; `None` if the listener is not of this user. Removes the socket if no process listens.
+fn connect(folder: &Folder, socket: &Path) -> Option<Connection> {
     let stream = match peer::connect(socket) {
         Ok(stream) => stream,
         Err(e) => {
             if e.kind() == ErrorKind::ConnectionRefused {
-                clear(folder, socket);
+                remove_dead_socket(folder, socket);
             }
             return None;
         }
     };
-    let peer = peer::of(&stream).ok().filter(|peer| peer.uid == rustix::process::geteuid().as_raw())?;
-    Some(Found { channel: Channel::new(stream, MOST_REPLY).ok()?, pid: peer.pid })
+    let peer = peer::of(&stream).ok()?;
+    if peer.uid != rustix::process::geteuid().as_raw() {
+        return None;
+    }
+    Some(Connection { channel: Channel::new(stream, MAX_REPLY_BYTES).ok()?, pid: peer.pid })
 }
 
-/// Removes a socket, unless somebody listens there after all.
-fn clear(folder: &Folder, socket: &Path) {
-    let before = number(socket);
-    if let Ok(_lock) = folder.lock(LOCK)
-        && number(socket) == before
+/// Removes a socket, unless a process listens at it by now.
+fn remove_dead_socket(folder: &Folder, socket: &Path) {
+    let before = socket_id(socket);
+    if let Ok(_lock) = folder.lock(LOCK_TIMEOUT)
+        && socket_id(socket) == before
         && peer::connect(socket).is_err_and(|e| e.kind() == ErrorKind::ConnectionRefused)
     {
         let _ = fs::remove_file(socket);
     }
 }
 
-/// Waits until the other end has closed, which its process does when it ends.
-fn is_gone(channel: &mut Channel) -> bool {
+/// Waits until the other end closes the connection, as a process that ends does; false if it does not in time.
+fn wait_until_closed(channel: &mut Channel) -> bool {
     loop {
-        match channel.receive::<Reply>(Some(END)) {
+        match channel.receive::<Reply>(Some(END_TIMEOUT)) {
             Ok(Some(Reply::Leaving)) => {}
             Ok(_) => return false,
             Err(e) => return e.kind() != ErrorKind::InvalidData,
@@ -125,9 +129,9 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
     use std::os::unix::net::UnixListener;
 
-    /// As a call does that has made the socket for a resident which does not listen yet.
+    /// A call creates the socket before the resident that it starts listens at it.
     #[test]
-    fn who_starts_a_resident_is_not_killed_in_its_stead() {
+    fn a_process_that_starts_a_resident_is_not_killed() {
         let dir = tempfile::tempdir().unwrap();
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o700)).unwrap();
         let socket = dir.path().join("s.sock");
@@ -138,21 +142,21 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn another_user_who_listens_is_neither_asked_nor_ended() {
+    fn a_listener_of_another_user_is_neither_asked_nor_ended() {
         use super::peer::stranger;
         use std::io::Read;
         let dir = tempfile::tempdir().unwrap();
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o700)).unwrap();
         let socket = dir.path().join("s.sock");
         let listener = UnixListener::bind(&socket).unwrap();
-        if stranger::does(|| peer::listen(&listener).unwrap()).is_none() {
+        if stranger::run_as(|| peer::listen(&listener).unwrap()).is_none() {
             return;
         }
         assert!(list(dir.path()).unwrap().is_empty() && stop(dir.path()).unwrap().is_empty());
         for verb in ["status", "stop"] {
-            let (mut stream, mut said) = (listener.accept().unwrap().0, Vec::new());
-            stream.read_to_end(&mut said).unwrap();
-            assert_eq!(String::from_utf8_lossy(&said), "", "{verb}");
+            let (mut stream, mut received) = (listener.accept().unwrap().0, Vec::new());
+            stream.read_to_end(&mut received).unwrap();
+            assert_eq!(String::from_utf8_lossy(&received), "", "{verb}");
         }
         assert!(socket.exists(), "what is his is left alone");
     }

@@ -1,4 +1,4 @@
-//! The folder of sockets: this user's alone, mode 700, or it is not used.
+//! Opens the folder of sockets, which is used only if it belongs to this user and has mode 700.
 
 use super::Absent;
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
@@ -6,33 +6,34 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// The ending of a socket's name.
-pub(super) const SOCKET: &str = "sock";
-/// Held by whoever makes or removes a socket.
-const LOCK: &str = "lock";
-/// A little less than the shortest that systems give a socket's path, in bytes: 104 with the final zero on BSD and macOS.
-const LONGEST: usize = 100;
+/// The file extension of sockets.
+const EXTENSION: &str = "sock";
+/// The name of the lock file, locked by a process that creates or removes a socket.
+const LOCK_FILE: &str = "lock";
+/// Most bytes of a socket's path: a little below the smallest system limit, 104 with the final zero on BSD and macOS.
+const MAX_PATH_BYTES: usize = 100;
 
-/// Tells one socket file from a later one of that name: the number of a removed file is given to the next one.
-pub(super) type Number = (u64, i64, i64);
+/// Identifies a socket file by its inode and its time of change, since a new file may reuse the inode of a removed
+/// one.
+pub(super) type SocketId = (u64, i64, i64);
 
-/// The number of a socket, if there is one of that name.
-pub(super) fn number(socket: &Path) -> Option<Number> {
+/// Returns the id of a socket file; `None` if it does not exist.
+pub(super) fn socket_id(socket: &Path) -> Option<SocketId> {
     fs::symlink_metadata(socket).ok().map(|meta| (meta.ino(), meta.mtime(), meta.mtime_nsec()))
 }
 
-/// A folder that was found to be safe.
+/// A folder that was checked to be private.
 #[derive(Debug, Clone)]
 pub(super) struct Folder(PathBuf);
 
 impl Folder {
-    /// The folder, made where it is not there.
+    /// Opens the folder, and creates it if it does not exist.
     ///
     /// # Errors
-    /// [`Absent::Folder`] if it is a link, somebody else's, or open to others.
+    /// [`Absent::Folder`] if it is a link, belongs to another user, or is accessible to others.
     pub fn open(path: &Path) -> Result<Self, Absent> {
         let bad = |reason: String| Absent::Folder { folder: path.display().to_string(), reason };
-        // Only the last part is private; what is above is the platform's cache or runtime folder.
+        // Only the last component is made private: its parent is the platform's cache or runtime folder.
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent).map_err(|e| bad(e.to_string()))?;
         }
@@ -43,7 +44,7 @@ impl Folder {
         Self::existing(path)?.ok_or_else(|| bad("it went away".into()))
     }
 
-    /// The folder if it is there.
+    /// Opens the folder; `None` if it does not exist.
     ///
     /// # Errors
     /// As [`Folder::open`].
@@ -66,49 +67,49 @@ impl Folder {
         Ok(Some(Self(path.into())))
     }
 
-    /// The socket of a slot.
+    /// Returns the path of a slot's socket.
     ///
     /// # Errors
-    /// [`Absent::Folder`] where the system has no room for so long a name.
+    /// [`Absent::Folder`] if the path is too long for a socket.
     pub fn socket(&self, slot: &str) -> Result<PathBuf, Absent> {
-        let path = self.0.join(format!("{slot}.{SOCKET}"));
-        if path.as_os_str().len() > LONGEST {
+        let path = self.0.join(format!("{slot}.{EXTENSION}"));
+        if path.as_os_str().len() > MAX_PATH_BYTES {
             let reason = "its name is too long for a socket in it".into();
             return Err(Absent::Folder { folder: self.0.display().to_string(), reason });
         }
         Ok(path)
     }
 
-    /// Every socket.
+    /// Lists the sockets, sorted.
     pub fn sockets(&self) -> Vec<PathBuf> {
-        self.files(SOCKET)
+        self.files(EXTENSION)
     }
 
-    /// Every file of that ending.
-    pub fn files(&self, ending: &str) -> Vec<PathBuf> {
+    /// Lists the files with an extension, sorted.
+    pub fn files(&self, extension: &str) -> Vec<PathBuf> {
         let entries = fs::read_dir(&self.0).into_iter().flatten().flatten().map(|entry| entry.path());
-        let mut files: Vec<PathBuf> = entries.filter(|p| p.extension().is_some_and(|e| e == ending)).collect();
+        let mut files: Vec<PathBuf> = entries.filter(|p| p.extension().is_some_and(|e| e == extension)).collect();
         files.sort();
         files
     }
 
-    /// Takes the lock within `wait`; it is given back when the file is dropped, or the process ends.
+    /// Takes the lock within `timeout`; it is released when the file is dropped or the process ends.
     ///
     /// # Errors
-    /// [`Absent::Starting`] if somebody else holds it all that time.
-    pub fn lock(&self, wait: Duration) -> Result<File, Absent> {
+    /// [`Absent::Starting`] if another process holds it for that time.
+    pub fn lock(&self, timeout: Duration) -> Result<File, Absent> {
         let file = OpenOptions::new()
             .write(true)
             .create(true)
             .truncate(false)
             .mode(0o600)
             .custom_flags(libc::O_NOFOLLOW)
-            .open(self.0.join(LOCK))?;
-        let until = Instant::now() + wait;
+            .open(self.0.join(LOCK_FILE))?;
+        let deadline = Instant::now() + timeout;
         loop {
             match file.try_lock() {
                 Ok(()) => return Ok(file),
-                Err(TryLockError::WouldBlock) if Instant::now() < until => {
+                Err(TryLockError::WouldBlock) if Instant::now() < deadline => {
                     std::thread::sleep(Duration::from_millis(2));
                 }
                 Err(TryLockError::WouldBlock) => return Err(Absent::Starting),
@@ -118,7 +119,7 @@ impl Folder {
     }
 }
 
-/// Makes a folder that is this user's alone, where it is not there.
+/// Creates a folder that only this user can access, if it does not exist.
 ///
 /// # Errors
 /// As [`Folder::open`].
@@ -132,7 +133,7 @@ mod tests {
     use std::os::unix::fs::{PermissionsExt, symlink};
 
     #[test]
-    fn the_folder_is_made_private() {
+    fn the_folder_is_created_with_mode_700() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("deep/run");
         assert!(Folder::existing(&path).unwrap().is_none());
@@ -166,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn one_holds_the_lock_and_the_others_do_not_wait_for_ever() {
+    fn waiting_for_a_lock_that_is_held_times_out() {
         let dir = tempfile::tempdir().unwrap();
         let folder = Folder::open(&dir.path().join("run")).unwrap();
         let held = folder.lock(Duration::ZERO).unwrap();
@@ -176,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_too_long_for_a_socket_is_told() {
+    fn a_path_too_long_for_a_socket_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         let folder = Folder::open(&dir.path().join("x".repeat(100))).unwrap();
         assert!(folder.socket("0123456789abcdef").unwrap_err().to_string().contains("too long"));

@@ -1,8 +1,8 @@
-//! Which weights a resident keeps, and how two sides find out that they mean the same.
+//! Identifies the weights and the program of a resident, so that a caller and a resident can tell whether they match.
 //!
-//! The *slot* (path of the program, path of the model, how it is computed) names the socket: other choices have a resident
-//! of their own. The *identity* (the very bytes behind those paths, as far as size and time tell) is compared in the
-//! handshake: where it differs, the program or the model has been replaced, and so is the resident.
+//! The *slot* (the program's path and the choice of model and device) names the socket: other choices have a resident
+//! of their own. The *identity* (size, time and inode of the files behind those paths) is compared in the handshake:
+//! if it differs, the program or the model was replaced, and the resident is replaced too.
 
 use caro_model::adapter::{AdapterChoice, AdapterInfo, AdapterSource};
 use caro_model::engine::{BatchedEngine, Device, Engine, Options};
@@ -13,25 +13,25 @@ use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What a resident keeps ready.
+/// The model that a resident keeps loaded.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Weights {
-    /// A model file on the engine.
+    /// A model file that the engine loads.
     Gguf {
         /// The file.
         file: PathBuf,
         /// The model's id.
         id: String,
-        /// Where to compute.
+        /// The device to compute on.
         device: Device,
-        /// Threads that the caller may use. A resident takes this over from who starts it.
+        /// The number of threads that the caller may use. A resident inherits it from the call that starts it.
         threads: usize,
-        /// The most tokens of prompt and completion together.
+        /// Most tokens of prompt and completion together.
         context: usize,
-        /// Folder for the state of prompts' stable beginnings.
+        /// The folder for the saved state of the stable prefixes of prompts.
         state_dir: Option<PathBuf>,
-        /// The adapter to load beside them, for prompts that ask for it.
+        /// The adapter to load with them, for prompts that ask for it.
         #[serde(default)]
         adapter: Option<AdapterChoice>,
     },
@@ -40,12 +40,12 @@ pub enum Weights {
 }
 
 /// A model that has been opened.
-enum Opened {
+enum OpenModel {
     Engine(Arc<Engine>),
     Script(Scripted),
 }
 
-impl Opened {
+impl OpenModel {
     fn model(self) -> Arc<dyn Model> {
         match self {
             Self::Engine(engine) => engine,
@@ -55,14 +55,14 @@ impl Opened {
 }
 
 impl Weights {
-    /// The file that they come from.
+    /// Returns the model's file.
     pub fn file(&self) -> &Path {
         match self {
             Self::Gguf { file, .. } | Self::Script(file) => file,
         }
     }
 
-    /// The model's id.
+    /// Returns the model's id.
     pub fn id(&self) -> String {
         match self {
             Self::Gguf { id, .. } => id.clone(),
@@ -70,7 +70,7 @@ impl Weights {
         }
     }
 
-    /// What their adapter says of itself; `None` without one, and for one that opening will tell the fault of.
+    /// Returns the adapter's own description; `None` without an adapter, or if it cannot be read: opening reports why.
     pub fn adapter(&self) -> Option<AdapterInfo> {
         match self {
             Self::Gguf { adapter, .. } => adapter.as_ref()?.info().ok(),
@@ -78,7 +78,7 @@ impl Weights {
         }
     }
 
-    /// The very bytes that they are, as far as can be told without reading them; `None` if a file cannot be looked at.
+    /// Returns the identity of the files, from their metadata; `None` if that of a file cannot be read.
     #[cfg(unix)]
     pub(super) fn identity(&self) -> Option<String> {
         let model = of_file(self.file())?;
@@ -86,35 +86,35 @@ impl Weights {
             Self::Gguf { adapter: Some(AdapterChoice { source: AdapterSource::File(file), .. }), .. } => {
                 Some(format!("{model} {}", of_file(file)?))
             }
-            // what is embedded is the program's, which is compared by itself
+            // an embedded adapter is part of the program, whose identity is compared too
             Self::Gguf { .. } | Self::Script(_) => Some(model),
         }
     }
 
-    /// Opens the model in this process. It guesses ahead along `phrases` ([`Options::phrases`]), what its callers often
-    /// want of it.
+    /// Opens the model in this process. Drafts of tokens are made from `phrases`, texts that resemble the expected
+    /// completions ([`Options::phrases`]).
     ///
     /// # Errors
     /// See [`Engine::open`] and [`Scripted::open`].
     pub fn open(&self, phrases: Vec<String>) -> Result<Arc<dyn Model>, ModelError> {
-        Ok(self.opened(phrases)?.model())
+        Ok(self.load(phrases)?.model())
     }
 
-    /// The same for many callers: calls that come together are computed together, up to `slots` at once, where the device
-    /// does that and there is the memory.
+    /// Opens the model for many callers: concurrent calls are decoded together, up to `slots` at once, if the device
+    /// supports it and there is enough memory.
     ///
     /// # Errors
     /// As [`Weights::open`].
     pub fn open_for_many(&self, phrases: Vec<String>, slots: usize) -> Result<Arc<dyn Model>, ModelError> {
-        Ok(match self.opened(phrases)? {
-            Opened::Engine(engine) => BatchedEngine::or_alone(engine, slots),
-            script @ Opened::Script(_) => script.model(),
+        Ok(match self.load(phrases)? {
+            OpenModel::Engine(engine) => BatchedEngine::or_alone(engine, slots),
+            script @ OpenModel::Script(_) => script.model(),
         })
     }
 
-    fn opened(&self, phrases: Vec<String>) -> Result<Opened, ModelError> {
+    fn load(&self, phrases: Vec<String>) -> Result<OpenModel, ModelError> {
         Ok(match self {
-            Self::Script(file) => Opened::Script(Scripted::open(file)?),
+            Self::Script(file) => OpenModel::Script(Scripted::open(file)?),
             Self::Gguf { file, id, device, context, state_dir, adapter, .. } => {
                 let options = Options {
                     device: *device,
@@ -124,12 +124,12 @@ impl Weights {
                     adapter: adapter.as_ref().map(AdapterChoice::open).transpose()?,
                     ..Options::default()
                 };
-                Opened::Engine(Arc::new(Engine::open(file, id, &options)?))
+                OpenModel::Engine(Arc::new(Engine::open(file, id, &options)?))
             }
         })
     }
 
-    /// The name of their socket for this program, without its ending.
+    /// Returns the name of the socket for these weights and this program, without the extension.
     #[cfg(unix)]
     pub(super) fn slot(&self, program: &Path) -> String {
         let text = format!("{}\n{self:?}", program.display());
@@ -137,15 +137,15 @@ impl Weights {
     }
 }
 
-/// What a file is, as far as can be told without reading it; `None` if it cannot be looked at.
+/// Returns the identity of a file: its size, time of change and inode; `None` if its metadata cannot be read.
 #[cfg(unix)]
 pub(super) fn of_file(file: &Path) -> Option<String> {
     let meta = std::fs::metadata(file).ok()?;
-    let number = std::os::unix::fs::MetadataExt::ino(&meta);
-    Some(format!("{:x}.{:x}.{number:x}", meta.len(), caro_base::files::changed(&meta).unwrap_or_default()))
+    let inode = std::os::unix::fs::MetadataExt::ino(&meta);
+    Some(format!("{:x}.{:x}.{inode:x}", meta.len(), caro_base::files::modified_nanos(&meta).unwrap_or_default()))
 }
 
-/// What a program is: its version and its file.
+/// Returns the identity of a program: its version and its file's identity.
 #[cfg(unix)]
 pub(super) fn of_program(program: &Path) -> String {
     format!("{} {}", env!("CARGO_PKG_VERSION"), of_file(program).unwrap_or_default())
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn opened_for_many_it_computes_so_many_calls_together() {
+    fn a_model_opened_for_many_has_that_concurrency() {
         let file = caro_model::engine::testing::tiny_file();
         let weights = Weights::Gguf {
             file: file.path().into(),
@@ -214,19 +214,19 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_replaced_or_gone_is_another() {
+    fn the_identity_changes_when_a_file_is_replaced_or_removed() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("model");
         assert_eq!(of_file(&file), None);
         fs::write(&file, "one").unwrap();
         let before = of_file(&file);
         assert_eq!(of_file(&file), before);
-        // The same bytes in another file, moved over the first.
+        // another file of the same bytes, moved over the first
         let new = dir.path().join("new");
         fs::write(&new, "one").unwrap();
         fs::rename(&new, &file).unwrap();
         assert_ne!(of_file(&file), before);
-        // an adapter's file as well as the model's
+        // the adapter's file counts as well as the model's
         let adapter = dir.path().join("adapter");
         let Weights::Gguf { id, device, threads, context, state_dir, adapter: choice, .. } = adapted(&adapter) else {
             panic!("no model file")
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn orders_survive_the_way_to_the_resident() {
+    fn orders_survive_serialization() {
         for weights in [weights(2, "/a"), adapted(Path::new("/b"))] {
             let orders = super::super::Orders { socket: "/s".into(), weights, idle_s: 900.0 };
             let text = serde_json::to_string(&orders).unwrap();

@@ -1,9 +1,9 @@
-//! From a call to a resident that fits: found, replaced where it is an old one, started where there is none.
+//! Finds the resident for a call, replaces one of another program or model, and starts one if there is none.
 
-use super::folder::{Folder, Number, number};
+use super::folder::{Folder, SocketId, socket_id};
 use super::record::Record;
 use super::server::{self, Hosted};
-use super::wire::{Call, Channel, MOST_REPLY, PROTOCOL, Reply};
+use super::wire::{Call, Channel, MAX_REPLY_BYTES, PROTOCOL, Reply};
 use super::{Absent, Client, Open, Orders, Setup, WORD, identity, memory, peer, record};
 use caro_exec as exec;
 use caro_model::Model;
@@ -16,72 +16,72 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The time that a resident has to answer a greeting. It takes less than a millisecond where a core is free.
-const GREETING: Duration = Duration::from_millis(500);
-/// The same for one that is just being started.
-const START: Duration = Duration::from_secs(1);
-/// How long one that does not answer may take to end, before it is ended and after.
-const ENDING: Duration = Duration::from_millis(300);
-/// How long another may take to start one.
-const LOCK: Duration = Duration::from_millis(500);
+/// Time for a resident to answer the greeting, which takes less than a millisecond if a core is free.
+const GREETING_TIMEOUT: Duration = Duration::from_millis(500);
+/// Time for a resident that was just started to answer the greeting.
+const START_TIMEOUT: Duration = Duration::from_secs(1);
+/// Time for a resident that does not answer to end after SIGTERM, and after SIGKILL.
+const END_TIMEOUT: Duration = Duration::from_millis(300);
+/// Time to wait for another process that is starting a resident.
+const LOCK_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// A conversation with a resident that fits.
+/// A connection to a resident that matches.
 #[derive(Debug)]
 pub(super) struct Link {
     pub channel: Channel,
     pub pid: u32,
-    /// True once this side has closed it, since the other did not stop in time.
-    pub left: bool,
-    place: Place,
+    /// True once this side has closed it, because the resident did not stop in time.
+    pub is_closed: bool,
+    socket: SocketFile,
 }
 
-/// Where a socket is, and which one it was.
+/// A socket's path and the file that was found there.
 #[derive(Debug, Clone)]
-struct Place {
+struct SocketFile {
     folder: Folder,
-    socket: PathBuf,
-    /// The file that was there before we connected to it.
-    number: Option<Number>,
+    path: PathBuf,
+    /// The file that existed before this process connected to it.
+    id: Option<SocketId>,
 }
 
 impl Link {
-    /// Takes the socket away from a resident that hangs, so that the next call starts another one. It ends when it finds
-    /// out.
+    /// Removes the socket of a resident that hangs, so that the next call starts another one. The resident ends when
+    /// it finds its socket removed.
     pub fn abandon(self) {
         self.channel.close();
-        self.place.clear();
+        self.socket.remove();
     }
 }
 
-impl Place {
-    fn of(folder: &Folder, socket: &Path) -> Self {
-        Self { folder: folder.clone(), socket: socket.into(), number: number(socket) }
+impl SocketFile {
+    fn of(folder: &Folder, path: &Path) -> Self {
+        Self { folder: folder.clone(), path: path.into(), id: socket_id(path) }
     }
 
-    /// Removes the socket, if it is still that one.
-    fn clear(&self) {
-        if let Ok(_lock) = self.folder.lock(LOCK)
-            && self.number.is_some()
-            && number(&self.socket) == self.number
+    /// Removes the socket, if it is still the same file.
+    fn remove(&self) {
+        if let Ok(_lock) = self.folder.lock(LOCK_TIMEOUT)
+            && self.id.is_some()
+            && socket_id(&self.path) == self.id
         {
-            let _ = fs::remove_file(&self.socket);
+            let _ = fs::remove_file(&self.path);
         }
     }
 }
 
-/// What listens at a socket.
+/// The state of the resident at a socket.
 enum Found {
-    /// The resident that is wanted.
-    Fits(Link),
-    /// One of another program or model file, or one that ends: not to be waited for. With its process.
-    Old(Option<Channel>, Option<u32>),
-    /// Nobody.
-    Nobody,
-    /// Somebody who says nothing.
-    Mute(Place),
+    /// It has the wanted program and model.
+    Matching(Link),
+    /// It has another program or model file, or is ending. With its connection and process id.
+    Outdated(Option<Channel>, Option<u32>),
+    /// No process listens.
+    NotRunning,
+    /// A process listens but does not answer.
+    Unresponsive(SocketFile),
 }
 
-/// Who is expected.
+/// The resident that a caller expects.
 struct Wanted<'a> {
     setup: &'a Setup,
     folder: Folder,
@@ -90,22 +90,22 @@ struct Wanted<'a> {
     model: String,
 }
 
-/// A client of the resident that keeps these weights, which is started if there is none. `open` opens the model in this
-/// process, for the case that the resident fails.
+/// Connects to the resident with these weights, and starts it if it is not running. `open` opens the model in this
+/// process if the resident fails.
 ///
 /// # Errors
-/// Why there is none; nothing is lost then but a bounded time: about a second where one does not answer, and 3 s at worst,
-/// where an old one, others that start one and the new one all take theirs.
+/// The reason that there is none. It takes about a second if a resident does not answer, and 3 s at worst: if an old
+/// one, other processes that start one and the new one all take their full time.
 pub fn attach(setup: &Setup, open: Box<Open>) -> Result<Client, Absent> {
     let wanted = Wanted::of(setup)?;
-    let link = match wanted.find(GREETING)? {
-        Found::Fits(link) => link,
-        Found::Mute(place) => {
-            place.clear();
+    let link = match wanted.find(GREETING_TIMEOUT)? {
+        Found::Matching(link) => link,
+        Found::Unresponsive(socket) => {
+            socket.remove();
             return Err(Absent::Lost("does not answer"));
         }
-        Found::Nobody => wanted.start(None)?,
-        Found::Old(channel, pid) => {
+        Found::NotRunning => wanted.start(None)?,
+        Found::Outdated(channel, pid) => {
             retire(channel);
             wanted.start(pid)?
         }
@@ -113,30 +113,30 @@ pub fn attach(setup: &Setup, open: Box<Open>) -> Result<Client, Absent> {
     Ok(Client::new(setup.weights.id(), setup.weights.adapter(), link, open))
 }
 
-/// Makes this process, which has the model open, the resident of this user's other calls. One that is there makes room when
-/// its work is done.
+/// Makes this process, which has the model open, the resident for this user's other calls. A running resident ends
+/// after the requests in progress.
 ///
 /// # Errors
-/// Why it cannot be; the process goes on without.
+/// The reason that it cannot be.
 pub fn host(setup: &Setup, model: Arc<dyn Model>) -> Result<Hosted, Absent> {
     let wanted = Wanted::of(setup)?;
-    let (channel, retired) = match wanted.find(GREETING)? {
-        Found::Fits(link) => (Some(link.channel), Some(link.pid)),
-        Found::Old(channel, pid) => (channel, pid),
-        Found::Mute(_) | Found::Nobody => (None, None),
+    let (channel, retired) = match wanted.find(GREETING_TIMEOUT)? {
+        Found::Matching(link) => (Some(link.channel), Some(link.pid)),
+        Found::Outdated(channel, pid) => (channel, pid),
+        Found::Unresponsive(_) | Found::NotRunning => (None, None),
     };
     retire(channel);
-    let _lock = wanted.folder.lock(LOCK)?;
-    wanted.clear_the_way(retired)?;
-    let (listener, orders) = wanted.listen()?;
+    let _lock = wanted.folder.lock(LOCK_TIMEOUT)?;
+    wanted.end_others(retired)?;
+    let (listener, orders) = wanted.bind()?;
     peer::listen(&listener)?;
     Ok(server::host(orders, listener, model)?)
 }
 
-/// Tells a resident to make room when its work is done.
+/// Tells a resident to end after the requests in progress.
 fn retire(channel: Option<Channel>) {
     if let Some(mut channel) = channel {
-        // Gone already is as good.
+        // an error means that it has ended already
         let _ = channel.send(&Call::Retire);
     }
 }
@@ -151,104 +151,108 @@ impl<'a> Wanted<'a> {
         Ok(Self { setup, folder, socket, program: identity::of_program(&setup.program), model })
     }
 
-    /// Looks who is there.
-    fn find(&self, wait: Duration) -> Result<Found, Absent> {
-        let place = Place::of(&self.folder, &self.socket);
+    /// Connects to the socket and greets the resident, which has `timeout` to answer.
+    fn find(&self, timeout: Duration) -> Result<Found, Absent> {
+        let socket = SocketFile::of(&self.folder, &self.socket);
         let stream = match peer::connect(&self.socket) {
             Ok(stream) => stream,
-            // No socket, or one that outlived its process.
+            // no socket, or one whose process has ended
             Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) => {
-                return Ok(Found::Nobody);
+                return Ok(Found::NotRunning);
             }
-            // Nobody has taken the callers before us for a while: it is stopped.
-            Err(e) if e.kind() == ErrorKind::WouldBlock => return Ok(Found::Mute(place)),
+            // its queue is full because it accepts no connections: it hangs or is stopped
+            Err(e) if e.kind() == ErrorKind::WouldBlock => return Ok(Found::Unresponsive(socket)),
             Err(e) => return Err(e.into()),
         };
         let peer = peer::of(&stream)?;
         if peer.uid != rustix::process::geteuid().as_raw() {
             return Err(Absent::Stranger(peer.uid));
         }
-        let mut channel = Channel::new(stream, MOST_REPLY)?;
-        let hello = Call::Hello { idle_s: stay(self.setup.idle) };
-        // Where that fails, there may still be a word of why.
+        let mut channel = Channel::new(stream, MAX_REPLY_BYTES)?;
+        let hello = Call::Hello { idle_s: idle_seconds(self.setup.idle) };
+        // if sending fails, there may still be a reply with the reason
         let _ = channel.send(&hello);
-        Ok(match channel.receive(Some(wait)) {
-            Ok(None) => Found::Mute(place),
+        Ok(match channel.receive(Some(timeout)) {
+            Ok(None) => Found::Unresponsive(socket),
             Ok(Some(Reply::Hello { protocol: PROTOCOL, program, model, pid }))
                 if program == self.program && model == self.model =>
             {
-                Found::Fits(Link { channel, pid, left: false, place })
+                Found::Matching(Link { channel, pid, is_closed: false, socket })
             }
-            Ok(Some(Reply::Hello { protocol: PROTOCOL, .. })) => Found::Old(Some(channel), peer.pid),
+            Ok(Some(Reply::Hello { protocol: PROTOCOL, .. })) => Found::Outdated(Some(channel), peer.pid),
             Ok(Some(Reply::Failed(_))) => return Err(Absent::Busy),
-            // Another protocol, no protocol at all, or at its end: it loses its socket, and sees that itself.
-            Ok(Some(_)) | Err(_) => Found::Old(None, peer.pid),
+            // it speaks another protocol or is ending; it ends by itself when its socket is replaced
+            Ok(Some(_)) | Err(_) => Found::Outdated(None, peer.pid),
         })
     }
 
-    /// Starts one, unless somebody else has meanwhile. `retired` is the process of one that was told to make room.
+    /// Starts the resident, unless another process has done so meanwhile. `retired` is the process id of one that was
+    /// told to retire.
     fn start(&self, retired: Option<u32>) -> Result<Link, Absent> {
-        let lock = self.folder.lock(LOCK)?;
-        if let Found::Fits(link) = self.find(GREETING)? {
+        let lock = self.folder.lock(LOCK_TIMEOUT)?;
+        if let Found::Matching(link) = self.find(GREETING_TIMEOUT)? {
             return Ok(link);
         }
-        self.worth_leaving()?;
-        self.clear_the_way(retired)?;
-        // The socket is made here and handed over: who connects from now on waits in its queue, and sees at once when the
-        // process ends before it has begun.
-        let (listener, orders) = self.listen()?;
+        self.check_resources()?;
+        self.end_others(retired)?;
+        // The socket is created here and inherited by the resident: callers that connect from now on wait in its
+        // queue, and notice at once if the process ends before it listens.
+        let (listener, orders) = self.bind()?;
         let orders = serde_json::to_string(&orders).map_err(|e| Absent::Weights(e.to_string()))?;
         exec::detach(&self.setup.program, &[OsString::from(WORD), orders.into()], listener.into())?;
         drop(lock);
-        match self.find(START)? {
-            Found::Fits(link) => Ok(link),
-            Found::Mute(_) => Err(Absent::Lost("was started and is not ready yet")),
-            Found::Old(..) | Found::Nobody => Err(Absent::Lost("ended when it was started")),
+        match self.find(START_TIMEOUT)? {
+            Found::Matching(link) => Ok(link),
+            Found::Unresponsive(_) => Err(Absent::Lost("was started and is not ready yet")),
+            Found::Outdated(..) | Found::NotRunning => Err(Absent::Lost("ended when it was started")),
         }
     }
 
-    /// Listens in the place of whoever did, and says what is to be done there. Needs the folder's lock.
-    fn listen(&self) -> Result<(UnixListener, Orders), Absent> {
+    /// Replaces the socket, and returns its listener and the orders of the new resident. Needs the folder's lock.
+    fn bind(&self) -> Result<(UnixListener, Orders), Absent> {
         match fs::remove_file(&self.socket) {
             Err(e) if e.kind() != ErrorKind::NotFound => return Err(e.into()),
             _ => {}
         }
         let (socket, weights) = (self.socket.clone(), self.setup.weights.clone());
         let listener = UnixListener::bind(&socket)?;
-        Ok((listener, Orders { socket, weights, idle_s: stay(self.setup.idle) }))
+        Ok((listener, Orders { socket, weights, idle_s: idle_seconds(self.setup.idle) }))
     }
 
-    /// Ends what is left of this slot: a process that does not answer keeps a whole model in memory. One that ends by itself
-    /// when its work is done is let be, unless it stands still.
-    fn clear_the_way(&self, retired: Option<u32>) -> Result<(), Absent> {
+    /// Ends the other residents of this slot, each of which has a whole model in memory; one that will end by itself
+    /// is left alone, unless it is stopped.
+    fn end_others(&self, retired: Option<u32>) -> Result<(), Absent> {
         let slot = self.setup.weights.slot(&self.setup.program);
         let ends_itself = |one: &Record| one.leaving || retired == Some(one.pid);
-        let mut left = record::all(&self.folder, Some(&slot)).into_iter();
-        match left.all(|one| ends_itself(&one) && !one.stands_still() || one.end(ENDING)) {
+        let mut others = record::all(&self.folder, Some(&slot)).into_iter();
+        match others.all(|one| ends_itself(&one) && !one.is_stopped() || one.terminate(END_TIMEOUT)) {
             true => Ok(()),
             false => Err(Absent::Lost("does not answer, and cannot be ended")),
         }
     }
 
-    /// Whether this process should leave another behind, unasked.
-    fn worth_leaving(&self) -> Result<(), Absent> {
+    /// Checks that a resident would have normal priority, no limits and enough memory, unless the caller insists on
+    /// one.
+    fn check_resources(&self) -> Result<(), Absent> {
         if self.setup.insist {
             return Ok(());
         }
         let nice = rustix::process::getpriority_process(None).unwrap_or(0);
-        unhindered(nice, [Resource::Cpu, Resource::As].map(|what| rustix::process::getrlimit(what).current))?;
+        check_limits(nice, [Resource::Cpu, Resource::As].map(|what| rustix::process::getrlimit(what).current))?;
         let size = fs::metadata(self.setup.weights.file()).map_or(0, |meta| meta.len());
-        enough(memory::Machine::now(), size)
+        check_memory(memory::Machine::now(), size)
     }
 }
 
-/// Seconds that a resident is to stay: whoever has greeted it, or started it, asks this much later.
-fn stay(idle: Duration) -> f64 {
+/// Returns the seconds for which a resident stays: at least one, so that a caller that greets or starts it can send
+/// its request.
+fn idle_seconds(idle: Duration) -> f64 {
     idle.max(Duration::from_secs(1)).as_secs_f64()
 }
 
-/// Whether a process that we start is not held back for good by what holds us back: it is for all later calls too.
-fn unhindered(nice: i32, limits: [Option<u64>; 2]) -> Result<(), Absent> {
+/// Checks that this process has no low priority and no limits (of processor time, of memory), which a resident would
+/// inherit for all later calls.
+fn check_limits(nice: i32, limits: [Option<u64>; 2]) -> Result<(), Absent> {
     match limits {
         _ if nice > 0 => Err(Absent::Hindered("a low priority")),
         [Some(_), _] => Err(Absent::Hindered("a limit of processor time")),
@@ -257,8 +261,9 @@ fn unhindered(nice: i32, limits: [Option<u64>; 2]) -> Result<(), Absent> {
     }
 }
 
-/// Whether a machine has room to keep a model file of `size` bytes ready; one that does not tell has.
-fn enough(machine: Option<memory::Machine>, size: u64) -> Result<(), Absent> {
+/// Checks that the machine has enough memory for a resident with a model file of `size` bytes; true if it is not
+/// known.
+fn check_memory(machine: Option<memory::Machine>, size: u64) -> Result<(), Absent> {
     let Some(machine) = machine else { return Ok(()) };
     let wanted = machine.wanted(size);
     if machine.available < wanted {
@@ -271,10 +276,10 @@ fn enough(machine: Option<memory::Machine>, size: u64) -> Result<(), Absent> {
 mod tests {
     use super::*;
 
-    /// The folder keeps him away; this is for the day that it does not.
+    /// The folder's permissions prevent this; the user is checked in case they fail.
     #[cfg(target_os = "linux")]
     #[test]
-    fn nothing_is_said_to_another_user_who_listens_in_our_place() {
+    fn nothing_is_sent_to_a_listener_of_another_user() {
         use super::peer::stranger;
         use std::io::Read;
         let dir = tempfile::tempdir().unwrap();
@@ -290,49 +295,49 @@ mod tests {
         let folder = Folder::open(&setup.folder).unwrap();
         let socket = folder.socket(&setup.weights.slot(&setup.program)).unwrap();
         let listener = UnixListener::bind(&socket).unwrap();
-        if stranger::does(|| peer::listen(&listener).unwrap()).is_none() {
+        if stranger::run_as(|| peer::listen(&listener).unwrap()).is_none() {
             return;
         }
         let open = || Err(caro_model::ModelError::Engine("it is not opened".into()));
         let refused = attach(&setup, Box::new(open)).err();
         assert!(matches!(refused, Some(Absent::Stranger(stranger::UID))), "{refused:?}");
-        let (mut stream, mut said) = (listener.accept().unwrap().0, Vec::new());
-        stream.read_to_end(&mut said).unwrap();
-        assert_eq!(String::from_utf8_lossy(&said), "");
+        let (mut stream, mut received) = (listener.accept().unwrap().0, Vec::new());
+        stream.read_to_end(&mut received).unwrap();
+        assert_eq!(String::from_utf8_lossy(&received), "");
         assert!(socket.exists(), "what is his is left alone");
     }
 
     #[test]
-    fn no_process_is_left_behind_where_memory_is_short() {
+    fn no_resident_is_started_if_memory_is_short() {
         let machine = |mb: u64| Some(memory::Machine { total: 8 << 30, available: mb << 20 });
-        let short = enough(machine(1500), 1 << 30).unwrap_err().to_string();
+        let short = check_memory(machine(1500), 1 << 30).unwrap_err().to_string();
         assert!(short.contains("1500 MB available, 1536 MB wanted"), "{short}");
-        assert!(enough(machine(1600), 1 << 30).is_ok() && enough(None, u64::MAX).is_ok());
+        assert!(check_memory(machine(1600), 1 << 30).is_ok() && check_memory(None, u64::MAX).is_ok());
     }
 
     #[test]
-    fn a_resident_stays_long_enough_to_be_asked() {
-        assert_eq!([Duration::from_millis(1), Duration::from_secs(900)].map(stay), [1.0, 900.0]);
+    fn a_resident_stays_at_least_a_second() {
+        assert_eq!([Duration::from_millis(1), Duration::from_secs(900)].map(idle_seconds), [1.0, 900.0]);
     }
 
-    /// What a model takes beside its file counts as in use once it is there.
+    /// The memory that a model uses besides its file is no longer available once it is loaded.
     #[test]
-    fn one_that_is_started_does_not_end_at_once_for_want_of_memory() {
+    fn a_resident_that_was_started_does_not_find_memory_short_at_once() {
         let sizes = || (20..42).map(|bits| 1_u64 << bits);
         for (total, available, size) in sizes().flat_map(|t| sizes().flat_map(move |a| sizes().map(move |s| (t, a, s))))
         {
             let machine = |available| memory::Machine { total, available };
-            let started = enough(Some(machine(available)), size).is_ok();
+            let started = check_memory(Some(machine(available)), size).is_ok();
             let after = machine(available.saturating_sub(512 << 20));
             assert!(!started || !after.is_short(), "{size} of {available} of {total}");
         }
     }
 
     #[test]
-    fn no_process_is_left_behind_that_would_keep_what_holds_this_one_back() {
-        assert!(unhindered(0, [None, None]).is_ok() && unhindered(-5, [None, None]).is_ok());
+    fn no_resident_is_started_that_would_inherit_a_low_priority_or_a_limit() {
+        assert!(check_limits(0, [None, None]).is_ok() && check_limits(-5, [None, None]).is_ok());
         for (nice, limits) in [(19, [None, None]), (0, [Some(10), None]), (0, [None, Some(1 << 30)])] {
-            let why = unhindered(nice, limits).unwrap_err().to_string();
+            let why = check_limits(nice, limits).unwrap_err().to_string();
             assert!(why.starts_with("this process has a l"), "{why}");
         }
     }

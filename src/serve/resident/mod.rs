@@ -1,18 +1,19 @@
-//! The resident process: it owns a model's weights, and answers [`caro_model::Model::generate`] over a Unix socket.
+//! The resident process: a background process that keeps a model loaded and answers
+//! [`caro_model::Model::generate`] over a Unix socket, so that later calls need not load it.
 //!
-//! Nobody sets it up. The first call starts it and is answered by it; it ends by itself when nobody asks any more, when
-//! memory runs short, and when its program or its model's file is not what it was. Nothing of a caller goes there but the
-//! request to the model: working directory, environment, manuals and checks stay in the caller's process.
+//! It needs no setup. The first call starts it and is answered by it; it ends by itself when it is idle, when memory
+//! runs short, and when its program or its model's file has changed. A caller sends it only the request to the model:
+//! the working directory, environment, manuals and checks stay in the caller's process.
 //!
-//! - `wire`: frames and messages. `peer`: who is at the other end. `folder`: where the sockets are, and who may be there.
-//! - `identity`: which weights, which program; `link`: from a call to a resident that fits, started where there is none.
-//! - [`Client`]: the [`caro_model::Model`] of the calling side. Whatever happens to the resident's process, it answers: in
-//!   its own, within the same call. A computation alone that hangs costs one call its time, and then ends the resident, if
-//!   that call had an end to its time.
-//! - `server`, `worker`, `memory`: the process itself. `record`: what it leaves about itself, to be found by when it does not
-//!   answer any more. `control`: what runs, and how to end it.
+//! - `wire`: frames and messages. `peer`: the process at the other end. `folder`: the private folder of sockets.
+//! - `identity`: tells weights and programs apart. `link`: finds or starts the resident for a call.
+//! - [`Client`]: the [`caro_model::Model`] of the calling side. If the resident fails, it computes the answer in its
+//!   own process, within the same call. A computation that hangs costs one call its time; if that call had a deadline,
+//!   the resident ends after it.
+//! - `server`, `worker`, `memory`: the process itself. `record`: its process id on disk, by which it is found when it
+//!   stops answering. `control`: lists residents and ends them.
 //!
-//! On systems without Unix sockets there is no resident, and `attach` says so.
+//! On systems without Unix sockets there is no resident, and `attach` returns [`Absent::System`].
 
 mod identity;
 
@@ -71,36 +72,36 @@ pub const WORD: &str = "__resident";
 /// Opens the model in the calling process.
 pub type Open = dyn Fn() -> Result<Arc<dyn Model>, ModelError> + Send + Sync;
 
-/// What a caller wants of a resident.
+/// The resident that a caller wants, and how to start it.
 #[derive(Debug, Clone)]
 pub struct Setup {
-    /// The folder of sockets, made if it is not there.
+    /// The folder of sockets, created if it does not exist.
     pub folder: PathBuf,
     /// This program, to start the resident with.
     pub program: PathBuf,
-    /// What is to be kept ready.
+    /// The model to keep loaded.
     pub weights: Weights,
-    /// How long it stays after the last request.
+    /// The time that it stays after the last request.
     pub idle: Duration,
-    /// Start one even where memory is short, or where it would keep what holds this process back.
+    /// True to start one even if memory is short, or if it would inherit this process's low priority or limits.
     pub insist: bool,
 }
 
-/// What a resident is told when it is started.
+/// The instructions for a resident, passed on its command line when it is started.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Orders {
-    /// The socket, which it also finds open as its standard input.
+    /// The path of its socket, which it inherits as its standard input.
     pub socket: PathBuf,
-    /// What it keeps ready.
+    /// The model to keep loaded.
     pub weights: Weights,
     /// Seconds that it stays after the last request.
     pub idle_s: f64,
 }
 
-/// What a resident says of itself.
+/// The state of a resident, as it reports it.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Status {
-    /// Its process.
+    /// Its process id.
     pub pid: u32,
     /// The program's version.
     pub version: String,
@@ -108,79 +109,79 @@ pub struct Status {
     pub model: String,
     /// The model's file.
     pub file: PathBuf,
-    /// When it was started, seconds since 1970.
+    /// The time at which it was started, in seconds since 1970.
     pub since: u64,
-    /// Requests answered to their end.
+    /// The number of requests answered in full.
     pub served: u64,
-    /// Requests under way or waiting.
+    /// The number of requests in progress or waiting.
     pub waiting: usize,
-    /// Bytes of memory in use, the model's mapped file included; `None` where the system does not tell.
+    /// Bytes of memory in use, including the model's mapped file; `None` if the system does not report it.
     pub memory: Option<u64>,
-    /// Those that are its own: the rest is the mapped file, which the system takes back when it needs room.
+    /// Bytes of it that are anonymous; the rest is the mapped file, which the system reclaims when it needs room.
     pub own_memory: Option<u64>,
-    /// Seconds until it ends, unless it is asked before; `None` of one that ends with its server.
+    /// Seconds until it ends if no request comes; `None` if it ends with the server that hosts it.
     pub ends_in_s: Option<f64>,
 }
 
-/// How a resident was ended.
+/// The way in which a resident was ended, with its process id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
-    /// It ended when it was asked to.
+    /// It ended on request.
     Asked(u32),
-    /// It did not answer, and was ended by a signal.
+    /// It did not answer and was ended by a signal.
     Killed(u32),
 }
 
-/// Why no resident answers.
+/// The reason that no resident answers.
 #[derive(Debug, thiserror::Error)]
 pub enum Absent {
     /// This system has no Unix sockets.
     #[error("this system has no resident process")]
     System,
-    /// The folder of sockets is not safe or cannot be made.
+    /// The folder of sockets is not private or cannot be created.
     #[error("{folder}: {reason}")]
     Folder {
         /// The folder.
         folder: String,
-        /// What is wrong with it.
+        /// The reason that it cannot be used.
         reason: String,
     },
     /// The weights cannot be served.
     #[error("{0}")]
     Weights(String),
-    /// There is too little memory to leave a process behind.
+    /// There is too little memory to keep a resident running.
     #[error("too little memory to keep a model ready ({available_mb} MB available, {wanted_mb} MB wanted)")]
     Memory {
-        /// What is left.
+        /// Megabytes available.
         available_mb: u64,
-        /// What there should be.
+        /// Megabytes that should be available.
         wanted_mb: u64,
     },
-    /// This process is held back by something that one started by it would keep.
+    /// This process has a low priority or a limit that a resident would inherit.
     #[error("this process has {0}, which one left behind would keep")]
     Hindered(&'static str),
-    /// Another process is starting one, and takes too long.
+    /// Another process is starting a resident and takes too long.
     #[error("another process is still starting the resident")]
     Starting,
-    /// It could not be started.
+    /// The resident could not be started.
     #[error(transparent)]
     Start(#[from] ExecError),
-    /// It runs as somebody else: whoever made the socket is not this user.
+    /// The process at the socket runs as another user, whose id this is.
     #[error("the process behind the socket belongs to user {0}")]
     Stranger(u32),
-    /// It has enough to do.
+    /// The resident has its maximum number of clients.
     #[error("the resident process has as many callers as it takes")]
     Busy,
-    /// It does not answer, or not in our language.
+    /// The resident does not answer, or with something unexpected.
     #[error("the resident process {0}")]
     Lost(&'static str),
-    /// The system's word.
+    /// An I/O error of the socket.
     #[error("the resident's socket: {0}")]
     Socket(#[from] std::io::Error),
 }
 
 impl Absent {
-    /// What the user can do next.
+    /// Returns what the user can do next.
     pub fn hint(&self) -> &'static str {
         match self {
             Self::System | Self::Busy => "nothing to do: the answer is computed in this process",

@@ -1,23 +1,24 @@
-//! Systems without Unix sockets: there is no resident, and every answer is computed in the calling process.
+//! The stand-in on systems without Unix sockets: there is no resident, and every answer is computed in the calling
+//! process.
 //!
-//! Windows would have named pipes; their client and server need calls that nobody here could try, so they are left out.
+//! Windows has named pipes; they are not used because they could not be tested here.
 
 use super::{Absent, Ended, Open, Setup, Status};
 use caro_model::{Completion, Flow, Limits, Model, ModelError, Request};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Never made.
+/// Never constructed: there is no resident here.
 #[derive(Debug)]
 pub enum Client {}
 
 impl Client {
-    /// The resident's process.
+    /// Returns the resident's process id.
     pub fn pid(&self) -> u32 {
         match *self {}
     }
 
-    /// Why the resident answers no more.
+    /// Returns the reason that the resident failed.
     pub fn failed(&self) -> Option<&'static str> {
         match *self {}
     }
@@ -41,7 +42,7 @@ impl Model for Client {
     }
 }
 
-/// See the Unix version.
+/// Fails, as there is no resident here.
 ///
 /// # Errors
 /// Always.
@@ -49,11 +50,11 @@ pub fn attach(_setup: &Setup, _open: Box<Open>) -> Result<Client, Absent> {
     Err(Absent::System)
 }
 
-/// Never made.
+/// Never constructed: there is no resident here.
 #[derive(Debug)]
 pub enum Hosted {}
 
-/// See the Unix version.
+/// Fails, as there is no resident here.
 ///
 /// # Errors
 /// Always.
@@ -61,7 +62,7 @@ pub fn host(_setup: &Setup, _model: Arc<dyn Model>) -> Result<Hosted, Absent> {
     Err(Absent::System)
 }
 
-/// None.
+/// Returns an empty list.
 ///
 /// # Errors
 /// Never.
@@ -69,7 +70,7 @@ pub fn list(_folder: &Path) -> Result<Vec<Result<Status, Option<u32>>>, Absent> 
     Ok(Vec::new())
 }
 
-/// None to end.
+/// Ends nothing and returns an empty list.
 ///
 /// # Errors
 /// Never.
@@ -77,7 +78,7 @@ pub fn stop(_folder: &Path) -> Result<Vec<Ended>, Absent> {
     Ok(Vec::new())
 }
 
-/// See the Unix version.
+/// Fails: private folders are made on Unix alone.
 ///
 /// # Errors
 /// Always.
@@ -85,16 +86,16 @@ pub fn make_private(_folder: &Path) -> Result<(), Absent> {
     Err(Absent::System)
 }
 
-/// Not told here.
+/// Returns `None`: the memory is not measured here.
 pub fn room(_model: u64) -> Option<Room> {
     None
 }
 
-/// See the Unix version.
+/// The machine's available memory, and the memory that a model needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Room {
     /// Bytes that can be had without swapping.
     pub available: u64,
-    /// Bytes that should be, so that the model can be kept ready.
+    /// Bytes that should be available for the model to be kept loaded.
     pub wanted: u64,
 }

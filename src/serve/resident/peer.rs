@@ -1,5 +1,6 @@
-//! Who is at the other end of a Unix socket, as the kernel says it.
-#![allow(unsafe_code)] // Five system calls that neither std nor our build of rustix has.
+//! Asks the kernel for the user and process at the other end of a Unix socket, and connects and listens without
+//! waiting.
+#![allow(unsafe_code)] // five system calls that neither std nor the enabled features of rustix have
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
@@ -10,22 +11,23 @@ use std::path::Path;
 /// The process at the other end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Peer {
-    /// Its user.
+    /// Its user id.
     pub uid: u32,
-    /// The process that connected or, seen from a client, that listens; `None` where the system does not tell.
+    /// The process id of the one that connected or, seen from a client, that listens; `None` if the system does not
+    /// report it.
     pub pid: Option<u32>,
 }
 
-/// The peer of a connected socket. Source: unix(7), SO_PEERCRED.
+/// Returns the peer of a connected socket. Source: unix(7), SO_PEERCRED.
 ///
 /// # Errors
-/// The system's.
+/// If the system call fails.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(super) fn of(socket: &impl AsFd) -> io::Result<Peer> {
     let mut credentials = libc::ucred { pid: 0, uid: u32::MAX, gid: u32::MAX };
     let mut length = size_of::<libc::ucred>() as libc::socklen_t;
-    // SAFETY: the descriptor is open while `socket` is borrowed; the kernel writes at most `length` bytes, which is the size
-    // of the structure that the pointer is to, and any bytes are a valid one.
+    // SAFETY: the descriptor is open while `socket` is borrowed; the kernel writes at most `length` bytes, the size of
+    // the structure pointed to, for which any bytes are valid.
     let status = unsafe {
         libc::getsockopt(
             socket.as_fd().as_raw_fd(),
@@ -41,14 +43,14 @@ pub(super) fn of(socket: &impl AsFd) -> io::Result<Peer> {
     Ok(Peer { uid: credentials.uid, pid: u32::try_from(credentials.pid).ok().filter(|pid| *pid != 0) })
 }
 
-/// The peer of a connected socket. Source: getpeereid(3) of the BSDs and macOS.
+/// Returns the peer of a connected socket. Source: getpeereid(3) of the BSDs and macOS.
 ///
 /// # Errors
-/// The system's.
+/// If the system call fails.
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 pub(super) fn of(socket: &impl AsFd) -> io::Result<Peer> {
     let (mut uid, mut gid) = (libc::uid_t::MAX, libc::gid_t::MAX);
-    // SAFETY: the descriptor is open while `socket` is borrowed, and both pointers are to live integers of the right type.
+    // SAFETY: the descriptor is open while `socket` is borrowed; both pointers are to live integers of the right type.
     let status = unsafe { libc::getpeereid(socket.as_fd().as_raw_fd(), &raw mut uid, &raw mut gid) };
     if status != 0 {
         return Err(io::Error::last_os_error());
@@ -56,31 +58,31 @@ pub(super) fn of(socket: &impl AsFd) -> io::Result<Peer> {
     Ok(Peer { uid, pid: None })
 }
 
-/// Makes this process the one that listens, as clients see it: the socket was made by the one that started us. Source:
-/// the kernel notes the credentials in listen(2).
+/// Makes this process the one that clients see as listening, on a socket that its parent created: the kernel records
+/// the credentials of the process that calls listen(2).
 ///
 /// # Errors
-/// The system's; `InvalidInput` too for what is no bound socket.
+/// If the system call fails; `InvalidInput` if it is not a bound socket.
 pub(super) fn listen(socket: &impl AsFd) -> io::Result<()> {
     // SAFETY: no memory is passed; the descriptor is open while `socket` is borrowed.
     let status = unsafe { libc::listen(socket.as_fd().as_raw_fd(), 64) };
     if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Connects, and does not wait where the queue of whoever listens is full: std would, for ever.
+/// Connects without waiting if the listener's queue is full, where std would wait without limit.
 ///
 /// # Errors
-/// The system's: `WouldBlock` where the queue is full (on some systems `ConnectionRefused`).
+/// If a system call fails: `WouldBlock` if the queue is full (on some systems `ConnectionRefused`).
 pub(super) fn connect(path: &Path) -> io::Result<UnixStream> {
     // SAFETY: passes integers and returns a descriptor or -1.
     let socket = unsafe { libc::socket(libc::AF_UNIX, libc::SOCK_STREAM, 0) };
     if socket < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the descriptor is new, and nobody else's.
+    // SAFETY: the descriptor is new, and owned by nothing else.
     let stream = UnixStream::from(unsafe { OwnedFd::from_raw_fd(socket) });
     rustix::io::fcntl_setfd(&stream, rustix::io::FdFlags::CLOEXEC)?;
-    // SAFETY: all zeros is a valid address without a name; the zero that ends the name is among them.
+    // SAFETY: all zeros is a valid address without a name, and includes the zero that ends the name.
     let mut address: libc::sockaddr_un = unsafe { std::mem::zeroed() };
     address.sun_family = libc::AF_UNIX as libc::sa_family_t;
     let name = path.as_os_str().as_bytes();
@@ -101,25 +103,25 @@ pub(super) fn connect(path: &Path) -> io::Result<UnixStream> {
     Ok(stream)
 }
 
-/// Another user, for tests of what he is not to do.
+/// Runs code as another user, for tests of access.
 #[cfg(all(test, target_os = "linux"))]
-#[allow(clippy::print_stdout)] // a test that is skipped says why
+#[allow(clippy::print_stdout)] // a skipped test prints the reason
 pub(super) mod stranger {
     use rustix::process::Uid;
 
-    /// Nobody, or somebody else: not who runs the tests.
+    /// The id of a user (`nobody`) other than the one that runs the tests.
     pub const UID: u32 = 65534;
 
-    /// Does something as that user, in a thread of its own: to Linux each thread has its own. `None`, with a printed reason,
-    /// where that is not allowed.
-    pub fn does<T: Send>(work: impl FnOnce() -> T + Send) -> Option<T> {
+    /// Runs `work` as that user, in a new thread: on Linux each thread has its own user id. `None`, with a printed
+    /// reason, if that is not allowed.
+    pub fn run_as<T: Send>(work: impl FnOnce() -> T + Send) -> Option<T> {
         let user = Uid::from_raw(UID);
-        let become_it = || rustix::thread::set_thread_res_uid(user, user, user).is_ok();
-        let done = std::thread::scope(|scope| scope.spawn(|| become_it().then(work)).join().unwrap());
-        if done.is_none() {
+        let become_user = || rustix::thread::set_thread_res_uid(user, user, user).is_ok();
+        let result = std::thread::scope(|scope| scope.spawn(|| become_user().then(work)).join().unwrap());
+        if result.is_none() {
             println!("skipped: only root can be another user");
         }
-        done
+        result
     }
 }
 
@@ -144,10 +146,10 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn each_end_is_told_the_others_user() {
+    fn each_end_sees_the_user_of_the_other() {
         let dir = tempfile::tempdir().unwrap();
         let listener = UnixListener::bind(dir.path().join("s")).unwrap();
-        if stranger::does(|| listen(&listener).unwrap()).is_none() {
+        if stranger::run_as(|| listen(&listener).unwrap()).is_none() {
             return;
         }
         let client = connect(&dir.path().join("s")).unwrap();
@@ -158,7 +160,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn a_full_queue_is_told_and_not_waited_for() {
+    fn connecting_to_a_full_queue_fails_at_once() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("s");
         let listener = UnixListener::bind(&path).unwrap();
@@ -177,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_socket_has_no_peer() {
+    fn a_descriptor_that_is_no_socket_has_no_peer() {
         assert!(of(&std::io::stdin()).is_err() || listen(&std::io::stdin()).is_err());
     }
 }

@@ -1,8 +1,8 @@
-//! What a resident leaves beside its socket about its process, so that one that does not answer any more, or has lost its
-//! socket, is still found: `SLOT.PID.json`.
+//! The record that a resident writes beside its socket (`SLOT.PID.json`), by which its process is found when it stops
+//! answering or its socket is removed.
 //!
-//! A number alone may be another process by now. One is taken for the resident only if it is this user's, began when the
-//! record says, runs the program that the record says, and was started as a resident.
+//! A process id may have been reused. A process is taken for the resident only if it belongs to this user, was started
+//! at the recorded time, runs the recorded program, and was started as a resident.
 
 use super::WORD;
 use super::folder::Folder;
@@ -12,137 +12,136 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// The most bytes of a record.
-const LARGEST: u64 = 1 << 16;
-/// How often a process that is to end is looked at.
-const LOOK: Duration = Duration::from_millis(5);
+/// Most bytes read of a record or of a file of `/proc`.
+const MAX_BYTES: u64 = 1 << 16;
+/// The interval at which a process that should end is checked.
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
+/// The file extension of records.
+const EXTENSION: &str = "json";
 
 /// A resident's process.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(super) struct Record {
-    /// Its number.
+    /// Its process id.
     pub pid: u32,
-    /// When it began, in the system's own count.
+    /// The time at which it started, in clock ticks since boot.
     began: u64,
     /// The program it runs.
     program: PathBuf,
-    /// True once it ends by itself, when what is under way is done.
+    /// True once it will end by itself after the requests in progress.
     pub leaving: bool,
 }
 
 impl Record {
-    /// The record of this process; nothing where the system does not say when it began.
+    /// Returns the record of this process; `None` if the system does not report its start time.
     pub fn of_this() -> Option<Self> {
         Self::of(std::process::id())
     }
 
-    /// That of any process.
+    /// Returns the record of any process.
     fn of(pid: u32) -> Option<Self> {
         Some(Self { pid, began: stat(pid)?.began, program: program(pid)?, leaving: false })
     }
 
-    /// That of a process which the kernel names as the one behind a socket, if it is a resident. Until one that is just
-    /// being started begins, the kernel names who starts it: somebody's call.
+    /// Returns the record of the process that the kernel names as a socket's listener, if it is a resident: until a
+    /// new resident calls listen(2), the kernel names the caller that starts it.
     pub fn of_peer(pid: u32) -> Option<Self> {
         let record = Self::of(pid)?;
-        record.is_there().then_some(record)
+        record.is_running_resident().then_some(record)
     }
 
-    /// The same of one that ends by itself, or does not.
-    pub fn with(&self, leaving: bool) -> Self {
+    /// Returns a copy with `leaving` set.
+    pub fn with_leaving(&self, leaving: bool) -> Self {
         Self { leaving, ..self.clone() }
     }
 
-    /// Writes it beside a socket. Where that fails the resident works all the same.
+    /// Writes the record beside a socket. Errors are ignored: the resident works without it.
     pub fn write(&self, socket: &Path) {
         let _ = serde_json::to_vec(self).map(|text| files::replace(&self.file(socket), &text, files::Access::Private));
     }
 
-    /// Takes it away.
+    /// Removes the record.
     pub fn remove(&self, socket: &Path) {
         let _ = std::fs::remove_file(self.file(socket));
     }
 
     fn file(&self, socket: &Path) -> PathBuf {
-        socket.with_extension(format!("{}.{ENDING}", self.pid))
+        socket.with_extension(format!("{}.{EXTENSION}", self.pid))
     }
 
-    /// True if that very process runs, and is a resident of this user's.
-    pub fn is_there(&self) -> bool {
+    /// True if the recorded process is running and is a resident of this user.
+    pub fn is_running_resident(&self) -> bool {
         let is_mine = std::fs::metadata(format!("/proc/{}", self.pid))
             .is_ok_and(|meta| meta.uid() == rustix::process::geteuid().as_raw());
         // proc_pid_cmdline(5)
-        let line = files::read(Path::new(&format!("/proc/{}/cmdline", self.pid)), LARGEST).unwrap_or_default();
+        let line = files::read(Path::new(&format!("/proc/{}/cmdline", self.pid)), MAX_BYTES).unwrap_or_default();
         let is_resident = line.split(|byte| *byte == 0).nth(1) == Some(WORD.as_bytes());
-        self.runs() && is_mine && is_resident && program(self.pid).as_ref() == Some(&self.program)
+        self.is_running() && is_mine && is_resident && program(self.pid).as_ref() == Some(&self.program)
     }
 
-    /// True if somebody has stopped it: it can neither answer nor end by itself.
-    pub fn stands_still(&self) -> bool {
+    /// True if the process is stopped (SIGSTOP, a debugger): it can neither answer nor end by itself.
+    pub fn is_stopped(&self) -> bool {
         stat(self.pid).is_some_and(|stat| matches!(stat.state, 'T' | 't'))
     }
 
-    /// Has it end: tells it to, and ends it where it has not within `wait`, for which is waited as long again. True if it
-    /// is gone, or was none of ours.
-    pub fn end(&self, wait: Duration) -> bool {
-        // one that stands still hears the first only when it goes on
-        let ways = [&[Signal::TERM, Signal::CONT][..], &[Signal::KILL]];
-        !self.is_there()
-            || ways.into_iter().any(|signals| {
+    /// Terminates the process: sends SIGTERM, and SIGKILL if it has not ended within `timeout`; waits up to `timeout`
+    /// for each. True if it has ended, or is no resident of this user.
+    pub fn terminate(&self, timeout: Duration) -> bool {
+        // a stopped process receives SIGTERM only once it continues
+        let attempts = [&[Signal::TERM, Signal::CONT][..], &[Signal::KILL]];
+        !self.is_running_resident()
+            || attempts.into_iter().any(|signals| {
                 signals.iter().for_each(|signal| self.signal(*signal));
-                self.is_gone_within(wait)
+                self.wait_until_ended(timeout)
             })
     }
 
     fn signal(&self, signal: Signal) {
         let pid = i32::try_from(self.pid).ok().and_then(Pid::from_raw);
         if let Some(pid) = pid
-            && self.runs()
+            && self.is_running()
         {
             let _ = kill_process(pid, signal);
         }
     }
 
-    /// True if the process of that number is the one that began then, and has not ended. It ends in steps: it knows its
-    /// program no more when its socket is still open.
-    fn runs(&self) -> bool {
-        stat(self.pid).is_some_and(|stat| stat.began == self.began && !stat.is_over())
+    /// True if the process with this id has the recorded start time and has not ended. The program is not compared: an
+    /// ending process no longer has one while its socket is still open.
+    fn is_running(&self) -> bool {
+        stat(self.pid).is_some_and(|stat| stat.began == self.began && !stat.has_ended())
     }
 
-    /// Waits until it is gone, for so long.
-    pub fn is_gone_within(&self, wait: Duration) -> bool {
-        let begun = Instant::now();
-        while self.runs() {
-            if begun.elapsed() > wait {
+    /// Waits until the process has ended; false if it has not within `timeout`.
+    pub fn wait_until_ended(&self, timeout: Duration) -> bool {
+        let start = Instant::now();
+        while self.is_running() {
+            if start.elapsed() > timeout {
                 return false;
             }
-            std::thread::sleep(LOOK);
+            std::thread::sleep(POLL_INTERVAL);
         }
         true
     }
 }
 
-/// The ending of a record's name.
-const ENDING: &str = "json";
-
-/// The records of processes that are there, those of one slot or all. What others have left is taken away.
+/// Returns the records of running residents, of one slot or all. Removes the records of processes that have ended.
 pub(super) fn all(folder: &Folder, slot: Option<&str>) -> Vec<Record> {
     let of_slot = |path: &PathBuf| {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         slot.is_none_or(|slot| name.strip_prefix(slot).is_some_and(|rest| rest.starts_with('.')))
     };
     let read = |path: PathBuf| {
-        let record: Option<Record> = serde_json::from_slice(&files::read(&path, LARGEST).ok()?).ok();
-        if record.as_ref().is_none_or(|record| !record.is_there()) {
+        let record: Option<Record> = serde_json::from_slice(&files::read(&path, MAX_BYTES).ok()?).ok();
+        if record.as_ref().is_none_or(|record| !record.is_running_resident()) {
             let _ = std::fs::remove_file(&path);
             return None;
         }
         record
     };
-    folder.files(ENDING).into_iter().filter(of_slot).filter_map(read).collect()
+    folder.files(EXTENSION).into_iter().filter(of_slot).filter_map(read).collect()
 }
 
-/// What the system says of a process.
+/// The fields used of `/proc/PID/stat`.
 struct Stat {
     state: char,
     threads: u64,
@@ -150,24 +149,24 @@ struct Stat {
 }
 
 impl Stat {
-    /// True if it has ended, and only its parent has not taken note of it. Where the first thread has ended before the others,
-    /// the process still has its files.
-    fn is_over(&self) -> bool {
+    /// True if the process has ended and only waits for its parent to reap it. While other threads run after the first
+    /// has ended, the process still has its files open.
+    fn has_ended(&self) -> bool {
         matches!(self.state, 'Z' | 'X') && self.threads <= 1
     }
 }
 
-/// Source: proc_pid_stat(5), the third field, the 20th and the 22nd; the second may have spaces and brackets in it. Where there is no
-/// such file, no process is known.
+/// Reads the state of a process; `None` on systems without `/proc`. Source: proc_pid_stat(5), fields 3, 20 and 22;
+/// field 2 may contain spaces and brackets.
 fn stat(pid: u32) -> Option<Stat> {
-    let stat = files::read(Path::new(&format!("/proc/{pid}/stat")), LARGEST).ok()?;
+    let stat = files::read(Path::new(&format!("/proc/{pid}/stat")), MAX_BYTES).ok()?;
     let stat = String::from_utf8_lossy(&stat);
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
     let state = fields.next()?.chars().next()?;
     Some(Stat { state, threads: fields.nth(16)?.parse().ok()?, began: fields.nth(1)?.parse().ok()? })
 }
 
-/// The file that a process runs, also where that was replaced. Source: proc_pid_exe(5).
+/// Returns the path of the program that a process runs, even if that file was replaced. Source: proc_pid_exe(5).
 fn program(pid: u32) -> Option<PathBuf> {
     let link = std::fs::read_link(format!("/proc/{pid}/exe")).ok()?;
     let name = link.to_str()?;
@@ -179,18 +178,18 @@ mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
 
-    /// A number that was given to another process, and anybody's own process, are never taken for the resident.
+    /// A process that reuses a recorded id, or any other process, is never taken for the resident.
     #[test]
-    fn what_is_no_resident_of_ours_is_neither_shown_nor_ended() {
+    fn a_process_that_is_no_resident_is_neither_listed_nor_ended() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o700)).unwrap();
         let folder = Folder::existing(dir.path()).unwrap().unwrap();
         let socket = folder.socket("s").unwrap();
         let this = Record::of_this().unwrap();
-        assert!(!this.is_there(), "a test is no resident");
+        assert!(!this.is_running_resident(), "a test is no resident");
         for record in [this.clone(), Record { pid: 1, ..this.clone() }, Record { pid: 4_194_305, ..this.clone() }] {
             record.write(&socket);
-            assert!(record.end(Duration::ZERO), "there is nothing to end");
+            assert!(record.terminate(Duration::ZERO), "there is nothing to end");
             assert_eq!(all(&folder, None), []);
         }
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "nor are their records kept");
@@ -198,8 +197,8 @@ mod tests {
     }
 
     #[test]
-    fn a_process_is_over_once_its_last_thread_is() {
-        // its first thread ends, by exit(2), before the other one
+    fn a_process_has_ended_once_its_last_thread_has() {
+        // the first thread ends, by exit(2), before the other one
         let code = "import ctypes, platform, threading, time\n\
                     threading.Thread(target=time.sleep, args=(3,)).start()\n\
                     ctypes.CDLL(None).syscall(60 if platform.machine() == 'x86_64' else 93, 0)";
@@ -207,21 +206,21 @@ mod tests {
             println!("skipped: there is no python3");
             return;
         };
-        let until = |holds: &dyn Fn(&Stat) -> bool| {
-            let begun = Instant::now();
+        let wait_until = |holds: &dyn Fn(&Stat) -> bool| {
+            let start = Instant::now();
             while !stat(child.id()).is_some_and(|stat| holds(&stat)) {
-                assert!(begun.elapsed() < Duration::from_secs(30));
-                std::thread::sleep(LOOK);
+                assert!(start.elapsed() < Duration::from_secs(30));
+                std::thread::sleep(POLL_INTERVAL);
             }
         };
-        until(&|stat| stat.state == 'Z');
-        assert!(!stat(child.id()).unwrap().is_over());
-        until(&Stat::is_over);
+        wait_until(&|stat| stat.state == 'Z');
+        assert!(!stat(child.id()).unwrap().has_ended());
+        wait_until(&Stat::has_ended);
         child.wait().unwrap();
     }
 
     #[test]
-    fn records_are_of_their_slot() {
+    fn records_are_selected_by_slot() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o700)).unwrap();
         let folder = Folder::existing(dir.path()).unwrap().unwrap();

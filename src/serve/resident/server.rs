@@ -1,9 +1,9 @@
-//! The resident process: accepts, converses, and knows when to end.
+//! The resident's server: accepts clients, queues their requests, and decides when the process ends.
 
-use super::folder::{Folder, Number, number};
+use super::folder::{Folder, SocketId, socket_id};
 use super::record::Record;
-use super::wire::{Call, Channel, MOST_CALL, PROTOCOL, Reply, Work};
-use super::worker::{Job, Loaded, News, work};
+use super::wire::{Call, Channel, MAX_CALL_BYTES, PROTOCOL, Reply, Work};
+use super::worker::{ClientEvent, Job, Loaded, run_jobs};
 use super::{Orders, Status, identity, memory, peer};
 use caro_model::{Cancel, Model, ModelError};
 use std::io;
@@ -17,46 +17,46 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
-/// How often a client that waits hears of us.
-const BEAT: Duration = Duration::from_millis(200);
-/// The most conversations at once; the next caller is on its own.
-const MOST_CLIENTS: usize = 32;
-/// How often it looks around whether it should end.
-const LOOK: Duration = Duration::from_secs(2);
-/// A client that has said hello is about to ask: one that is to end waits this long.
-const ABOUT_TO_ASK: Duration = Duration::from_secs(1);
+/// The interval at which a waiting client gets a [`Reply::Beat`].
+const BEAT_INTERVAL: Duration = Duration::from_millis(200);
+/// Most clients at once; the next caller computes its answer itself.
+const MAX_CLIENTS: usize = 32;
+/// The interval at which the reasons to end are checked.
+const CHECK_INTERVAL: Duration = Duration::from_secs(2);
+/// Time for a client to send its first request after the greeting, for which an ending resident waits.
+const GRACE: Duration = Duration::from_secs(1);
+/// Time after its deadline at which a computation counts as hanging: it should check the deadline several times a
+/// second.
+const HANG_AFTER: Duration = Duration::from_secs(5);
 
-/// A computation looks at its deadline several times a second: one that goes on for this long behind it hangs.
-const OVERDUE: Duration = Duration::from_secs(5);
-
-/// Whether to end.
+/// The decision to end, by increasing urgency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Leaving {
     No,
-    /// When nothing is under way.
-    Soon,
+    /// After the requests in progress and queued.
+    WhenIdle,
     Now,
 }
 
-/// What goes on.
+/// The resident's current work.
 #[derive(Debug)]
 struct Activity {
-    /// Requests under way or waiting.
+    /// The number of requests in progress or waiting.
     jobs: usize,
     served: u64,
-    /// When it was last asked for something.
+    /// The time of the last request.
     last: Instant,
-    /// How long to stay after that.
-    idle: Duration,
-    /// The deadline of the request under way.
+    /// The time to stay after it.
+    idle_timeout: Duration,
+    /// The deadline of the request in progress.
     deadline: Option<Instant>,
     leaving: Leaving,
 }
 
 struct Resident {
     orders: Orders,
-    /// Which file our socket is.
-    socket: Option<Number>,
+    /// The socket file that this process listens at, to detect a replaced one.
+    socket: Option<SocketId>,
     program_file: Option<PathBuf>,
     program: String,
     model: String,
@@ -66,12 +66,12 @@ struct Resident {
     loaded: Loaded,
     jobs: Mutex<Sender<Job>>,
     clients: AtomicUsize,
-    /// `None` where it stays as long as its process, which has more to do than this.
-    short: Option<Box<Short>>,
+    /// `None` for a hosted resident, which stays as long as its host.
+    is_memory_short: Option<Box<IsMemoryShort>>,
     record: Option<Record>,
 }
 
-/// A resident in a process that has the model open anyway. Dropped, it ends, and its socket goes.
+/// A resident hosted by a process that has the model open anyway. Dropping it ends it and removes its socket.
 pub struct Hosted {
     resident: Arc<Resident>,
     watch: Option<JoinHandle<()>>,
@@ -86,49 +86,49 @@ impl std::fmt::Debug for Hosted {
 impl Drop for Hosted {
     fn drop(&mut self) {
         self.resident.leave(Leaving::Now);
-        // it ends at once; one that broke off has no socket to take away any more
+        // the thread ends at once; if it panicked, nothing is left to do
         let _ = self.watch.take().map(JoinHandle::join);
     }
 }
 
-/// Answers at that socket with a model that is open already, beside whatever else this process does.
+/// Serves at a socket with a model that is already open, on threads beside the other work of this process.
 ///
 /// # Errors
-/// If the system gives no threads.
+/// If threads cannot be started.
 pub(super) fn host(orders: Orders, listener: UnixListener, model: Arc<dyn Model>) -> io::Result<Hosted> {
-    let resident = begin(orders, listener, None, move || Ok(model))?;
+    let resident = start(orders, listener, None, move || Ok(model))?;
     let watched = resident.clone();
     let watch = std::thread::Builder::new().name("caro-resident".into()).spawn(move || watched.watch())?;
     Ok(Hosted { resident, watch: Some(watch) })
 }
 
-/// Serves at the socket that was handed over, until it is time to end.
+/// Serves at an inherited socket until the resident ends.
 ///
 /// # Errors
-/// If what was handed over is no socket that listens where the orders say, or the system gives no threads.
+/// If it is not the socket that the orders name, or threads cannot be started.
 pub fn serve(orders: Orders, socket: OwnedFd, phrases: Vec<String>) -> io::Result<()> {
     let listener = UnixListener::from(socket);
     if listener.local_addr()?.as_pathname() != Some(&orders.socket) {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "the standard input is not the resident's socket"));
     }
     peer::listen(&listener)?;
-    memory::be_first_to_go();
+    memory::prefer_for_oom_kill();
     let weights = orders.weights.clone();
-    let short = || memory::Machine::now().is_some_and(memory::Machine::is_short);
-    run(orders, listener, Box::new(short), move || weights.open(phrases))
+    let is_memory_short = || memory::Machine::now().is_some_and(memory::Machine::is_short);
+    run(orders, listener, Box::new(is_memory_short), move || weights.open(phrases))
 }
 
-/// Tells whether others need the memory more.
-pub(super) type Short = dyn Fn() -> bool + Send + Sync;
+/// True if other programs need the memory.
+pub(super) type IsMemoryShort = dyn Fn() -> bool + Send + Sync;
 
-/// [`serve`] with any model, on any machine.
+/// [`serve`] with any model and any measure of memory.
 pub(super) fn run(
     orders: Orders,
     listener: UnixListener,
-    short: Box<Short>,
+    is_memory_short: Box<IsMemoryShort>,
     open: impl FnOnce() -> Result<Arc<dyn Model>, ModelError> + Send + 'static,
 ) -> io::Result<()> {
-    let resident = begin(orders, listener, Some(short), open)?;
+    let resident = start(orders, listener, Some(is_memory_short), open)?;
     resident.watch();
     if let Some(record) = &resident.record {
         record.remove(&resident.orders.socket);
@@ -136,14 +136,14 @@ pub(super) fn run(
     Ok(())
 }
 
-/// Accepts and computes, on threads of their own.
-fn begin(
+/// Starts the threads that accept clients and compute.
+fn start(
     orders: Orders,
     listener: UnixListener,
-    short: Option<Box<Short>>,
+    is_memory_short: Option<Box<IsMemoryShort>>,
     open: impl FnOnce() -> Result<Arc<dyn Model>, ModelError> + Send + 'static,
 ) -> io::Result<Arc<Resident>> {
-    // Now, and not when somebody asks: it may be replaced under its name at any time.
+    // read now, since the file may be replaced at any time
     let program_file = std::env::current_exe().ok();
     let (jobs, waiting) = mpsc::channel();
     let resident = Arc::new(Resident {
@@ -155,7 +155,7 @@ fn begin(
             jobs: 0,
             served: 0,
             last: Instant::now(),
-            idle: seconds(orders.idle_s),
+            idle_timeout: seconds(orders.idle_s),
             deadline: None,
             leaving: Leaving::No,
         }),
@@ -163,25 +163,25 @@ fn begin(
         loaded: Loaded::default(),
         jobs: Mutex::new(jobs),
         clients: AtomicUsize::new(0),
-        socket: number(&orders.socket),
-        // whoever clears the way for another resident ends the processes on record, and a host is not its resident alone
-        record: if short.is_some() { Record::of_this() } else { None },
-        short,
+        socket: socket_id(&orders.socket),
+        // a host has no record, since a call that replaces a resident ends the recorded process
+        record: if is_memory_short.is_some() { Record::of_this() } else { None },
+        is_memory_short,
         orders,
     });
-    resident.note(Leaving::No);
+    resident.write_record(Leaving::No);
     let worker = resident.clone();
     thread("model", move || {
         let opened = catch_unwind(AssertUnwindSafe(open)).map_err(|_| "opening the model broke off".to_string());
         match opened.and_then(|model| model.map_err(|e| e.to_string())) {
             Ok(model) => {
                 worker.loaded.set(Ok(model.clone()));
-                work(&*model, &waiting, |deadline| worker.job_begun(deadline), |answered| worker.job_done(answered));
+                run_jobs(&*model, &waiting, |deadline| worker.on_job_begin(deadline), |ok| worker.on_job_end(ok));
             }
             Err(why) => {
-                // The callers open the model themselves, and tell what is wrong with it better than we could.
+                // the callers open the model themselves and report the error
                 worker.loaded.set(Err(why));
-                worker.leave(Leaving::Soon);
+                worker.leave(Leaving::WhenIdle);
             }
         }
     })?;
@@ -194,7 +194,7 @@ fn thread(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
     std::thread::Builder::new().name(format!("caro-{name}")).spawn(work).map(drop)
 }
 
-/// A length of time that came over the wire.
+/// Converts seconds received from a client; an invalid number is zero.
 fn seconds(s: f64) -> Duration {
     Duration::try_from_secs_f64(s).unwrap_or(Duration::ZERO)
 }
@@ -204,24 +204,24 @@ impl Resident {
         self.activity.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn job_begun(&self, deadline: Option<Instant>) {
+    fn on_job_begin(&self, deadline: Option<Instant>) {
         self.activity().deadline = deadline;
     }
 
-    fn job_done(&self, answered: bool) {
+    fn on_job_end(&self, succeeded: bool) {
         let mut activity = self.activity();
         activity.deadline = None;
         activity.jobs = activity.jobs.saturating_sub(1);
-        activity.served += u64::from(answered);
+        activity.served += u64::from(succeeded);
         activity.last = Instant::now();
         drop(activity);
         self.changed.notify_all();
     }
 
-    /// Leaves word of this process beside its socket: whoever starts another one lets it end what it has under way.
-    fn note(&self, leaving: Leaving) {
+    /// Writes the record beside the socket. A call that replaces this resident lets it finish if it is leaving.
+    fn write_record(&self, leaving: Leaving) {
         if let Some(record) = &self.record {
-            record.with(leaving > Leaving::No).write(&self.orders.socket);
+            record.with_leaving(leaving > Leaving::No).write(&self.orders.socket);
         }
     }
 
@@ -231,66 +231,67 @@ impl Resident {
         activity.leaving = before.max(how);
         drop(activity);
         if before == Leaving::No {
-            self.note(how);
+            self.write_record(how);
         }
         self.changed.notify_all();
     }
 
-    /// Returns when it is time to end, with the socket gone.
+    /// Waits until the resident should end, and removes its socket.
     fn watch(&self) {
         let folder = self.orders.socket.parent().and_then(|dir| Folder::existing(dir).ok().flatten());
-        let ours = || self.socket.is_some() && number(&self.orders.socket) == self.socket;
+        let owns_socket = || self.socket.is_some() && socket_id(&self.orders.socket) == self.socket;
         loop {
             let activity = self.activity();
-            let wait = LOOK.min(activity.idle / 4).max(Duration::from_millis(20));
+            let wait = CHECK_INTERVAL.min(activity.idle_timeout / 4).max(Duration::from_millis(20));
             let (activity, _) = self
                 .changed
                 .wait_timeout_while(activity, wait, |a| a.leaving != Leaving::Now)
                 .unwrap_or_else(PoisonError::into_inner);
-            let (busy, quiet) = (activity.jobs > 0, activity.last.elapsed());
-            let (idle, leaving) = (activity.idle, activity.leaving);
-            let hangs = activity.deadline.is_some_and(|deadline| deadline.elapsed() > OVERDUE);
+            let (busy, idle) = (activity.jobs > 0, activity.last.elapsed());
+            let (idle_timeout, leaving) = (activity.idle_timeout, activity.leaving);
+            let hangs = activity.deadline.is_some_and(|deadline| deadline.elapsed() > HANG_AFTER);
             drop(activity);
             if hangs {
-                // Who waits in the queue, or would come to it, is better off alone.
+                // callers that wait, or would, compute their answers themselves
                 self.leave(Leaving::Now);
             }
-            if leaving == Leaving::No && (!ours() || self.is_outdated()) {
-                self.leave(Leaving::Soon);
+            if leaving == Leaving::No && (!owns_socket() || self.is_outdated()) {
+                self.leave(Leaving::WhenIdle);
                 continue;
             }
             let end = match leaving {
                 Leaving::Now => true,
                 _ if busy => false,
-                Leaving::Soon => quiet >= ABOUT_TO_ASK.min(idle),
-                Leaving::No => {
-                    self.short.as_ref().is_some_and(|short| quiet >= idle || quiet >= ABOUT_TO_ASK && short())
-                }
+                Leaving::WhenIdle => idle >= GRACE.min(idle_timeout),
+                Leaving::No => self
+                    .is_memory_short
+                    .as_ref()
+                    .is_some_and(|is_memory_short| idle >= idle_timeout || idle >= GRACE && is_memory_short()),
             };
             if !end {
                 continue;
             }
-            // Whoever is just starting another one has the lock, and takes the socket away itself.
-            if let Some(Ok(_lock)) = folder.as_ref().map(|folder| folder.lock(BEAT))
-                && ours()
+            // a call that is starting another resident holds the lock and removes the socket itself
+            if let Some(Ok(_lock)) = folder.as_ref().map(|folder| folder.lock(BEAT_INTERVAL))
+                && owns_socket()
             {
                 let _ = std::fs::remove_file(&self.orders.socket);
             }
             if leaving == Leaving::Now {
                 return;
             }
-            // Who connected before the socket went is still served.
+            // clients that connected before the socket was removed are still served
             std::thread::sleep(Duration::from_millis(20));
             let activity = self.activity();
-            if activity.jobs == 0 && activity.last.elapsed() >= quiet {
+            if activity.jobs == 0 && activity.last.elapsed() >= idle {
                 return;
             }
             drop(activity);
-            self.leave(Leaving::Soon);
+            self.leave(Leaving::WhenIdle);
         }
     }
 
-    /// True if program or model are not on disk any more as they were.
+    /// True if the file of the program or the model has changed since the start.
     fn is_outdated(&self) -> bool {
         let program = self.program_file.as_deref().map(identity::of_program).unwrap_or_default();
         program != self.program || self.orders.weights.identity().unwrap_or_default() != self.model
@@ -299,20 +300,22 @@ impl Resident {
     fn accept(self: Arc<Self>, listener: &UnixListener) {
         for stream in listener.incoming() {
             let Ok(stream) = stream else {
-                // Out of files, most likely: somebody will close one.
+                // most likely the process has no free file descriptor; wait until a client disconnects
                 std::thread::sleep(Duration::from_millis(50));
                 continue;
             };
-            if self.clients.fetch_add(1, Ordering::Relaxed) >= MOST_CLIENTS {
-                // Said, lest it take us for one at its end and replace us. It fits into the socket's buffer.
-                let _ = Channel::new(stream, MOST_CALL).and_then(|mut one| one.send(&Reply::Failed("busy".into())));
+            if self.clients.fetch_add(1, Ordering::Relaxed) >= MAX_CLIENTS {
+                // without a reply the client would take this resident for an ending one and replace it;
+                // so short a message fits into the socket's buffer
+                let _ = Channel::new(stream, MAX_CALL_BYTES)
+                    .and_then(|mut channel| channel.send(&Reply::Failed("busy".into())));
                 self.clients.fetch_sub(1, Ordering::Relaxed);
                 continue;
             }
             let resident = self.clone();
             let started = thread("client", move || {
-                // A conversation that breaks is the client's to mend.
-                let _ = resident.converse(stream);
+                // on an error the client computes the answer itself
+                let _ = resident.serve_client(stream);
                 resident.clients.fetch_sub(1, Ordering::Relaxed);
             });
             if started.is_err() {
@@ -321,102 +324,103 @@ impl Resident {
         }
     }
 
-    /// One client, from its greeting to its end.
-    fn converse(&self, stream: UnixStream) -> io::Result<()> {
+    /// Serves one client until it disconnects.
+    fn serve_client(&self, stream: UnixStream) -> io::Result<()> {
         if peer::of(&stream)?.uid != rustix::process::geteuid().as_raw() {
             return Ok(());
         }
-        let mut channel = Channel::new(stream, MOST_CALL)?;
-        let mut reader = channel.second()?;
-        let (news, inbox) = mpsc::channel();
-        let calls = news.clone();
+        let mut channel = Channel::new(stream, MAX_CALL_BYTES)?;
+        let mut reader = channel.try_clone()?;
+        let (events, inbox) = mpsc::channel();
+        let calls = events.clone();
         thread("reader", move || {
             while let Ok(Some(call)) = reader.receive(None) {
-                if calls.send(News::Call(call)).is_err() {
+                if calls.send(ClientEvent::Call(call)).is_err() {
                     return;
                 }
             }
-            let _ = calls.send(News::Gone);
+            let _ = calls.send(ClientEvent::Closed);
         })?;
-        // The request under way: its switch, and whether it has begun.
-        let mut under_way: Option<(Cancel, Arc<AtomicBool>)> = None;
+        // the request in progress: its cancellation, and whether it has begun
+        let mut in_progress: Option<(Cancel, Arc<AtomicBool>)> = None;
         let result = loop {
-            let sent = match inbox.recv_timeout(BEAT) {
-                Err(RecvTimeoutError::Timeout) => match &under_way {
+            let sent = match inbox.recv_timeout(BEAT_INTERVAL) {
+                Err(RecvTimeoutError::Timeout) => match &in_progress {
                     Some((_, begun)) => channel.send(&Reply::Beat { queued: !begun.load(Ordering::Relaxed) }),
                     None => Ok(()),
                 },
-                Err(RecvTimeoutError::Disconnected) | Ok(News::Gone) => break Ok(()),
-                Ok(News::Text(text)) => channel.send(&Reply::Text(text)),
-                Ok(News::Done(completion)) => {
-                    under_way = None;
+                Err(RecvTimeoutError::Disconnected) | Ok(ClientEvent::Closed) => break Ok(()),
+                Ok(ClientEvent::Text(text)) => channel.send(&Reply::Text(text)),
+                Ok(ClientEvent::Done(completion)) => {
+                    in_progress = None;
                     channel.send(&Reply::Done(completion))
                 }
-                Ok(News::Sampled(completions)) => {
-                    under_way = None;
+                Ok(ClientEvent::Sampled(completions)) => {
+                    in_progress = None;
                     channel.send(&Reply::Sampled(completions))
                 }
-                Ok(News::Failed(why)) => {
-                    under_way = None;
+                Ok(ClientEvent::Failed(why)) => {
+                    in_progress = None;
                     channel.send(&Reply::Failed(why))
                 }
-                Ok(News::Refused(why)) => {
-                    under_way = None;
+                Ok(ClientEvent::Refused(why)) => {
+                    in_progress = None;
                     channel.send(&Reply::Refused(why))
                 }
-                Ok(News::Call(Call::Cancel)) => {
-                    if let Some((cancel, _)) = &under_way {
+                Ok(ClientEvent::Call(Call::Cancel)) => {
+                    if let Some((cancel, _)) = &in_progress {
                         cancel.cancel();
                     }
                     Ok(())
                 }
-                // One at a time: whoever sends two is none of ours.
-                Ok(News::Call(Call::Generate(_))) if under_way.is_some() => break Ok(()),
-                Ok(News::Call(Call::Generate(work))) => match self.model(&mut channel)? {
+                // a client that sends two requests at once is not ours: disconnect it
+                Ok(ClientEvent::Call(Call::Generate(_))) if in_progress.is_some() => break Ok(()),
+                Ok(ClientEvent::Call(Call::Generate(work))) => match self.wait_for_model(&mut channel)? {
                     Ok(_) => {
-                        under_way = Some(self.queue(*work, &news));
+                        in_progress = Some(self.queue(*work, &events));
                         Ok(())
                     }
                     Err(why) => channel.send(&Reply::Failed(why)),
                 },
-                Ok(News::Call(call)) => self.answer(&call, &mut channel),
+                Ok(ClientEvent::Call(call)) => self.answer(&call, &mut channel),
             };
             if sent.is_err() {
                 break sent;
             }
         };
-        if let Some((cancel, _)) = under_way {
+        if let Some((cancel, _)) = in_progress {
             cancel.cancel();
         }
         channel.close();
         result
     }
 
-    /// Puts a request at the end of the queue.
-    fn queue(&self, work: Work, news: &Sender<News>) -> (Cancel, Arc<AtomicBool>) {
-        let (task, request) = work.open();
+    /// Puts a request at the end of the queue. Returns its cancellation, and a flag that is set once it has begun.
+    fn queue(&self, work: Work, events: &Sender<ClientEvent>) -> (Cancel, Arc<AtomicBool>) {
+        let (task, request) = work.into_request();
         let (cancel, begun) = (request.cancel.clone(), Arc::new(AtomicBool::new(false)));
-        let job = Job { request, task, begun: begun.clone(), news: news.clone() };
-        // Who is counted has its place in the queue.
+        let job = Job { request, task, begun: begun.clone(), events: events.clone() };
+        // count and send under one lock, so that a job that is counted has its place in the queue
         let jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
         self.activity().jobs += 1;
-        // The worker is gone only if the model is, and then this is not reached.
+        // fails only if the worker has ended, and then there is no model and this is not reached
         let _ = jobs.send(job);
         (cancel, begun)
     }
 
-    /// The model, with a sign of life as long as it is being opened: who waits for that is counted, lest we end meanwhile.
-    fn model(&self, channel: &mut Channel) -> io::Result<Result<Arc<dyn Model>, String>> {
+    /// Returns the model. While it is being opened, sends beats, and counts the waiting client as a job so that the
+    /// resident does not end.
+    fn wait_for_model(&self, channel: &mut Channel) -> io::Result<Result<Arc<dyn Model>, String>> {
         if let Some(model) = self.loaded.wait(Duration::ZERO) {
             return Ok(model);
         }
         self.activity().jobs += 1;
         let opened = loop {
-            match self.loaded.wait(BEAT) {
+            match self.loaded.wait(BEAT_INTERVAL) {
                 Some(model) => break Ok(model),
                 None => {
-                    if let Err(gone) = channel.send(&Reply::Beat { queued: false }) {
-                        break Err(gone);
+                    if let Err(error) = channel.send(&Reply::Beat { queued: false }) {
+                        break Err(error);
                     }
                 }
             }
@@ -427,12 +431,12 @@ impl Resident {
         opened
     }
 
-    /// Answers what needs no queue.
+    /// Answers a call that needs no queue.
     fn answer(&self, call: &Call, channel: &mut Channel) -> io::Result<()> {
         match call {
             Call::Hello { idle_s } => {
                 let mut activity = self.activity();
-                (activity.last, activity.idle) = (Instant::now(), seconds(*idle_s));
+                (activity.last, activity.idle_timeout) = (Instant::now(), seconds(*idle_s));
                 drop(activity);
                 channel.send(&Reply::Hello {
                     protocol: PROTOCOL,
@@ -441,22 +445,22 @@ impl Resident {
                     pid: std::process::id(),
                 })
             }
-            Call::Limits => match self.model(channel)? {
+            Call::Limits => match self.wait_for_model(channel)? {
                 Ok(model) => channel.send(&Reply::Limits(model.limits().context)),
                 Err(why) => channel.send(&Reply::Failed(why)),
             },
-            Call::Count(text) => match self.model(channel)? {
+            Call::Count(text) => match self.wait_for_model(channel)? {
                 Ok(model) => channel.send(&Reply::Count(model.count(text))),
                 Err(why) => channel.send(&Reply::Failed(why)),
             },
             Call::Status => channel.send(&Reply::Status(Box::new(self.status()))),
             Call::Retire | Call::Stop => {
-                let how = if *call == Call::Stop { Leaving::Now } else { Leaving::Soon };
+                let how = if *call == Call::Stop { Leaving::Now } else { Leaving::WhenIdle };
                 let sent = channel.send(&Reply::Leaving);
                 self.leave(how);
                 sent
             }
-            // Handled by the conversation.
+            // handled in `serve_client`
             Call::Generate(_) | Call::Cancel => Ok(()),
         }
     }
@@ -464,7 +468,7 @@ impl Resident {
     fn status(&self) -> Status {
         let activity = self.activity();
         let idle = if activity.jobs > 0 { Duration::ZERO } else { activity.last.elapsed() };
-        let (memory, own_memory) = memory::own();
+        let (memory, own_memory) = memory::of_this_process();
         Status {
             pid: std::process::id(),
             version: env!("CARGO_PKG_VERSION").into(),
@@ -475,7 +479,7 @@ impl Resident {
             waiting: activity.jobs,
             memory,
             own_memory,
-            ends_in_s: self.short.as_ref().map(|_| activity.idle.saturating_sub(idle).as_secs_f64()),
+            ends_in_s: self.is_memory_short.as_ref().map(|_| activity.idle_timeout.saturating_sub(idle).as_secs_f64()),
         }
     }
 }

@@ -1,7 +1,7 @@
-//! The server's side of the conversation, with a scripted model, in this process.
+//! Tests of the resident's server, with a scripted model, in this process.
 
 use super::server::run;
-use super::wire::{Call, Channel, MOST_REPLY, Reply, Work};
+use super::wire::{Call, Channel, MAX_REPLY_BYTES, Reply, Work};
 use super::{Orders, Weights};
 use caro_model::scripted::Scripted;
 use caro_model::{Cancel, Completion, Finish, Flow, Limits, Model, ModelError, Prompt, Request, Role, Sampling, Shape};
@@ -13,10 +13,10 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Far more than anything here takes, on a slow machine too.
-pub(super) const SOON: Duration = Duration::from_secs(60);
-/// What that is held against.
-pub(super) const AGES: Duration = Duration::from_secs(600);
+/// Timeout of each wait: far more than anything here takes, even on a slow machine.
+pub(super) const TIMEOUT: Duration = Duration::from_secs(60);
+/// An idle time that no test reaches.
+pub(super) const LONG_IDLE: Duration = Duration::from_secs(600);
 
 pub(super) struct Server {
     pub dir: tempfile::TempDir,
@@ -24,8 +24,8 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// Serves a model that says `one two three ...` for "slow", almost never anything for "endless", which one it is for
-    /// "in turn", and `ls` for everything else.
+    /// Starts a server with a model that answers "slow" with `one two three ...`, "endless" only after minutes, "in
+    /// turn" with the number of the request, and everything else with `ls`.
     fn start(idle: Duration) -> Self {
         Self::with(
             idle,
@@ -44,7 +44,7 @@ impl Server {
 
     pub fn with(
         idle: Duration,
-        short: impl Fn() -> bool + Send + Sync + 'static,
+        is_memory_short: impl Fn() -> bool + Send + Sync + 'static,
         open: impl FnOnce() -> Result<Arc<dyn Model>, ModelError> + Send + 'static,
     ) -> Self {
         use std::os::unix::fs::PermissionsExt;
@@ -54,7 +54,7 @@ impl Server {
         std::fs::write(&file, "model").unwrap();
         let listener = UnixListener::bind(&socket).unwrap();
         let orders = Orders { socket, weights: Weights::Script(file), idle_s: idle.as_secs_f64() };
-        let thread = std::thread::spawn(move || run(orders, listener, Box::new(short), open));
+        let thread = std::thread::spawn(move || run(orders, listener, Box::new(is_memory_short), open));
         Self { dir, thread: Some(thread) }
     }
 
@@ -64,12 +64,12 @@ impl Server {
 
     fn raw(&self) -> UnixStream {
         let stream = UnixStream::connect(self.socket()).unwrap();
-        stream.set_read_timeout(Some(SOON)).unwrap();
+        stream.set_read_timeout(Some(TIMEOUT)).unwrap();
         stream
     }
 
     pub fn client(&self) -> Channel {
-        Channel::new(self.raw(), MOST_REPLY).unwrap()
+        Channel::new(self.raw(), MAX_REPLY_BYTES).unwrap()
     }
 
     fn ends_within(&mut self, limit: Duration) -> bool {
@@ -86,17 +86,17 @@ impl Server {
     fn waiting(&self) -> (usize, u64) {
         let mut client = self.client();
         client.send(&Call::Status).unwrap();
-        match client.receive(Some(SOON)).unwrap() {
+        match client.receive(Some(TIMEOUT)).unwrap() {
             Some(Reply::Status(status)) => (status.waiting, status.served),
             other => panic!("{other:?}"),
         }
     }
 
     #[track_caller]
-    fn is_soon_idle(&self) {
+    fn wait_until_idle(&self) {
         let since = Instant::now();
         while self.waiting().0 > 0 {
-            assert!(since.elapsed() < SOON, "still at work");
+            assert!(since.elapsed() < TIMEOUT, "still at work");
             std::thread::sleep(Duration::from_millis(10));
         }
     }
@@ -105,10 +105,10 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         let Some(thread) = self.thread.take() else { return };
-        // one that is still busy with a crowd does not hear it the first time
+        // a server with too many clients refuses the first attempt
         while !thread.is_finished() {
             if let Ok(stream) = UnixStream::connect(self.socket()) {
-                let _ = Channel::new(stream, MOST_REPLY).and_then(|mut channel| channel.send(&Call::Stop));
+                let _ = Channel::new(stream, MAX_REPLY_BYTES).and_then(|mut channel| channel.send(&Call::Stop));
             }
             std::thread::sleep(Duration::from_millis(10));
         }
@@ -124,11 +124,11 @@ fn work(words: &str) -> Call {
     Call::Generate(Box::new(Work::of(&request)))
 }
 
-/// What comes until the end of a generation: the text in pieces, the last word, whether it waited in the queue.
-fn all(client: &mut Channel) -> (String, Reply, bool) {
+/// Receives until the end of a generation. Returns the text, the last reply, and whether the request was queued.
+fn receive_all(client: &mut Channel) -> (String, Reply, bool) {
     let (mut text, mut queued) = (String::new(), false);
     loop {
-        match client.receive(Some(SOON)).unwrap().expect("an answer") {
+        match client.receive(Some(TIMEOUT)).unwrap().expect("an answer") {
             Reply::Text(piece) => text.push_str(&piece),
             Reply::Beat { queued: q } => queued |= q,
             last => return (text, last, queued),
@@ -137,56 +137,56 @@ fn all(client: &mut Channel) -> (String, Reply, bool) {
 }
 
 #[test]
-fn a_conversation_of_many_questions() {
-    let server = Server::start(AGES);
+fn one_client_sends_many_requests() {
+    let server = Server::start(LONG_IDLE);
     let mut client = server.client();
     client.send(&Call::Hello { idle_s: 60.0 }).unwrap();
-    let hello = client.receive(Some(SOON)).unwrap().unwrap();
+    let hello = client.receive(Some(TIMEOUT)).unwrap().unwrap();
     assert!(matches!(hello, Reply::Hello { pid, .. } if pid == std::process::id()), "{hello:?}");
     client.send(&Call::Count("a b c".into())).unwrap();
     client.send(&Call::Limits).unwrap();
-    assert_eq!(client.receive::<Reply>(Some(SOON)).unwrap(), Some(Reply::Count(3)));
-    assert_eq!(client.receive::<Reply>(Some(SOON)).unwrap(), Some(Reply::Limits(4096)));
+    assert_eq!(client.receive::<Reply>(Some(TIMEOUT)).unwrap(), Some(Reply::Count(3)));
+    assert_eq!(client.receive::<Reply>(Some(TIMEOUT)).unwrap(), Some(Reply::Limits(4096)));
     for _ in 0..3 {
         client.send(&work("list")).unwrap();
-        let (text, last, _) = all(&mut client);
+        let (text, last, _) = receive_all(&mut client);
         let Reply::Done(completion) = last else { panic!("{last:?}") };
         assert_eq!((text.as_str(), completion.text.as_str(), completion.finish), ("ls", "ls", Finish::Stop));
     }
     client.send(&work("broken")).unwrap();
-    assert!(matches!(all(&mut client).1, Reply::Failed(_)));
+    assert!(matches!(receive_all(&mut client).1, Reply::Failed(_)));
     assert_eq!(server.waiting(), (0, 3));
 }
 
 #[test]
-fn several_completions_come_together() {
-    let server = Server::start(AGES);
+fn sampled_completions_come_in_one_reply() {
+    let server = Server::start(LONG_IDLE);
     let mut client = server.client();
     let mut prompt = Prompt::default();
     prompt.push(Role::User, "list");
     let shape = Shape::Text { stop: vec![] };
     let request = Request { prompt, shape, sampling: Sampling::GREEDY, max_tokens: 64, cancel: Cancel::new() };
     client.send(&Call::Generate(Box::new(Work::sampled(&request, 3)))).unwrap();
-    let (text, last, _) = all(&mut client);
+    let (text, last, _) = receive_all(&mut client);
     let Reply::Sampled(completions) = last else { panic!("{last:?}") };
     let texts: Vec<&str> = completions.iter().map(|c| c.text.as_str()).collect();
     assert_eq!((text.as_str(), texts), ("", vec!["ls"; 3]), "nothing on the way, all at the end");
 }
 
 #[test]
-fn first_come_first_served_and_who_waits_is_told() {
-    let server = Server::start(AGES);
+fn requests_are_served_in_order_and_waiting_clients_get_beats() {
+    let server = Server::start(LONG_IDLE);
     let mut clients: Vec<Channel> = (0..3).map(|_| server.client()).collect();
     for (before, client) in clients.iter_mut().enumerate() {
         client.send(&work("in turn")).unwrap();
         let since = Instant::now();
-        let come = || server.waiting().0 + usize::try_from(server.waiting().1).unwrap();
-        while come() <= before {
-            assert!(since.elapsed() < SOON, "it does not come to the queue");
+        let arrived = || server.waiting().0 + usize::try_from(server.waiting().1).unwrap();
+        while arrived() <= before {
+            assert!(since.elapsed() < TIMEOUT, "it does not come to the queue");
         }
     }
     let ended = clients.iter_mut().map(|client| {
-        let (text, last, queued) = all(client);
+        let (text, last, queued) = receive_all(client);
         assert!(matches!(last, Reply::Done(_)), "{last:?}");
         (text, queued)
     });
@@ -195,96 +195,96 @@ fn first_come_first_served_and_who_waits_is_told() {
 }
 
 #[test]
-fn who_cancels_or_leaves_stops_the_work_at_once() {
-    let server = Server::start(AGES);
+fn a_cancelled_or_abandoned_request_stops_at_once() {
+    let server = Server::start(LONG_IDLE);
     let mut client = server.client();
     client.send(&work("endless")).unwrap();
-    assert!(client.receive::<Reply>(Some(SOON)).unwrap().is_some());
+    assert!(client.receive::<Reply>(Some(TIMEOUT)).unwrap().is_some());
     client.send(&Call::Cancel).unwrap();
-    let (_, last, _) = all(&mut client);
+    let (_, last, _) = receive_all(&mut client);
     let Reply::Done(completion) = last else { panic!("{last:?}") };
     assert_eq!(completion.finish, Finish::Cancelled);
-    // and by leaving, of what is under way and of what waits
+    // clients that disconnect, one with a request in progress and one with a waiting request
     let mut others = [server.client(), server.client()];
     others.iter_mut().for_each(|c| c.send(&work("endless")).unwrap());
     while server.waiting().0 < 2 {}
     drop(others);
-    server.is_soon_idle();
+    server.wait_until_idle();
 }
 
 #[test]
-fn nonsense_ends_a_conversation_and_nothing_else() {
-    let server = Server::start(AGES);
+fn an_invalid_frame_ends_its_own_connection_alone() {
+    let server = Server::start(LONG_IDLE);
     for bytes in [&b"GET / HTTP/1.1\r\n\r\n"[..], b"\xff\xff\xff\xff rest", b"\x02\0\0\0{}", b"\x04\0\0\0null"] {
         let mut raw = server.raw();
         raw.write_all(bytes).unwrap();
         assert_eq!(raw.read(&mut [0; 16]).unwrap_or(0), 0, "{bytes:?} has no answer but the end");
     }
-    // two requests at once
+    // two requests at once on one connection
     let mut client = server.client();
     client.send(&work("endless")).unwrap();
     client.send(&work("list")).unwrap();
     let since = Instant::now();
-    while client.receive::<Reply>(Some(SOON)).is_ok() {
-        assert!(since.elapsed() < SOON, "that conversation goes on");
+    while client.receive::<Reply>(Some(TIMEOUT)).is_ok() {
+        assert!(since.elapsed() < TIMEOUT, "that conversation goes on");
     }
-    // half a frame, and then silence: it hinders nobody
+    // half a frame and then silence does not block other clients
     let mut half = server.raw();
     half.write_all(b"\x10\0\0\0{\"count").unwrap();
     let mut client = server.client();
     client.send(&work("list")).unwrap();
-    assert!(matches!(all(&mut client).1, Reply::Done(_)));
+    assert!(matches!(receive_all(&mut client).1, Reply::Done(_)));
 }
 
-/// The folder keeps him away; this is for the day that it does not.
+/// The folder's permissions prevent this; the user is checked in case they fail.
 #[cfg(target_os = "linux")]
 #[test]
 fn another_user_is_not_served_and_ends_nothing() {
     use super::peer::stranger;
     use std::fs::{Permissions, set_permissions};
     use std::os::unix::fs::PermissionsExt;
-    let server = Server::start(AGES);
+    let server = Server::start(LONG_IDLE);
     assert_eq!(server.waiting(), (0, 0), "it has begun");
     set_permissions(server.dir.path(), Permissions::from_mode(0o711)).unwrap();
     set_permissions(server.socket(), Permissions::from_mode(0o666)).unwrap();
     for call in [Call::Hello { idle_s: 60.0 }, Call::Status, work("list"), Call::Stop] {
-        let said = stranger::does(|| {
+        let reply = stranger::run_as(|| {
             let mut client = server.client();
-            // it may have hung up by now
+            // the server may have disconnected by now
             let _ = client.send(&call);
-            client.receive::<Reply>(Some(SOON))
+            client.receive::<Reply>(Some(TIMEOUT))
         });
-        let Some(said) = said else { return };
-        assert!(said.is_err(), "{call:?} is answered: {said:?}");
+        let Some(reply) = reply else { return };
+        assert!(reply.is_err(), "{call:?} is answered: {reply:?}");
     }
     assert_eq!(server.waiting(), (0, 0), "its own user is served as before");
 }
 
 #[test]
-fn a_flood_of_callers_leaves_it_alive() {
-    let server = Server::start(AGES);
+fn the_server_survives_a_flood_of_connections() {
+    let server = Server::start(LONG_IDLE);
     let crowd: Vec<UnixStream> = (0..100).map(|_| server.raw()).collect();
     drop(crowd);
     let since = Instant::now();
     loop {
         let mut client = server.client();
-        if client.send(&Call::Count("a".into())).is_ok() && client.receive::<Reply>(Some(SOON)).is_ok() {
+        if client.send(&Call::Count("a".into())).is_ok() && client.receive::<Reply>(Some(TIMEOUT)).is_ok() {
             break;
         }
-        assert!(since.elapsed() < SOON, "nobody is served any more");
+        assert!(since.elapsed() < TIMEOUT, "nobody is served any more");
         std::thread::sleep(Duration::from_millis(10));
     }
 }
 
 #[test]
-fn one_caller_too_many_is_told_and_not_just_left() {
-    let server = Server::start(AGES);
+fn a_client_beyond_the_limit_gets_a_busy_reply() {
+    let server = Server::start(LONG_IDLE);
     let hello = |client: &mut Channel| {
         let _ = client.send(&Call::Hello { idle_s: 60.0 });
-        client.receive::<Reply>(Some(SOON))
+        client.receive::<Reply>(Some(TIMEOUT))
     };
     let mut clients: Vec<Channel> = Vec::new();
-    let told = loop {
+    let refusal = loop {
         let mut client = server.client();
         match hello(&mut client) {
             Ok(Some(Reply::Hello { .. })) => clients.push(client),
@@ -292,36 +292,36 @@ fn one_caller_too_many_is_told_and_not_just_left() {
         }
         assert!(clients.len() < 100, "nobody is too many");
     };
-    assert_eq!((told, clients.len()), (Some(Reply::Failed("busy".into())), 32));
+    assert_eq!((refusal, clients.len()), (Some(Reply::Failed("busy".into())), 32));
 }
 
 #[test]
-fn it_ends_when_nobody_asks_and_takes_its_socket_along() {
+fn it_ends_when_idle_and_removes_its_socket() {
     let mut server = Server::start(Duration::from_millis(300));
     let mut silent = server.client();
     assert!(!server.ends_within(Duration::from_millis(150)));
-    // a client may give it more time, and one that only stays connected does not keep it
+    // a greeting extends the idle time; an open connection alone does not
     silent.send(&Call::Hello { idle_s: 0.5 }).unwrap();
     let since = Instant::now();
-    assert!(server.ends_within(SOON));
+    assert!(server.ends_within(TIMEOUT));
     assert!(since.elapsed() >= Duration::from_millis(450), "{:?}", since.elapsed());
     assert!(!server.socket().exists());
 }
 
 #[test]
-fn it_does_not_end_while_it_works() {
+fn it_does_not_end_during_a_request() {
     let mut server = Server::start(Duration::from_millis(200));
     let mut client = server.client();
     client.send(&work("slow")).unwrap();
-    assert!(matches!(all(&mut client).1, Reply::Done(_)), "a second of work, a fifth of a second of idleness");
-    assert!(server.ends_within(SOON));
+    assert!(matches!(receive_all(&mut client).1, Reply::Done(_)), "a second of work, a fifth of a second of idleness");
+    assert!(server.ends_within(TIMEOUT));
 }
 
 #[test]
-fn who_waits_for_the_model_to_be_opened_keeps_it_there() {
+fn it_does_not_end_while_a_client_waits_for_the_model_to_open() {
     let (release, opened) = mpsc::channel::<()>();
     let server = Server::with(
-        AGES,
+        LONG_IDLE,
         || false,
         move || {
             let _ = opened.recv();
@@ -330,79 +330,79 @@ fn who_waits_for_the_model_to_be_opened_keeps_it_there() {
     );
     let mut client = server.client();
     client.send(&work("list")).unwrap();
-    assert_eq!(client.receive::<Reply>(Some(SOON)).unwrap(), Some(Reply::Beat { queued: false }));
+    assert_eq!(client.receive::<Reply>(Some(TIMEOUT)).unwrap(), Some(Reply::Beat { queued: false }));
     assert_eq!(server.waiting(), (1, 0), "nobody is counted, and so it may end under its caller");
     drop(release);
-    assert!(matches!(all(&mut client).1, Reply::Done(_)));
+    assert!(matches!(receive_all(&mut client).1, Reply::Done(_)));
     assert_eq!(server.waiting(), (0, 1));
 }
 
 #[test]
 fn it_ends_when_its_model_or_its_socket_is_replaced() {
     for what in ["model", "s.sock"] {
-        let mut server = Server::start(AGES);
+        let mut server = Server::start(LONG_IDLE);
         assert_eq!(server.waiting(), (0, 0), "it has begun");
         let file = server.dir.path().join(what);
         std::fs::remove_file(&file).unwrap();
         std::fs::write(&file, "another one").unwrap();
-        assert!(server.ends_within(SOON), "{what}: sooner than for idleness");
+        assert!(server.ends_within(TIMEOUT), "{what}: sooner than for idleness");
         assert_eq!(server.socket().exists(), what == "s.sock", "it removes its own socket and nobody else's");
     }
 }
 
 #[test]
-fn it_gives_its_memory_back_when_others_need_it() {
+fn it_ends_when_memory_is_short() {
     static SHORT: AtomicBool = AtomicBool::new(false);
     let script = || -> Result<Arc<dyn Model>, ModelError> {
         Ok(Arc::new(Scripted::parse(r#"{"rules": [{"reply": "a b c d e f g h i j", "delay_ms": 200}]}"#, "script")?))
     };
-    let mut server = Server::with(AGES, || SHORT.load(Ordering::Relaxed), script);
+    let mut server = Server::with(LONG_IDLE, || SHORT.load(Ordering::Relaxed), script);
     let mut client = server.client();
     client.send(&work("anything")).unwrap();
-    assert!(client.receive::<Reply>(Some(SOON)).unwrap().is_some());
+    assert!(client.receive::<Reply>(Some(TIMEOUT)).unwrap().is_some());
     SHORT.store(true, Ordering::Relaxed);
-    assert!(matches!(all(&mut client).1, Reply::Done(_)), "not before it has answered");
-    assert!(server.ends_within(SOON));
+    assert!(matches!(receive_all(&mut client).1, Reply::Done(_)), "not before it has answered");
+    assert!(server.ends_within(TIMEOUT));
 }
 
 #[test]
-fn told_to_retire_it_finishes_and_told_to_stop_it_does_not() {
-    let mut server = Server::start(AGES);
+fn retiring_finishes_the_request_in_progress_and_stopping_does_not() {
+    let mut server = Server::start(LONG_IDLE);
     let (mut client, mut other) = (server.client(), server.client());
     client.send(&work("slow")).unwrap();
-    assert!(client.receive::<Reply>(Some(SOON)).unwrap().is_some());
+    assert!(client.receive::<Reply>(Some(TIMEOUT)).unwrap().is_some());
     other.send(&Call::Retire).unwrap();
-    assert_eq!(other.receive::<Reply>(Some(SOON)).unwrap(), Some(Reply::Leaving));
-    assert!(matches!(all(&mut client).1, Reply::Done(_)));
-    assert!(server.ends_within(SOON));
+    assert_eq!(other.receive::<Reply>(Some(TIMEOUT)).unwrap(), Some(Reply::Leaving));
+    assert!(matches!(receive_all(&mut client).1, Reply::Done(_)));
+    assert!(server.ends_within(TIMEOUT));
 
-    let mut server = Server::start(AGES);
+    let mut server = Server::start(LONG_IDLE);
     let mut client = server.client();
     client.send(&work("endless")).unwrap();
-    assert!(client.receive::<Reply>(Some(SOON)).unwrap().is_some());
+    assert!(client.receive::<Reply>(Some(TIMEOUT)).unwrap().is_some());
     server.client().send(&Call::Stop).unwrap();
-    assert!(server.ends_within(SOON));
+    assert!(server.ends_within(TIMEOUT));
 }
 
 #[test]
-fn a_model_that_cannot_be_opened_is_told_and_ends_it() {
-    let mut server = Server::with(AGES, || false, || Err(ModelError::Engine("no weights".into())));
+fn an_error_of_opening_the_model_is_reported_and_ends_it() {
+    let mut server = Server::with(LONG_IDLE, || false, || Err(ModelError::Engine("no weights".into())));
     let mut client = server.client();
     client.send(&work("list")).unwrap();
-    assert_eq!(all(&mut client).1, Reply::Failed("inference failed: no weights".into()));
-    assert!(server.ends_within(SOON));
+    assert_eq!(receive_all(&mut client).1, Reply::Failed("inference failed: no weights".into()));
+    assert!(server.ends_within(TIMEOUT));
 }
 
 #[test]
-fn a_model_that_breaks_off_when_it_is_opened_is_told_and_ends_it() {
-    let mut server = Server::with(AGES, || false, || panic!("a test's own panic"));
+fn a_panic_of_opening_the_model_is_reported_and_ends_it() {
+    let mut server = Server::with(LONG_IDLE, || false, || panic!("a test's own panic"));
     let mut client = server.client();
     client.send(&work("list")).unwrap();
-    assert_eq!(all(&mut client).1, Reply::Failed("opening the model broke off".into()));
-    assert!(server.ends_within(SOON));
+    assert_eq!(receive_all(&mut client).1, Reply::Failed("opening the model broke off".into()));
+    assert!(server.ends_within(TIMEOUT));
 }
 
-/// A model that says a word, if it has one, and does not come back before the other end of this is gone, whoever cancels.
+/// A model that sends a word, if it has one, and then ignores cancellation until the sender of `until` is dropped.
 pub(super) struct Hanging {
     pub word: &'static str,
     pub until: Mutex<mpsc::Receiver<()>>,
@@ -431,13 +431,13 @@ impl Model for Hanging {
 }
 
 #[test]
-fn a_computation_that_does_not_heed_its_deadline_ends_it() {
-    let (_held, until) = mpsc::channel();
+fn a_computation_that_ignores_its_deadline_ends_it() {
+    let (_release, until) = mpsc::channel();
     let model = Arc::new(Hanging { word: "", until: Mutex::new(until) });
-    let mut server = Server::with(AGES, || false, move || Ok(model));
+    let mut server = Server::with(LONG_IDLE, || false, move || Ok(model));
     let mut client = server.client();
     let cancel = Cancel::new().with_deadline(Instant::now() + Duration::from_millis(50));
     client.send(&Call::Generate(Box::new(Work::of(&Request::nothing(&cancel))))).unwrap();
-    assert!(server.ends_within(SOON));
+    assert!(server.ends_within(TIMEOUT));
     assert!(!server.socket().exists());
 }

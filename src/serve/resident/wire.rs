@@ -1,7 +1,7 @@
-//! What is said over the socket: frames of a length (u32, little-endian) and that many bytes of JSON.
+//! The protocol of the socket: frames of a length (u32, little-endian) and that many bytes of JSON.
 //!
-//! [`Call::Hello`] and [`Reply::Hello`] keep their form in every version, so that versions can tell that they differ; all
-//! else may change with [`PROTOCOL`].
+//! [`Call::Hello`] and [`Reply::Hello`] have the same form in every version, so that two versions can tell that they
+//! differ; everything else may change with [`PROTOCOL`].
 
 use super::Status;
 use caro_model::{Cancel, Completion, ModelError, Prompt, Request, Sampling, Shape};
@@ -10,47 +10,47 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-/// The version of everything but the greeting.
+/// The version of the protocol, except for the greeting.
 pub(super) const PROTOCOL: u32 = 7;
 
-/// The most bytes of a frame to a resident: many times what any context window takes.
-pub(super) const MOST_CALL: usize = 2 << 20;
+/// Most bytes of a frame to a resident: far more than the text of any context window.
+pub(super) const MAX_CALL_BYTES: usize = 2 << 20;
 
-/// The most bytes of a frame to a client: a completion of a few thousand tokens, each with its bytes and figures.
-pub(super) const MOST_REPLY: usize = 8 << 20;
+/// Most bytes of a frame to a client: a completion of a few thousand tokens, each with its bytes and probabilities.
+pub(super) const MAX_REPLY_BYTES: usize = 8 << 20;
 
-/// The longest that a write may wait for a reader.
-const WRITE: Duration = Duration::from_secs(2);
+/// Most time that a write waits for the reader.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The shortest wait that the system takes for one.
-const SHORTEST: Duration = Duration::from_millis(1);
+/// The shortest read timeout: zero is invalid.
+const MIN_READ_TIMEOUT: Duration = Duration::from_millis(1);
 
-/// From a client.
+/// A message from a client.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Call {
-    /// The first frame.
+    /// The greeting, in the first frame.
     Hello {
-        /// Seconds that the resident is to stay after the last request.
+        /// Seconds that the resident should stay after the last request.
         idle_s: f64,
     },
-    /// What the model takes.
+    /// Asks for the size of the model's context window.
     Limits,
-    /// Tokens of a text.
+    /// Asks for the number of tokens in a text.
     Count(String),
-    /// Continue a prompt. One at a time.
+    /// Continues a prompt. One at a time per client.
     Generate(Box<Work>),
-    /// End what is being generated.
+    /// Ends the generation in progress.
     Cancel,
-    /// Tell about yourself.
+    /// Asks for the resident's status.
     Status,
-    /// Take no new client for granted any more, and end after what is under way.
+    /// Ends the resident after the requests in progress.
     Retire,
-    /// End now.
+    /// Ends the resident now.
     Stop,
 }
 
-/// From a resident.
+/// A message from a resident.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Reply {
@@ -62,17 +62,17 @@ pub(super) enum Reply {
         program: String,
         /// See [`super::identity::of_file`].
         model: String,
-        /// Its process.
+        /// Its process id.
         pid: u32,
     },
-    /// Still at work, sent several times a second.
+    /// The request is still in progress or queued; sent several times a second.
     Beat {
-        /// Not begun: others are before.
+        /// True if the request has not begun: others are before it.
         queued: bool,
     },
-    /// Tokens of prompt and completion together.
+    /// Most tokens of prompt and completion together.
     Limits(usize),
-    /// Tokens of the text.
+    /// The number of tokens in the text.
     Count(usize),
     /// The next piece of a completion.
     Text(String),
@@ -80,17 +80,17 @@ pub(super) enum Reply {
     Done(Box<Completion>),
     /// All completions of [`Work::sampled`].
     Sampled(Vec<Completion>),
-    /// It cannot be done here.
+    /// The resident could not do it; the caller's process may.
     Failed(String),
-    /// It cannot be done anywhere.
+    /// The request is invalid, in any process.
     Refused(Refusal),
-    /// About the resident.
+    /// The resident's status.
     Status(Box<Status>),
-    /// To [`Call::Retire`] and [`Call::Stop`].
+    /// The answer to [`Call::Retire`] and [`Call::Stop`].
     Leaving,
 }
 
-/// What is wrong with a request itself: the same model in the caller's process would say no other word.
+/// The error of an invalid request: the same model in the caller's process would return it too.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Refusal {
@@ -101,7 +101,7 @@ pub(super) enum Refusal {
 }
 
 impl Refusal {
-    /// `None` for an error that may be this process's own.
+    /// Converts an error; `None` for one that the same request may not have in another process.
     pub fn of(error: &ModelError) -> Option<Self> {
         match error {
             ModelError::TooLong { tokens, limit } => Some(Self::TooLong { tokens: *tokens, limit: *limit }),
@@ -120,26 +120,25 @@ impl From<Refusal> for ModelError {
     }
 }
 
-/// What is wanted of the model.
+/// The kind of a generation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Task {
-    /// One completion, with its text as it comes.
+    /// One completion, whose text is streamed.
     Complete,
-    /// So many completions together.
+    /// This number of completions together.
     Sample(usize),
 }
 
-/// A [`Request`] without its switch.
+/// A [`Request`] that can be sent: the time left stands for its [`Cancel`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Work {
     prompt: Prompt,
     shape: Shape,
     sampling: Sampling,
     max_tokens: usize,
-    /// Milliseconds until nobody wants the answer any more.
+    /// Milliseconds until the request's deadline.
     left_ms: Option<u64>,
-    /// What is wanted.
     task: Task,
 }
 
@@ -156,14 +155,14 @@ impl Work {
         }
     }
 
-    /// The same for several completions together.
+    /// Asks for `count` completions together.
     pub fn sampled(request: &Request, count: usize) -> Self {
         Self { task: Task::Sample(count), ..Self::of(request) }
     }
 
-    /// What is wanted, and the request with a switch of its own.
-    pub fn open(self) -> (Task, Request) {
-        // A deadline too far to be told apart from none is none.
+    /// Returns the task, and the request with a new [`Cancel`].
+    pub fn into_request(self) -> (Task, Request) {
+        // a deadline too far away to be represented is none
         let deadline = self.left_ms.and_then(|ms| Instant::now().checked_add(Duration::from_millis(ms)));
         let cancel = match deadline {
             Some(deadline) => Cancel::new().with_deadline(deadline),
@@ -174,28 +173,28 @@ impl Work {
     }
 }
 
-/// One end of a conversation.
+/// One end of a connection.
 #[derive(Debug)]
 pub(super) struct Channel {
     stream: UnixStream,
-    /// Bytes read that are no whole frame yet.
-    read: Vec<u8>,
-    /// The most bytes of a frame that is accepted.
-    most: usize,
+    /// Bytes read that are not parsed yet.
+    buffer: Vec<u8>,
+    /// Most bytes of a frame that is accepted.
+    max_frame: usize,
 }
 
 impl Channel {
-    pub fn new(stream: UnixStream, most: usize) -> io::Result<Self> {
-        stream.set_write_timeout(Some(WRITE))?;
-        Ok(Self { stream, read: Vec::new(), most })
+    pub fn new(stream: UnixStream, max_frame: usize) -> io::Result<Self> {
+        stream.set_write_timeout(Some(WRITE_TIMEOUT))?;
+        Ok(Self { stream, buffer: Vec::new(), max_frame })
     }
 
-    /// A second handle of the same end, for another thread: one receives, the other sends.
-    pub fn second(&self) -> io::Result<Self> {
-        Ok(Self { stream: self.stream.try_clone()?, read: Vec::new(), most: self.most })
+    /// Returns a second handle of the same end, for another thread: one receives, the other sends.
+    pub fn try_clone(&self) -> io::Result<Self> {
+        Ok(Self { stream: self.stream.try_clone()?, buffer: Vec::new(), max_frame: self.max_frame })
     }
 
-    /// Ends the conversation for both handles.
+    /// Closes the connection for both handles.
     pub fn close(&self) {
         let _ = self.stream.shutdown(std::net::Shutdown::Both);
     }
@@ -203,7 +202,7 @@ impl Channel {
     /// Sends one frame.
     ///
     /// # Errors
-    /// If the other end is gone or does not read.
+    /// If the other end has closed or does not read.
     pub fn send(&mut self, message: &impl Serialize) -> io::Result<()> {
         let mut frame = vec![0; 4];
         serde_json::to_writer(&mut frame, message)?;
@@ -212,26 +211,27 @@ impl Channel {
         self.stream.write_all(&frame)
     }
 
-    /// The next frame; `None` if none came within `wait`, which is for ever if `None`.
+    /// Receives the next frame; `None` if none comes within `timeout`. Without a timeout, waits without limit.
     ///
     /// # Errors
-    /// If the other end is gone, or what it sends is no frame.
-    pub fn receive<T: DeserializeOwned>(&mut self, wait: Option<Duration>) -> io::Result<Option<T>> {
-        let until = wait.map(|wait| Instant::now() + wait);
+    /// If the other end has closed, or sends something that is not a frame.
+    pub fn receive<T: DeserializeOwned>(&mut self, timeout: Option<Duration>) -> io::Result<Option<T>> {
+        let deadline = timeout.map(|timeout| Instant::now() + timeout);
         loop {
             if let Some(message) = self.parse()? {
                 return Ok(Some(message));
             }
-            // Once at least: what came while this process was stopped is there.
-            let left = until.map(|until| until.saturating_duration_since(Instant::now()).max(SHORTEST));
+            // read at least once: bytes may have come while this process was suspended
+            let left =
+                deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()).max(MIN_READ_TIMEOUT));
             self.stream.set_read_timeout(left)?;
             let mut chunk = [0; 16 << 10];
             match self.stream.read(&mut chunk) {
                 Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
-                // A frame in very small pieces does not hold us longer than that either.
+                // a frame in many small pieces does not extend the timeout
                 Ok(n) => {
-                    self.read.extend_from_slice(&chunk[..n]);
-                    if until.is_some_and(|until| Instant::now() >= until) {
+                    self.buffer.extend_from_slice(&chunk[..n]);
+                    if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                         return self.parse();
                     }
                 }
@@ -242,16 +242,16 @@ impl Channel {
         }
     }
 
-    /// Takes the first frame off what was read, if it is whole.
+    /// Parses the first frame in the buffer and removes it; `None` if it is not complete.
     fn parse<T: DeserializeOwned>(&mut self) -> io::Result<Option<T>> {
-        let Some((head, rest)) = self.read.split_first_chunk::<4>() else { return Ok(None) };
+        let Some((head, rest)) = self.buffer.split_first_chunk::<4>() else { return Ok(None) };
         let length = u32::from_le_bytes(*head) as usize;
-        if length > self.most {
+        if length > self.max_frame {
             return Err(io::Error::new(ErrorKind::InvalidData, "the frame is too long"));
         }
         let Some(body) = rest.get(..length) else { return Ok(None) };
         let message = serde_json::from_slice(body)?;
-        self.read.drain(..4 + length);
+        self.buffer.drain(..4 + length);
         Ok(Some(message))
     }
 }
@@ -261,7 +261,7 @@ mod tests {
     use super::*;
     use caro_model::{Finish, Role, Token, Usage};
 
-    const SOON: Option<Duration> = Some(Duration::from_millis(20));
+    const SHORT_WAIT: Option<Duration> = Some(Duration::from_millis(20));
 
     fn pair() -> (Channel, UnixStream) {
         let (ours, theirs) = UnixStream::pair().unwrap();
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_survive_being_cut_anywhere_and_sent_together() {
+    fn frames_arrive_when_split_anywhere_or_sent_together() {
         let (mut channel, mut raw) = pair();
         let frame = |body: &str| [&(body.len() as u32).to_le_bytes()[..], body.as_bytes()].concat();
         let both = [frame(r#"{"count":"a"}"#), frame(r#""cancel""#)].concat();
@@ -279,15 +279,15 @@ mod tests {
             raw.write_all(&both[cut..]).unwrap();
             let mut got: Vec<Call> = early.into_iter().collect();
             while got.len() < 2 {
-                got.push(channel.receive(SOON).unwrap().unwrap());
+                got.push(channel.receive(SHORT_WAIT).unwrap().unwrap());
             }
             assert_eq!(got, [Call::Count("a".into()), Call::Cancel], "cut at {cut}");
         }
-        assert_eq!(channel.receive::<Call>(SOON).unwrap(), None);
+        assert_eq!(channel.receive::<Call>(SHORT_WAIT).unwrap(), None);
     }
 
     #[test]
-    fn garbage_floods_and_silence_are_told_apart() {
+    fn invalid_frames_a_closed_end_and_silence_have_different_results() {
         for (bytes, kind) in [
             (&b"GET / HTTP/1.1\r\n\r\n"[..], ErrorKind::InvalidData),
             (b"\xff\xff\xff\xff", ErrorKind::InvalidData),
@@ -297,30 +297,30 @@ mod tests {
             let (mut channel, mut raw) = pair();
             raw.write_all(bytes).unwrap();
             drop(raw);
-            assert_eq!(channel.receive::<Call>(SOON).unwrap_err().kind(), kind, "{bytes:?}");
+            assert_eq!(channel.receive::<Call>(SHORT_WAIT).unwrap_err().kind(), kind, "{bytes:?}");
         }
         let (mut channel, _raw) = pair();
-        assert_eq!(channel.receive::<Call>(SOON).unwrap(), None);
+        assert_eq!(channel.receive::<Call>(SHORT_WAIT).unwrap(), None);
     }
 
     #[test]
     fn a_frame_longer_than_the_limit_is_refused_before_it_is_read() {
         let (mut channel, mut raw) = pair();
         raw.write_all(&1001u32.to_le_bytes()).unwrap();
-        assert_eq!(channel.receive::<Call>(SOON).unwrap_err().kind(), ErrorKind::InvalidData);
+        assert_eq!(channel.receive::<Call>(SHORT_WAIT).unwrap_err().kind(), ErrorKind::InvalidData);
     }
 
     #[test]
-    fn who_never_reads_does_not_hold_the_writer() {
+    fn writing_to_a_reader_that_never_reads_times_out() {
         let (channel, _raw) = pair();
-        let mut channel = Channel { most: MOST_REPLY, ..channel };
+        let mut channel = Channel { max_frame: MAX_REPLY_BYTES, ..channel };
         channel.stream.set_write_timeout(Some(Duration::from_millis(20))).unwrap();
         let text = Reply::Text("x".repeat(1 << 20));
         assert!((0..8).any(|_| channel.send(&text).is_err()));
     }
 
     #[test]
-    fn a_completion_crosses_unchanged() {
+    fn a_completion_survives_serialization() {
         let completion = Completion {
             text: "ls \u{1F980}".into(),
             tokens: vec![Token { bytes: vec![0xf0, 0x9f], logprob: Some(-0.123_456_79), runner_up: None }],
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_crosses_with_its_deadline() {
+    fn a_request_survives_serialization_with_its_deadline() {
         let mut prompt = Prompt::system("s");
         prompt.push(Role::User, "u").stable_messages = 1;
         prompt.adapted = true;
@@ -348,13 +348,13 @@ mod tests {
         };
         let text = serde_json::to_string(&Call::Generate(Box::new(Work::of(&request)))).unwrap();
         let Call::Generate(work) = serde_json::from_str(&text).unwrap() else { panic!("{text}") };
-        let (task, there) = work.open();
+        let (task, received) = work.into_request();
         assert_eq!(task, Task::Complete);
-        assert_eq!((there.prompt, there.shape, there.sampling, there.max_tokens), {
+        assert_eq!((received.prompt, received.shape, received.sampling, received.max_tokens), {
             let r = request;
             (r.prompt, r.shape, r.sampling, r.max_tokens)
         });
-        let left = there.cancel.deadline().unwrap().saturating_duration_since(Instant::now());
+        let left = received.cancel.deadline().unwrap().saturating_duration_since(Instant::now());
         assert!(left > Duration::from_secs(50) && left <= Duration::from_secs(60), "{left:?}");
     }
 }

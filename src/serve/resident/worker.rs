@@ -1,5 +1,4 @@
-//! The one thread of a resident that computes: it opens the model, then takes one request after the other, first come, first
-//! served.
+//! Runs the requests of a resident on one thread, one after the other in the order in which they came.
 
 use super::wire::{Refusal, Task};
 use caro_model::{Completion, Flow, Model, Request};
@@ -13,30 +12,30 @@ use std::time::{Duration, Instant};
 pub(super) struct Job {
     pub request: Request,
     pub task: Task,
-    /// Set when it is begun.
+    /// Set once the job has begun.
     pub begun: Arc<AtomicBool>,
-    pub news: Sender<News>,
+    pub events: Sender<ClientEvent>,
 }
 
-/// What a conversation is told.
-pub(super) enum News {
+/// An event for the thread that serves one client: from its job, or from its socket.
+pub(super) enum ClientEvent {
     /// The next piece of text.
     Text(String),
-    /// The whole.
+    /// The whole completion.
     Done(Box<Completion>),
-    /// Several together.
+    /// Several completions together.
     Sampled(Vec<Completion>),
-    /// It went wrong.
+    /// The job failed.
     Failed(String),
-    /// It is wrong.
+    /// The request is invalid.
     Refused(Refusal),
-    /// From the other end of the socket.
+    /// The client sent a message.
     Call(super::wire::Call),
-    /// The other end is gone.
-    Gone,
+    /// The client closed the connection.
+    Closed,
 }
 
-/// The model, as soon as it is open.
+/// The model, once another thread has opened it.
 #[derive(Default)]
 pub(super) struct Loaded {
     model: Mutex<Option<Result<Arc<dyn Model>, String>>>,
@@ -44,11 +43,11 @@ pub(super) struct Loaded {
 }
 
 impl Loaded {
-    /// The model or why there is none; `None` if it is not known after `wait`.
-    pub fn wait(&self, wait: Duration) -> Option<Result<Arc<dyn Model>, String>> {
+    /// Returns the model, or the reason that it did not open; `None` if it is still being opened after `timeout`.
+    pub fn wait(&self, timeout: Duration) -> Option<Result<Arc<dyn Model>, String>> {
         let model = self.model.lock().unwrap_or_else(PoisonError::into_inner);
         let (model, _) =
-            self.changed.wait_timeout_while(model, wait, |m| m.is_none()).unwrap_or_else(PoisonError::into_inner);
+            self.changed.wait_timeout_while(model, timeout, |m| m.is_none()).unwrap_or_else(PoisonError::into_inner);
         model.clone()
     }
 
@@ -58,39 +57,48 @@ impl Loaded {
     }
 }
 
-/// Does the jobs; `begin` is called before each with its deadline, unless it is not done at all, and `done` after it.
-pub(super) fn work(model: &dyn Model, jobs: &Receiver<Job>, begin: impl Fn(Option<Instant>), done: impl Fn(bool)) {
-    for Job { request, task, begun, news } in jobs {
+/// Runs the jobs. `on_begin` is called before each with its deadline, unless the job was cancelled before it began;
+/// `on_end` after each with true if it succeeded.
+pub(super) fn run_jobs(
+    model: &dyn Model,
+    jobs: &Receiver<Job>,
+    on_begin: impl Fn(Option<Instant>),
+    on_end: impl Fn(bool),
+) {
+    for Job { request, task, begun, events } in jobs {
         if request.cancel.is_cancelled() {
-            // Its caller has gone: it would cost the next one what is kept of a prompt.
-            let _ = news.send(match task {
-                Task::Complete => News::Done(Box::new(Completion::cancelled(String::new()))),
-                Task::Sample(_) => News::Sampled(Vec::new()),
+            // its caller has gone; computing it would replace the prompt cached for the next request
+            let _ = events.send(match task {
+                Task::Complete => ClientEvent::Done(Box::new(Completion::cancelled(String::new()))),
+                Task::Sample(_) => ClientEvent::Sampled(Vec::new()),
             });
-            done(false);
+            on_end(false);
             continue;
         }
         begun.store(true, Ordering::Relaxed);
-        begin(request.cancel.deadline());
+        on_begin(request.cancel.deadline());
         let result = catch_unwind(AssertUnwindSafe(|| {
             match &task {
                 Task::Complete => {}
-                Task::Sample(count) => return model.sample(&request, *count).map(News::Sampled),
+                Task::Sample(count) => return model.sample(&request, *count).map(ClientEvent::Sampled),
             }
-            // A conversation that is over wants no more text.
-            let completion = model.generate(&request, &mut |text| match news.send(News::Text(text.into())) {
-                Ok(()) => Flow::Continue,
-                Err(_) => Flow::Stop,
-            })?;
-            Ok(News::Done(Box::new(completion)))
+            // stop if the client's thread has ended
+            let completion =
+                model.generate(&request, &mut |text| match events.send(ClientEvent::Text(text.into())) {
+                    Ok(()) => Flow::Continue,
+                    Err(_) => Flow::Stop,
+                })?;
+            Ok(ClientEvent::Done(Box::new(completion)))
         }));
-        let answered = matches!(result, Ok(Ok(_)));
-        let _ = news.send(match result {
-            Ok(Ok(done)) => done,
-            Ok(Err(error)) => Refusal::of(&error).map_or_else(|| News::Failed(error.to_string()), News::Refused),
-            Err(_) => News::Failed("it broke off".into()),
+        let succeeded = matches!(result, Ok(Ok(_)));
+        let _ = events.send(match result {
+            Ok(Ok(event)) => event,
+            Ok(Err(error)) => {
+                Refusal::of(&error).map_or_else(|| ClientEvent::Failed(error.to_string()), ClientEvent::Refused)
+            }
+            Err(_) => ClientEvent::Failed("it broke off".into()),
         });
-        done(answered);
+        on_end(succeeded);
     }
 }
 
@@ -102,40 +110,40 @@ mod tests {
     use std::cell::RefCell;
     use std::sync::mpsc;
 
-    /// The model keeps the state of one prompt: whoever left would cost the next caller its own.
+    /// The model caches the state of one prompt, which a cancelled job would replace.
     #[test]
-    fn a_caller_that_has_gone_is_not_computed_for() {
+    fn a_job_cancelled_while_it_waits_is_not_computed() {
         let model: Scripted = r#"{"rules": [{"replies": ["first", "second", "third", "fourth"]}]}"#.parse().unwrap();
         let (jobs, waiting) = mpsc::channel();
-        let (news, told) = mpsc::channel();
-        let queue = |gone: bool, task: Task| {
+        let (events, received) = mpsc::channel();
+        let queue = |is_cancelled: bool, task: Task| {
             let cancel = Cancel::new();
-            if gone {
+            if is_cancelled {
                 cancel.cancel();
             }
             let request = Request { max_tokens: 9, ..Request::nothing(&cancel) };
             let begun = Arc::<AtomicBool>::default();
-            jobs.send(Job { request, task, begun: begun.clone(), news: news.clone() }).unwrap();
+            jobs.send(Job { request, task, begun: begun.clone(), events: events.clone() }).unwrap();
             begun
         };
         let begun = [(false, Task::Complete), (true, Task::Complete), (true, Task::Sample(2)), (false, Task::Complete)]
-            .map(|(gone, task)| queue(gone, task));
+            .map(|(is_cancelled, task)| queue(is_cancelled, task));
         drop(jobs);
         let log = RefCell::new(Vec::new());
-        work(
+        run_jobs(
             &model,
             &waiting,
             |_| log.borrow_mut().push("begun"),
-            |done| {
-                log.borrow_mut().push(if done { "answered" } else { "dropped" });
+            |succeeded| {
+                log.borrow_mut().push(if succeeded { "answered" } else { "dropped" });
             },
         );
-        drop(news);
-        let ends: Vec<_> = told
+        drop(events);
+        let ends: Vec<_> = received
             .iter()
-            .filter_map(|news| match news {
-                News::Done(done) => Some((done.text, Some(done.finish))),
-                News::Sampled(all) => Some((format!("{} completions", all.len()), None)),
+            .filter_map(|event| match event {
+                ClientEvent::Done(completion) => Some((completion.text, Some(completion.finish))),
+                ClientEvent::Sampled(all) => Some((format!("{} completions", all.len()), None)),
                 _ => None,
             })
             .collect();

@@ -1,12 +1,12 @@
-//! What one command hands to another as operands: `find -exec`, `fd -x`, `xargs`, `parallel`, a pipe of PowerShell.
+//! Operands that one command passes to another: `find -exec`, `fd -x`, `xargs`, `parallel`, a pipe of PowerShell.
 
-use super::paths::resolved;
+use super::paths::resolve_paths;
 use super::table::canonical;
 use crate::parse::{How, Invocation, Script, Word};
 use crate::unwrap::{Held, fd_exec, passes_on, unwrap};
 
-/// What a PowerShell pipeline hands to a command without operands: paths, whether they are narrowed, and whether they
-/// come from below folders.
+/// Returns what a PowerShell pipeline passes to a command without operands: for each path, whether a filter selects a
+/// part of it, and whether everything below it is included.
 pub(super) fn piped(script: &Script, index: usize) -> Vec<(String, bool, bool)> {
     let mut narrowed = false;
     let mut at = index;
@@ -18,8 +18,11 @@ pub(super) fn piped(script: &Script, index: usize) -> Vec<(String, bool, bool)> 
         let says = |names: &[&str]| command.args().iter().any(|w| names.iter().any(|n| w.text.eq_ignore_ascii_case(n)));
         if key == "get-childitem" || key == "get-item" {
             let filtered = narrowed || says(&["-filter", "-include", "-exclude"]);
-            let mut roots: Vec<String> =
-                command.operands().flat_map(|w| resolved(script, w)).filter(|p| filtered || !p.is_empty()).collect();
+            let mut roots: Vec<String> = command
+                .operands()
+                .flat_map(|w| resolve_paths(script, w))
+                .filter(|p| filtered || !p.is_empty())
+                .collect();
             if roots.is_empty() {
                 roots.push("*".to_owned());
             }
@@ -32,10 +35,11 @@ pub(super) fn piped(script: &Script, index: usize) -> Vec<(String, bool, bool)> 
     Vec::new()
 }
 
-/// What stands for a path of which nothing is known but that it is handed over.
-pub(super) const UNNAMED: &str = "$(...)";
+/// A placeholder for a path that is passed on but unknown.
+pub(super) const UNKNOWN: &str = "$(...)";
 
-/// True if what is handed to that command is put behind its words. `fd` does so unless one of its marks says where.
+/// True if the operands passed to a command are appended to its words. `fd` does so unless a placeholder marks the
+/// position.
 pub(super) fn appends(script: &Script, index: usize) -> bool {
     let command = &script.commands[index];
     if !matches!(command.runner(), Some("xargs" | "gxargs" | "parallel" | "fd" | "fdfind")) {
@@ -45,7 +49,7 @@ pub(super) fn appends(script: &Script, index: usize) -> bool {
     let around = |c: &&Invocation| script.commands.get(c.inside.filter(|i| i.how == How::Wrapped)?.command);
     let passes = |c: &&Invocation| c.name().is_some_and(passes_on);
     let between: Vec<&Invocation> = std::iter::successors(around(&command), around).take_while(passes).collect();
-    // `xargs -I % ssh % rm -rf x`: it stands there, and nowhere else
+    // `xargs -I % ssh % rm -rf x`: the operand replaces the mark only
     let mark = around(between.last().unwrap_or(&command)).and_then(|xargs| {
         let mut words = xargs.args().iter().map(|w| w.text.as_str());
         words
@@ -56,28 +60,28 @@ pub(super) fn appends(script: &Script, index: usize) -> bool {
     !command.words.iter().any(braces) && !between.iter().any(|c| c.words.iter().any(replaced))
 }
 
-/// The command with a last word for what it is `handed`, where that is not known: `xargs -a list rm -rf`.
-pub(super) fn unnamed(script: &Script, index: usize, handed: &[Handed]) -> Option<Invocation> {
+/// Returns the command with a placeholder appended if the operands passed to it are unknown: `xargs -a list rm -rf`.
+pub(super) fn with_unknown_operand(script: &Script, index: usize, handed: &[Handed]) -> Option<Invocation> {
     let with =
-        || Some(Invocation { words: with_unnamed(&script.commands[index], 1)?, ..script.commands[index].clone() });
+        || Some(Invocation { words: with_unknowns(&script.commands[index], 1)?, ..script.commands[index].clone() });
     if appends(script, index) && handed.is_empty() { with() } else { None }
 }
 
-/// The command's words, and so many for what it is handed.
-fn with_unnamed(command: &Invocation, count: usize) -> Option<Vec<Word>> {
+/// Returns the command's words with `count` placeholders appended.
+fn with_unknowns(command: &Invocation, count: usize) -> Option<Vec<Word>> {
     let Word { raw, span, .. } = command.words.first()?.clone();
-    let word = Word { raw, text: UNNAMED.to_owned(), span, expands: true, ..Word::default() };
+    let word = Word { raw, text: UNKNOWN.to_owned(), span, expands: true, ..Word::default() };
     let behind = std::iter::repeat_n(word, count);
     Some(command.words.iter().cloned().chain(behind).collect())
 }
 
-/// True if what is handed to that command becomes a command of its own: `xargs env`, `xargs timeout`.
-pub(super) fn runs_what_is_handed(script: &Script, index: usize) -> bool {
+/// True if the operands passed to a command become a command themselves: `xargs env`, `xargs timeout`.
+pub(super) fn runs_operands(script: &Script, index: usize) -> bool {
     let command = &script.commands[index];
-    let seen = || unwrap(&with_unnamed(command, 2)?, script.dialect_of(command));
+    let unwrapped = || unwrap(&with_unknowns(command, 2)?, script.dialect_of(command));
     command.name().is_some_and(passes_on)
         && appends(script, index)
-        && seen().is_some_and(|seen| seen.held.iter().any(|held| matches!(held, Held::Command(_))))
+        && unwrapped().is_some_and(|unwrapped| unwrapped.held.iter().any(|held| matches!(held, Held::Command(_))))
 }
 
 /// Options of `fd` whose value is the next word.
@@ -114,7 +118,7 @@ fn is_fd(command: &Invocation) -> bool {
     command.name().is_some_and(|n| matches!(n, "fd" | "fdfind"))
 }
 
-/// The operands of `fd`: a pattern, then the folders to look in.
+/// Returns the operands of `fd`: a pattern, then the folders to search.
 fn fd_operands(command: &Invocation) -> Vec<&Word> {
     let mut found = Vec::new();
     let mut words = command.args().iter();
@@ -130,14 +134,14 @@ fn fd_operands(command: &Invocation) -> Vec<&Word> {
     found
 }
 
-/// Where `find` or `fd` starts.
+/// Returns the folders that `find` or `fd` searches.
 pub(super) fn roots(script: &Script, command: &Invocation) -> Vec<String> {
     let mut roots = Vec::new();
     if is_fd(command) {
-        roots.extend(fd_operands(command).into_iter().skip(1).flat_map(|w| resolved(script, w)));
+        roots.extend(fd_operands(command).into_iter().skip(1).flat_map(|w| resolve_paths(script, w)));
         let named = |w: &&Word| w.text.starts_with("--search-path") || w.text.starts_with("--base-directory");
         if let Some(at) = command.args().iter().position(|w| named(&w)) {
-            roots.extend(command.args()[at..].iter().take(2).flat_map(|w| resolved(script, w)));
+            roots.extend(command.args()[at..].iter().take(2).flat_map(|w| resolve_paths(script, w)));
         }
     } else {
         for word in command.args() {
@@ -147,13 +151,13 @@ pub(super) fn roots(script: &Script, command: &Invocation) -> Vec<String> {
                 }
                 break;
             }
-            roots.extend(resolved(script, word));
+            roots.extend(resolve_paths(script, word));
         }
     }
     if roots.is_empty() { vec![".".to_owned()] } else { roots }
 }
 
-/// True if a `find` or `fd` has a test that leaves most of what it walks alone.
+/// True if a `find` or `fd` has a test that excludes most of the files.
 pub(super) fn narrowed(command: &Invocation) -> bool {
     let all = |w: &Word| matches!(w.text.as_str(), "*" | ".*" | "*.*" | "**" | "." | "" | "^");
     if is_fd(command) {
@@ -162,13 +166,13 @@ pub(super) fn narrowed(command: &Invocation) -> bool {
         return fd_operands(command).first().is_some_and(|w| !all(w)) || command.args().iter().any(tested);
     }
     let everything = |i: usize| command.words.get(i + 1).is_some_and(all);
-    // all but the files that pass is most of them
-    let turned = |i: usize| i > 0 && matches!(command.words[i - 1].text.as_str(), "!" | "-not");
-    let few = |i: usize, w: &Word| TESTS.contains(&w.text.as_str()) && !everything(i) && !turned(i);
-    command.words.iter().enumerate().any(|(i, w)| few(i, w))
+    // a negated test excludes few files
+    let negated = |i: usize| i > 0 && matches!(command.words[i - 1].text.as_str(), "!" | "-not");
+    let is_selective = |i: usize, w: &Word| TESTS.contains(&w.text.as_str()) && !everything(i) && !negated(i);
+    command.words.iter().enumerate().any(|(i, w)| is_selective(i, w))
 }
 
-/// The tests of `find` that few files pass.
+/// Tests of `find` that few files pass.
 const TESTS: &[&str] = &[
     "-name",
     "-iname",
@@ -198,31 +202,31 @@ const TESTS: &[&str] = &[
     "-xtype",
 ];
 
-/// What a command is handed.
+/// An operand passed to a command.
 #[derive(Debug, Clone)]
 pub(super) struct Handed {
     pub path: String,
-    /// True if not all of it is.
+    /// True if a filter selects a part of it.
     pub narrowed: bool,
-    /// True if the path stands for all below it, each handed over by itself: `find` walks.
+    /// True if the path stands for everything below it, each passed individually by `find`.
     pub walked: bool,
 }
 
-/// What `{}` of `find -exec` and the end of an `xargs` command stand for.
-pub(super) fn handed(script: &Script, index: usize) -> Vec<Handed> {
+/// Returns the operands that `{}` of `find -exec` or the end of an `xargs` command stands for.
+pub(super) fn handed_operands(script: &Script, index: usize) -> Vec<Handed> {
     let mut at = index;
     while let Some(inside) = script.commands[at].inside.filter(|i| i.how == How::Wrapped) {
         at = inside.command;
         let wrapper = &script.commands[at];
         match wrapper.name() {
-            Some("find" | "gfind" | "fd" | "fdfind") => return walked(script, wrapper),
+            Some("find" | "gfind" | "fd" | "fdfind") => return walked_by(script, wrapper),
             Some("xargs" | "gxargs") => {
                 let feeders: Vec<&Invocation> = script.commands.iter().filter(|c| c.feeds.contains(&at)).collect();
                 return feeders.iter().flat_map(|f| from_feeder(script, f)).collect();
             }
             Some("parallel") => {
                 let after = wrapper.words.iter().skip_while(|w| !w.text.starts_with(":::")).skip(1);
-                return after.flat_map(|w| resolved(script, w)).map(listed).collect();
+                return after.flat_map(|w| resolve_paths(script, w)).map(single).collect();
             }
             _ => {}
         }
@@ -230,12 +234,12 @@ pub(super) fn handed(script: &Script, index: usize) -> Vec<Handed> {
     Vec::new()
 }
 
-fn listed(path: String) -> Handed {
+fn single(path: String) -> Handed {
     Handed { path, narrowed: false, walked: false }
 }
 
-/// What a `find` or `fd` hands over.
-fn walked(script: &Script, command: &Invocation) -> Vec<Handed> {
+/// Returns the operands that a `find` or `fd` passes on.
+fn walked_by(script: &Script, command: &Invocation) -> Vec<Handed> {
     let narrowed = narrowed(command);
     roots(script, command).into_iter().map(|path| Handed { path, narrowed, walked: true }).collect()
 }
@@ -245,28 +249,28 @@ fn from_feeder(script: &Script, feeder: &Invocation) -> Vec<Handed> {
         Some("echo" | "printf") => Some(
             feeder
                 .operands()
-                .flat_map(|w| resolved(script, w))
+                .flat_map(|w| resolve_paths(script, w))
                 .filter(|p| !p.contains('%'))
-                .map(|p| listed(p.replace("\\0", "").replace("\\n", "")))
+                .map(|p| single(p.replace("\\0", "").replace("\\n", "")))
                 .collect(),
         ),
-        Some("find" | "gfind" | "fd" | "fdfind") => Some(walked(script, feeder)),
+        Some("find" | "gfind" | "fd" | "fdfind") => Some(walked_by(script, feeder)),
         Some("ls" | "dir") => {
-            let named: Vec<String> = feeder.operands().flat_map(|w| resolved(script, w)).collect();
+            let named: Vec<String> = feeder.operands().flat_map(|w| resolve_paths(script, w)).collect();
             let named = if named.is_empty() { vec!["*".to_owned()] } else { named };
-            Some(named.into_iter().map(listed).collect::<Vec<_>>())
+            Some(named.into_iter().map(single).collect::<Vec<_>>())
         }
         _ => None,
     };
-    // `find ... | grep x | xargs`: a filter leaves some of what it is fed, a sorter all
+    // `find ... | grep x | xargs`: a filter passes on a part of its input, a sorter all of it
     let mut at = feeder;
-    let mut fewer = false;
+    let mut filtered = false;
     for _ in 0..8 {
         if let Some(paths) = of(at) {
-            return paths.into_iter().map(|h| Handed { narrowed: h.narrowed || fewer, ..h }).collect();
+            return paths.into_iter().map(|h| Handed { narrowed: h.narrowed || filtered, ..h }).collect();
         }
-        fewer |= matches!(at.name(), Some("grep" | "egrep" | "rg" | "head" | "tail" | "awk"));
-        if !fewer && !matches!(at.name(), Some("sort" | "uniq" | "cat" | "tac" | "tr")) {
+        filtered |= matches!(at.name(), Some("grep" | "egrep" | "rg" | "head" | "tail" | "awk"));
+        if !filtered && !matches!(at.name(), Some("sort" | "uniq" | "cat" | "tac" | "tr")) {
             break;
         }
         let Some(index) = script.commands.iter().position(|c| std::ptr::eq(c, at)) else { break };

@@ -1,24 +1,24 @@
-//! The kinds of things that a command does.
+//! The kinds of effects.
 
-/// One thing that a command does.
+/// A kind of effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// Nothing to a path: the operand is none.
+    /// No effect; the operand is not a path.
     None,
     /// Reads a file or folder.
     Read,
-    /// Makes something new.
+    /// Creates something new.
     Create,
-    /// Writes over what may be there.
+    /// Overwrites a file that may exist.
     Overwrite,
-    /// Writes at the end of a file.
+    /// Appends to a file.
     Append,
     /// Deletes.
     Delete,
     /// Moves away or renames.
     Move,
-    /// Changes who may do what.
+    /// Changes permissions.
     Mode,
     /// Changes the owner.
     Owner,
@@ -26,9 +26,9 @@ pub enum Kind {
     Fetch,
     /// Sends something over the network.
     Send,
-    /// Asks for another user's rights.
+    /// Acquires the rights of another user.
     Privilege,
-    /// Ends or hinders processes.
+    /// Ends or disturbs processes.
     Kill,
     /// Changes the state of the system: services, mounts, users, firewall, power.
     System,
@@ -36,16 +36,16 @@ pub enum Kind {
     Package,
     /// Changes a repository of a version control system.
     Repository,
-    /// Adds to a repository of a version control system, or moves to another place in it: what was there is kept.
+    /// Adds to a repository of a version control system, or moves to another revision; earlier content is preserved.
     Record,
-    /// Starts a service, a container or an editor that is named: what runs already goes on.
+    /// Starts a named service, a container or an editor; running processes are not affected.
     Start,
-    /// Does what the files of the project in this folder say: builds, checks, tests.
+    /// Runs the project in this folder: builds, checks, tests.
     Build,
-    /// Runs a program that stands in the command in full and only computes and prints.
+    /// Runs a program that is entirely in the command and only computes and prints.
     Compute,
     /// Runs code that is not in the text.
     Run,
-    /// Not known: the program is in no table.
+    /// Unknown: the program is not in the table.
     Unknown,
 }

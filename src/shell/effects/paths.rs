@@ -1,34 +1,34 @@
-//! Paths: resolved as far as the text allows, and sorted by what hangs on them.
+//! Resolves paths as far as the text allows, and classifies them by how much depends on them.
 
 use crate::Dialect;
 use crate::parse::{Assignment, How, Invocation, Script, Word};
 
-/// True for the names under which bash reaches another machine.
+/// True for the paths by which bash opens network connections.
 pub fn is_socket(path: &str) -> bool {
     path.starts_with("/dev/tcp/") || path.starts_with("/dev/udp/")
 }
 
-/// What hangs on a path.
+/// The kind of place that a path leads to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Place {
-    /// `/dev/null` and its kin: nothing is lost by writing there.
+    /// `/dev/null` and similar: writing there loses nothing.
     Sink,
     /// Below a folder for temporary files.
     Temporary,
     /// Any other path.
     Ordinary,
-    /// It depends on a variable or on another command's output.
+    /// Depends on a variable or on the output of another command.
     Variable,
-    /// All of the working directory or what is above it: `*`, `.`, `..`.
+    /// The whole working directory or a folder above it: `*`, `.`, `..`.
     Here,
-    /// Below the home folder, what is hard to replace: keys, documents.
+    /// Something in the home folder that is hard to replace: keys, documents.
     Personal,
     /// A whole home folder.
     Home,
-    /// Below a folder of the system's, but meant to be edited by its administrator.
+    /// Below a system folder, but meant to be edited by the administrator.
     Configuration,
-    /// A folder or file of the system's.
+    /// A folder or file of the system.
     System,
     /// The whole disk.
     Root,
@@ -36,7 +36,7 @@ pub enum Place {
     Device,
 }
 
-/// Top-level folders that the system owns.
+/// Top-level folders of the system.
 const SYSTEM: &[&str] = &[
     "bin",
     "boot",
@@ -69,13 +69,13 @@ const SYSTEM: &[&str] = &[
     "nix",
     "snap",
 ];
-/// Of those, the ones whose deeper contents are the system's too.
+/// System folders whose contents belong to the system at any depth.
 const DEEP: &[&str] =
     &["bin", "boot", "efi", "lib", "lib32", "lib64", "libx32", "proc", "sbin", "sys", "System", "Library", "root"];
-/// Files and folders of `/etc` without which the system does not start or let anyone in.
+/// Files and folders of `/etc` that the system needs to start and to let users log in.
 const VITAL: &[&str] =
     &["passwd", "shadow", "group", "gshadow", "sudoers", "fstab", "pam.d", "ld.so.preload", "crypttab", "inittab"];
-/// What people keep in their home folder.
+/// Important files and folders of a home folder.
 const PERSONAL: &[&str] = &[
     ".ssh",
     ".gnupg",
@@ -94,12 +94,12 @@ const PERSONAL: &[&str] = &[
     "Library",
 ];
 
-/// True for a path with a hidden file or folder in it: programs start by what lies there.
+/// True for a path with a hidden file or folder in it, which may hold the configuration of programs.
 pub(crate) fn is_hidden(path: &str) -> bool {
     path.split('/').any(|part| part.starts_with('.') && !matches!(part, "." | ".."))
 }
 
-/// Sorts a resolved path.
+/// Classifies a resolved path.
 pub fn place_of(path: &str) -> Place {
     let unquoted = path.trim_end_matches(['"', '\'']);
     if unquoted == "-" {
@@ -108,7 +108,7 @@ pub fn place_of(path: &str) -> Place {
     if let Some(place) = windows(unquoted) {
         return place;
     }
-    let path = normal(unquoted);
+    let path = normalize(unquoted);
     if let Some(device) = path.strip_prefix("/dev/") {
         let name = device.split('/').next().unwrap_or(device);
         return match name {
@@ -127,11 +127,11 @@ pub fn place_of(path: &str) -> Place {
     if !path.starts_with('/') {
         let first = path.split('/').next().unwrap_or_default();
         let rest = path.split('/').skip_while(|p| matches!(*p, ".." | ".")).collect::<Vec<_>>().join("/");
-        let all = rest.is_empty() || rest.split('/').all(fits_most);
+        let matches_all = rest.is_empty() || rest.split('/').all(matches_most);
         let up = first == "..";
-        return if all || up && rest.is_empty() { Place::Here } else { Place::Ordinary };
+        return if matches_all || up && rest.is_empty() { Place::Here } else { Place::Ordinary };
     }
-    // where macOS keeps them
+    // the folders of macOS
     let path = match path.strip_prefix("/private") {
         Some(own) if own.starts_with("/etc") || own.starts_with("/var") => own.to_owned(),
         _ => path,
@@ -144,11 +144,11 @@ pub fn place_of(path: &str) -> Place {
     if matches!(*top, "tmp" | "temp") || parts.starts_with(&["var", "tmp"]) || parts.starts_with(&["private", "tmp"]) {
         return if parts.len() > 1 { Place::Temporary } else { Place::System };
     }
-    // all that is in a folder is as much as the folder; logs and caches are made anew
-    let refilled = matches!(parts.as_slice(), ["var", "log" | "cache", ..]);
-    let swept = parts.len() > 2 && !refilled && parts.last().is_some_and(|name| fits_most(name));
-    let parts = if swept { &parts[..parts.len() - 1] } else { parts.as_slice() };
-    // A glob in the top name stands for whatever it can match: `/us*`.
+    // deleting everything in a folder is like deleting the folder; logs and caches are recreated
+    let is_recreated = matches!(parts.as_slice(), ["var", "log" | "cache", ..]);
+    let deletes_contents = parts.len() > 2 && !is_recreated && parts.last().is_some_and(|name| matches_most(name));
+    let parts = if deletes_contents { &parts[..parts.len() - 1] } else { parts.as_slice() };
+    // a glob in the first name counts as any system folder that it may match: `/us*`
     let known =
         SYSTEM.iter().any(|s| s == top || top.find(['*', '?', '[']).is_some_and(|at| s.starts_with(&top[..at])));
     if !known {
@@ -174,8 +174,8 @@ pub fn place_of(path: &str) -> Place {
     }
 }
 
-/// True for a glob that fits nearly every name: `*`, `.??*`, `[a-z]*`, `!(x)`.
-fn fits_most(name: &str) -> bool {
+/// True for a glob that matches nearly every name: `*`, `.??*`, `[a-z]*`, `!(x)`.
+fn matches_most(name: &str) -> bool {
     if name == "!" || name.starts_with("!(") {
         return true;
     }
@@ -187,7 +187,7 @@ fn fits_most(name: &str) -> bool {
     name.contains(['*', '?', '[']) && !name.contains(literal)
 }
 
-/// Where the programs that the table knows are put: by the system, by what installs packages.
+/// Folders where the system and package managers install programs.
 const PROGRAMS: &[&str] = &[
     "/bin",
     "/sbin",
@@ -206,33 +206,34 @@ const PROGRAMS: &[&str] = &[
     "/var/lib/flatpak",
 ];
 
-/// True for a program that is named by a path where anything may have the name of a well-known one: `./test`, `/tmp/ls`.
+/// True for a program called by a path outside of these folders, where any file may have the name of a known program:
+/// `./test`, `/tmp/ls`.
 pub(super) fn is_elsewhere(program: &Word) -> bool {
     let Some(path) = program.value.as_deref().filter(|path| path.contains('/')) else { return false };
     let own = windows(path) == Some(Place::System);
-    let path = normal(path);
+    let path = normalize(path);
     let below = |folder: &str| path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
     !own && !PROGRAMS.iter().any(|folder| below(folder))
 }
 
-/// True if the name is that, or a glob which begins like it.
-fn may_fit(name: &str, own: &str) -> bool {
+/// True if the name is `own`, or a glob that begins like it.
+fn may_match(name: &str, own: &str) -> bool {
     name == own || name.find(['*', '?', '[']).is_some_and(|at| at > 0 && own.starts_with(&name[..at]))
 }
 
-/// A path below a home folder, from the slash on.
+/// Classifies a path below a home folder, from the slash on.
 fn home(inside: &str) -> Place {
     let parts: Vec<&str> = inside.split('/').filter(|p| !p.is_empty()).collect();
     match parts.as_slice() {
         [] => Place::Home,
-        [first] if matches!(*first, "." | "..") || first.starts_with('$') || fits_most(first) => Place::Home,
-        [first] | [first, "*"] if PERSONAL.iter().any(|own| may_fit(first, own)) => Place::Personal,
+        [first] if matches!(*first, "." | "..") || first.starts_with('$') || matches_most(first) => Place::Home,
+        [first] | [first, "*"] if PERSONAL.iter().any(|own| may_match(first, own)) => Place::Personal,
         [".ssh" | ".gnupg" | ".password-store", ..] => Place::Personal,
         _ => Place::Ordinary,
     }
 }
 
-/// A Windows path, if it is one.
+/// Classifies a Windows path; `None` if it is none.
 fn windows(path: &str) -> Option<Place> {
     let lower = path.to_ascii_lowercase().replace('\\', "/");
     let profile = ["%userprofile%", "$env:userprofile", "$home", "%homepath%"];
@@ -276,8 +277,8 @@ fn windows(path: &str) -> Option<Place> {
     })
 }
 
-/// Without doubled slashes, `.` and what `..` takes back.
-fn normal(path: &str) -> String {
+/// Normalizes a path: removes doubled slashes and `.`, resolves `..`.
+fn normalize(path: &str) -> String {
     let absolute = path.starts_with('/');
     let mut parts: Vec<&str> = Vec::new();
     for part in path.split('/') {
@@ -294,18 +295,18 @@ fn normal(path: &str) -> String {
     if absolute { format!("/{joined}") } else { joined }
 }
 
-/// The paths that a word stands for: variables that the script itself sets are filled in, braces are opened.
-pub(crate) fn resolved(script: &Script, word: &Word) -> Vec<String> {
-    resolved_part(script, word, None)
+/// Returns the paths that a word expands to, with the variables of the script replaced and braces expanded.
+pub(crate) fn resolve_paths(script: &Script, word: &Word) -> Vec<String> {
+    resolve_part(script, word, None)
 }
 
-/// The same for a part of the word, if one is given: the value of `--output=x`.
-pub(super) fn resolved_part(script: &Script, word: &Word, part: Option<&str>) -> Vec<String> {
+/// Like [`resolve_paths`], for a part of the word if given: the value of `--output=x`.
+pub(super) fn resolve_part(script: &Script, word: &Word, part: Option<&str>) -> Vec<String> {
     let own = || {
         let named = word.raw.contains('=') && word.raw.starts_with(|c: char| c == '-' || c.is_ascii_lowercase());
-        // `name=path`: the path is the value.
-        let value = word.text.split_once('=').filter(|_| named && !word.quoted).map(|(_, value)| value);
-        value.unwrap_or(&word.text)
+        // `name=path`: the path is the value
+        let value = if named && !word.quoted { word.text.split_once('=') } else { None };
+        value.map_or(word.text.as_str(), |(_, value)| value)
     };
     let mut text = part.unwrap_or_else(own).to_owned();
     if script.dialect == Dialect::PowerShell {
@@ -314,20 +315,20 @@ pub(super) fn resolved_part(script: &Script, word: &Word, part: Option<&str>) ->
         return vec![if drive { path.replacen(':', ":/", 1) } else { path }];
     }
     if script.dialect == Dialect::Zsh && word.glob && text.ends_with(')') {
-        // A glob qualifier says which of the matches are meant.
+        // a glob qualifier only selects among the matches
         text.truncate(text.rfind('(').unwrap_or(text.len()));
     }
     if word.expands {
-        text = filled(script, &text, word);
+        text = expand_variables(script, &text, word);
     }
-    let mut paths = if word.expands && text.contains('{') { opened(&text) } else { vec![text] };
-    if let Some(folder) = moved_to(script, word) {
+    let mut paths = if word.expands && text.contains('{') { expand_braces(&text) } else { vec![text] };
+    if let Some(folder) = folder_before(script, word) {
         for path in &mut paths {
-            *path = below(&folder, path);
+            *path = join_folder(&folder, path);
         }
     }
     if paths.iter().any(|path| place_of(path) == Place::Here)
-        && let Some(folder) = surely_in(script, word)
+        && let Some(folder) = certain_folder(script, word)
     {
         for path in paths.iter_mut().filter(|path| place_of(path) == Place::Here && !path.starts_with("..")) {
             *path =
@@ -337,21 +338,22 @@ pub(super) fn resolved_part(script: &Script, word: &Word, part: Option<&str>) ->
     paths
 }
 
-/// The folder that a `cd` before the word goes to, where that is not below the one before: `cd / && rm -rf etc` is about
-/// `/etc`, and `cd build && rm x` about something here. `env -C` and `sudo -D` go there for what they run.
-fn moved_to(script: &Script, word: &Word) -> Option<String> {
+/// Returns the folder of a `cd` before the word if it is not below the current one: after `cd /`, `rm -rf etc`
+/// deletes `/etc`; after `cd build`, `rm x` deletes a file here. `env -C` and `sudo -D` count for the command they
+/// run.
+fn folder_before(script: &Script, word: &Word) -> Option<String> {
     let moves = |(at, command): &(usize, &Invocation)| match command.name() {
         Some("cd" | "pushd") => command.words.last().is_some_and(|w| w.span.end <= word.span.start),
         Some("env" | "sudo") => wraps(script, *at, word),
         _ => false,
     };
-    let mut goals = script.commands.iter().enumerate().rev().filter(moves).filter_map(|(_, c)| goal(c));
-    let folder = goals.next()?.replacen("$HOME", "~", 1);
+    let mut targets = script.commands.iter().enumerate().rev().filter(moves).filter_map(|(_, c)| cd_target(c));
+    let folder = targets.next()?.replacen("$HOME", "~", 1);
     (folder.starts_with(['/', '~']) || folder == ".." || folder.starts_with("../")).then_some(folder)
 }
 
-/// The folder that one is in at that word, whatever happens: behind `cd FOLDER &&`, with nothing but `&&` in between.
-fn surely_in(script: &Script, word: &Word) -> Option<String> {
+/// Returns the working directory at a word if it is certain: after `cd FOLDER &&`, with nothing but `&&` in between.
+fn certain_folder(script: &Script, word: &Word) -> Option<String> {
     let before = |c: &&Invocation| c.words.last().is_some_and(|w| w.span.end <= word.span.start);
     let cd = script.commands.iter().rfind(|c| matches!(c.name(), Some("cd" | "pushd")) && before(c))?;
     let own = script.commands.iter().rfind(|c| c.words.iter().any(|w| w.span == word.span))?;
@@ -363,13 +365,14 @@ fn surely_in(script: &Script, word: &Word) -> Option<String> {
         return None;
     }
     let [target] = cd.operands().collect::<Vec<_>>()[..] else { return None };
-    let folder = if is_made(&target.text) { MADE.to_owned() } else { filled(script, &target.text, target) };
+    let folder =
+        if is_mktemp(&target.text) { TEMPORARY.to_owned() } else { expand_variables(script, &target.text, target) };
     let known = !folder.contains(['$', '`', '*', '?']) && !matches!(place_of(&folder), Place::Variable | Place::Here);
     known.then_some(folder)
 }
 
-/// The folder that a `cd`, an `env -C` or a `sudo -D` names; a `cd` without any goes home.
-fn goal(command: &Invocation) -> Option<String> {
+/// Returns the folder that a `cd`, an `env -C` or a `sudo -D` names; a `cd` without any goes home.
+fn cd_target(command: &Invocation) -> Option<String> {
     if matches!(command.name(), Some("env" | "sudo")) {
         let short = if command.name() == Some("env") { "-C" } else { "-D" };
         let at = command.words.iter().position(|w| w.text.starts_with(short) || w.text.starts_with("--chdir"))?;
@@ -384,7 +387,7 @@ fn goal(command: &Invocation) -> Option<String> {
     }
 }
 
-/// True if that word is one of a command that the command of that index runs.
+/// True if the word belongs to a command that is wrapped by the command at `wrapper`.
 fn wraps(script: &Script, wrapper: usize, word: &Word) -> bool {
     let holds = |c: &Invocation| c.words.iter().any(|w| w.span == word.span);
     let mut at = wrapper;
@@ -400,8 +403,9 @@ fn wraps(script: &Script, wrapper: usize, word: &Word) -> bool {
     false
 }
 
-/// A path as seen from before the `cd`. What means all of a folder stays as it is: if the `cd` fails, that is here.
-fn below(folder: &str, path: &str) -> String {
+/// Joins a path to the folder of a `cd`. A path that means the whole folder stays: if the `cd` fails, that is the
+/// current one.
+fn join_folder(folder: &str, path: &str) -> String {
     if matches!(path, "." | "./") {
         return folder.to_owned();
     }
@@ -409,15 +413,17 @@ fn below(folder: &str, path: &str) -> String {
     if is_name { format!("{}/{path}", folder.trim_end_matches('/')) } else { path.to_owned() }
 }
 
-/// How long a word may get by what is filled in; no path is longer.
-const FILLED: usize = 4096;
+/// Length in bytes at which a word is not expanded any further; no path is longer.
+const MAX_EXPANDED: usize = 4096;
 
-/// `$name` and `${name}` replaced by what the script assigned last before, if that is plain text. Once, as the shell does:
-/// a `$` in a value is no variable.
-pub(super) fn filled(script: &Script, text: &str, word: &Word) -> String {
+/// Replaces `$name` and `${name}` by the last assigned value, if that is plain text. Replaces only once, as the shell
+/// does: a `$` in a value is no variable.
+pub(super) fn expand_variables(script: &Script, text: &str, word: &Word) -> String {
     let mut out = String::new();
     let mut rest = text;
-    while let Some(at) = rest.find('$').filter(|_| out.len() < FILLED) {
+    while out.len() < MAX_EXPANDED
+        && let Some(at) = rest.find('$')
+    {
         out.push_str(&rest[..at]);
         rest = &rest[at..];
         match variable_at(rest).and_then(|(name, length)| Some((value_of(script, name, word)?, length))) {
@@ -434,7 +440,8 @@ pub(super) fn filled(script: &Script, text: &str, word: &Word) -> String {
     out + rest
 }
 
-/// The name of the variable that a text begins with, and how long its mention is: `$x`, `${x}`, `${x:?}`.
+/// Returns the name of the variable at the beginning of a text, and the length of the expression: `$x`, `${x}`,
+/// `${x:?}`.
 fn variable_at(text: &str) -> Option<(&str, usize)> {
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let braced = text.strip_prefix("${");
@@ -442,7 +449,7 @@ fn variable_at(text: &str) -> Option<(&str, usize)> {
     let end = inner.find(|c| !is_name(c)).unwrap_or(inner.len());
     let close = match braced {
         Some(_) if inner[end..].starts_with(":?}") => 3,
-        // `${TMPDIR:-/tmp}`: what it holds, where that is known
+        // `${TMPDIR:-/tmp}`: the value, if it is known
         Some(_) if inner[end..].starts_with(":-") => inner[end..].find('}').map_or(0, |at| at + 1),
         Some(_) => usize::from(inner[end..].starts_with('}')),
         None => 0,
@@ -451,11 +458,11 @@ fn variable_at(text: &str) -> Option<(&str, usize)> {
     (end > 0 && (braced.is_none() || close > 0)).then_some((&inner[..end], start + end + close))
 }
 
-/// The path that stands for a file or folder that `mktemp` makes.
-const MADE: &str = "/tmp/_made";
+/// The path that stands for a file or folder created by `mktemp`.
+const TEMPORARY: &str = "/tmp/_made";
 
-/// True for `$(mktemp -d)`: something new below the folder for temporary files.
-fn is_made(text: &str) -> bool {
+/// True for `$(mktemp -d)`: something new in the folder for temporary files.
+fn is_mktemp(text: &str) -> bool {
     let inner =
         text.strip_prefix("$(").and_then(|t| t.strip_suffix(')')).or_else(|| text.strip_prefix('`')?.strip_suffix('`'));
     let plain = |inner: &str| {
@@ -470,13 +477,13 @@ fn is_made(text: &str) -> bool {
     })
 }
 
-/// What a variable holds where that word stands, as far as the text tells.
+/// Returns the value of a variable at the position of a word, as far as the text tells.
 fn value_of(script: &Script, name: &str, word: &Word) -> Option<String> {
     let before = |a: &&Assignment| a.name == name && a.value.span.start <= word.span.start;
     if let Some(assignment) = script.assignments.iter().rfind(before) {
         let value = &assignment.value;
-        if is_made(&value.text) {
-            return Some(MADE.to_owned());
+        if is_mktemp(&value.text) {
+            return Some(TEMPORARY.to_owned());
         }
         let home = || value.text.starts_with("$HOME") || value.text.starts_with('~');
         return value.value.clone().or_else(|| home().then(|| value.text.replacen("$HOME", "~", 1)));
@@ -486,16 +493,17 @@ fn value_of(script: &Script, name: &str, word: &Word) -> Option<String> {
     known.into_iter().find(|(own, _)| *own == name).map(|(_, value)| value.to_owned())
 }
 
-/// The most paths that braces are opened to.
-const OPENED: usize = 64;
+/// Most paths that braces expand to.
+const MAX_BRACES: usize = 64;
 
-/// The braces of a text opened, as the shell does: `/{bin,etc}` is `/bin` and `/etc`, `{a..c}x` is `ax`, `bx` and `cx`.
-pub(crate) fn opened(text: &str) -> Vec<String> {
+/// Expands the braces of a text, as the shell does: `/{bin,etc}` to `/bin` and `/etc`, `{a..c}x` to `ax`, `bx` and
+/// `cx`.
+pub(crate) fn expand_braces(text: &str) -> Vec<String> {
     let mut done = Vec::new();
     let mut pending = vec![text.to_owned()];
     while let Some(text) = pending.pop() {
-        match one_opened(&text) {
-            Some(parts) if done.len() + pending.len() + parts.len() <= OPENED => pending.extend(parts),
+        match expand_first_braces(&text) {
+            Some(parts) if done.len() + pending.len() + parts.len() <= MAX_BRACES => pending.extend(parts),
             _ => done.push(text),
         }
     }
@@ -503,8 +511,8 @@ pub(crate) fn opened(text: &str) -> Vec<String> {
     done
 }
 
-/// The first braces that open, opened.
-fn one_opened(text: &str) -> Option<Vec<String>> {
+/// Expands the first braces that can be expanded.
+fn expand_first_braces(text: &str) -> Option<Vec<String>> {
     for (open, _) in text.match_indices('{').filter(|(at, _)| !text[..*at].ends_with('$')) {
         let mut depth = 0usize;
         let mut cuts = Vec::new();
@@ -537,12 +545,12 @@ fn one_opened(text: &str) -> Option<Vec<String>> {
     None
 }
 
-/// `a..e`, `1..9`, `a..z..2`.
+/// Expands `a..e`, `1..9`, `a..z..2`; the step is ignored.
 fn range(from: &str, to: &str) -> Option<Vec<String>> {
     let to = to.split("..").next().unwrap_or(to);
     if let (Ok(from), Ok(to)) = (from.parse::<i64>(), to.parse::<i64>()) {
         let (low, high) = (from.min(to), from.max(to));
-        return Some((low..=high).take(OPENED).map(|n| n.to_string()).collect());
+        return Some((low..=high).take(MAX_BRACES).map(|n| n.to_string()).collect());
     }
     let letter = |text: &str| text.chars().next().filter(|c| text.len() == 1 && c.is_ascii_alphabetic());
     let (from, to) = (letter(from)?, letter(to)?);

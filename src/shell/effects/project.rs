@@ -1,34 +1,34 @@
-//! Builds of a project: whose files they follow.
+//! Decides whether a build runs only the project's own files.
 
 use super::table;
 use super::{Kind, Place, canonical, place_of};
 use crate::effects::reading::Reading;
 use crate::parse::{Invocation, Script, Word};
 
-/// Signs in the value of a variable with which a build may be told another program, or what only the shell knows.
-const TELLING: [char; 8] = ['/', '$', '`', ';', '|', '&', '<', '('];
+/// Characters in the value of a variable that may give a build another program, or that only the shell can expand.
+const SUSPICIOUS: [char; 8] = ['/', '$', '`', ';', '|', '&', '<', '('];
 
-/// True if the files that a build follows lay in the folder before: where the script has fetched, unpacked or written some
-/// itself, or has gone to a folder for temporary files, what is built is whatever came.
+/// True if a build uses files that were in the folder before the script. False after the script has fetched, unpacked
+/// or written files itself, or has changed to a folder for temporary files.
 pub(super) fn is_own(script: &Script, index: usize) -> bool {
     let command = &script.commands[index];
     let before = || script.commands[..index].iter();
-    !command.assignments.iter().any(|a| a.value.text.contains(TELLING))
-        && !before().any(|c| brings(script, c) || is_left(c))
+    !command.assignments.iter().any(|a| a.value.text.contains(SUSPICIOUS))
+        && !before().any(|c| may_write(script, c) || enters_temporary(c))
         && !script.redirects.iter().any(|r| r.writes() && place_of(&r.target.text) != Place::Sink)
 }
 
-/// Where package managers put the programs of a project.
+/// Folders where package managers install the programs of a project.
 const INSTALLED: [&str; 5] = ["node_modules/.bin/", "vendor/bin/", ".venv/bin/", "venv/bin/", "env/bin/"];
 
-/// True for a program that a package manager put into the project: `node_modules/.bin/eslint`.
+/// True for a program installed in the project by a package manager: `node_modules/.bin/eslint`.
 pub(super) fn is_installed(program: &Word) -> bool {
     let path = program.value.as_deref().unwrap_or_default();
     let inside = path.strip_prefix("./").unwrap_or(path);
     INSTALLED.iter().any(|folder| inside.strip_prefix(folder).is_some_and(|name| !name.contains('/')))
 }
 
-/// True for a program that lies where projects keep theirs: `./gradlew`, `bin/rails`, and what is installed in it.
+/// True for a program in a usual place of a project: `./gradlew`, `bin/rails`, or an installed one.
 pub(super) fn is_tool(program: &Word) -> bool {
     let path = program.value.as_deref().unwrap_or_default();
     let own = path.strip_prefix("./").unwrap_or_default();
@@ -36,8 +36,8 @@ pub(super) fn is_tool(program: &Word) -> bool {
     is_installed(program) || !name.is_empty() && !name.contains('/')
 }
 
-/// True for a command that may put files here.
-fn brings(script: &Script, command: &Invocation) -> bool {
+/// True for a command that may create files here.
+fn may_write(script: &Script, command: &Invocation) -> bool {
     let writes = |kind: Option<Kind>| matches!(kind, Some(Kind::Overwrite | Kind::Append | Kind::Move));
     if command.redirects.iter().any(|r| r.writes() && place_of(&r.target.text) != Place::Sink) {
         return true;
@@ -47,14 +47,14 @@ fn brings(script: &Script, command: &Invocation) -> bool {
         return false;
     };
     let read = Reading::of(command, program);
-    let done = program.does(&read);
-    done.contains(&Kind::Create) && !program.only_makes(&read)
+    let kinds = program.does(&read);
+    kinds.contains(&Kind::Create) && !program.only_makes(&read)
         || !read.operands.is_empty() && (writes(Some(program.operand(&read))) || writes(program.last(&read)))
         || read.values.iter().any(|v| writes(program.value_of(&v.of, &read)))
 }
 
-/// True for a `cd` to where anybody may have put files.
-fn is_left(command: &Invocation) -> bool {
+/// True for a `cd` to a folder where anyone may create files.
+fn enters_temporary(command: &Invocation) -> bool {
     let open = |text: &str| place_of(text) == Place::Temporary || matches!(text, "/tmp" | "/var/tmp");
     matches!(command.name(), Some("cd" | "pushd")) && command.operands().any(|w| open(&w.text))
 }

@@ -1,18 +1,18 @@
-//! A command's words, read as its program reads them: options, their values, and operands.
+//! Parses a command's words as its program does: into options, their values, and operands.
 
 use super::row::{Program, Style};
 use crate::parse::{Invocation, Word};
 
-/// What a program makes of its words.
+/// The parsed words of a command.
 #[derive(Debug, Default)]
 pub(super) struct Reading<'c> {
-    /// Options by name, each letter of a cluster by itself, with the word they stand in.
+    /// Options by name, each letter of a cluster on its own, with the word that contains them.
     pub options: Vec<(String, &'c Word)>,
     /// The values of options.
     pub values: Vec<Value<'c>>,
-    /// The words that are neither.
+    /// The words that are neither options nor values.
     pub operands: Vec<Operand<'c>>,
-    /// All words after the program, joined with blanks; blanks inside a word are `_`.
+    /// All words after the program, joined with blanks; blanks inside of a word become `_`.
     pub line: String,
 }
 
@@ -23,7 +23,7 @@ pub(super) struct Value<'c> {
     pub of: String,
     /// The word that the value is in.
     pub word: &'c Word,
-    /// The value, where it is only a part of that word (`-ofile`, `--output=file`).
+    /// The value, if it is only a part of that word (`-ofile`, `--output=file`).
     pub part: Option<&'c str>,
 }
 
@@ -33,7 +33,7 @@ impl<'c> Value<'c> {
     }
 }
 
-/// A word that is no option, or the part of one that counts as such (`-Path:C:\x`).
+/// A word that is no option, or the part of one that counts as an operand (`-Path:C:\x`).
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Operand<'c> {
     pub word: &'c Word,
@@ -56,7 +56,7 @@ impl<'c> Reading<'c> {
         };
         read.line = args.iter().map(join).collect::<Vec<_>>().join(" ");
         if program.style == Style::Powershell {
-            // cmdlets and the programs of Windows do not tell letters by their case
+            // cmdlets and Windows programs ignore case
             read.line = read.line.to_lowercase();
         }
         let mut at = 0;
@@ -92,7 +92,7 @@ impl<'c> Reading<'c> {
         false
     }
 
-    /// True if that option has a value here. `git -C DIR log -C`: what stands after the verb is the verb's own.
+    /// True if the option takes a value here. In `git -C DIR log -C` the option after the verb belongs to the verb.
     fn takes_value(&self, name: &str, program: &Program) -> bool {
         let late = !self.operands.is_empty() && program.leading.iter().any(|l| l == name);
         let verb = self.operands.first().map_or("", |o| o.text());
@@ -103,7 +103,7 @@ impl<'c> Reading<'c> {
         self.values.push(Value { of: of.to_owned(), word, part });
     }
 
-    /// `name=value`.
+    /// Parses `name=value`.
     fn assign(&mut self, word: &'c Word) -> bool {
         let Some((name, value)) = word.text.split_once('=') else { return self.operand(word) };
         self.options.push((format!("{name}="), word));
@@ -111,7 +111,7 @@ impl<'c> Reading<'c> {
         false
     }
 
-    /// `-Name value`, `-Name:value`, `/s`. True if the next word is its value.
+    /// Parses `-Name value`, `-Name:value`, `/s`. Returns true if the next word is its value.
     fn parameter(&mut self, word: &'c Word, next: Option<&'c Word>, program: &Program) -> bool {
         let text = word.text.as_str();
         let Some(name) = text.strip_prefix('-').filter(|t| !t.is_empty()) else {
@@ -124,7 +124,7 @@ impl<'c> Reading<'c> {
         let (name, part) = name.split_once(':').map_or((name, None), |(name, part)| (name, Some(part)));
         let name = format!("-{}", name.to_ascii_lowercase());
         let takes = program.takes_value(&name);
-        let taken = match (part, next) {
+        let takes_next = match (part, next) {
             (Some(part), _) if takes => {
                 self.value(&name, word, Some(part));
                 false
@@ -141,22 +141,23 @@ impl<'c> Reading<'c> {
             _ => false,
         };
         self.options.push((name, word));
-        taken
+        takes_next
     }
 
-    /// `-name value`: the word as a whole is the option.
+    /// Parses `-name value`: the whole word is the option.
     fn word_option(&mut self, word: &'c Word, next: Option<&'c Word>, program: &Program) -> bool {
-        let (name, part) = spelt(word);
+        let (name, part) = split_value(word);
         self.named(name, part, word, next, program)
     }
 
-    /// `--name value`, `--name=value`, `--nam=value`.
+    /// Parses `--name value`, `--name=value`, `--nam=value`.
     fn long(&mut self, word: &'c Word, next: Option<&'c Word>, program: &Program) -> bool {
-        let (name, part) = spelt(word);
-        self.named(&program.unabbreviated(name), part, word, next, program)
+        let (name, part) = split_value(word);
+        self.named(&program.expand_abbreviation(name), part, word, next, program)
     }
 
-    /// An option that is a word of its own, with its value behind `=` or in the next word; true if that one is taken.
+    /// Adds an option that is a word of its own, with its value after `=` or in the next word. Returns true if the
+    /// next word is its value.
     fn named(
         &mut self,
         name: &str,
@@ -177,7 +178,7 @@ impl<'c> Reading<'c> {
         false
     }
 
-    /// `-abc`, `-ovalue`, `-o value`.
+    /// Parses `-abc`, `-ovalue`, `-o value`. Returns true if the next word is a value.
     fn cluster(&mut self, word: &'c Word, next: Option<&'c Word>, program: &Program) -> bool {
         let letters = &word.text[1..];
         self.options.push((word.text.clone(), word));
@@ -203,7 +204,8 @@ impl<'c> Reading<'c> {
         false
     }
 
-    /// `tar xzfC a.tgz dir`: the letters of the first word, whose values follow in their order. Index of the next word.
+    /// Parses `tar xzfC a.tgz dir`: the letters of the first word, whose values follow in their order. Returns the
+    /// index of the next word.
     fn bundle(&mut self, letters: &str, word: &'c Word, args: &'c [Word], program: &Program) -> usize {
         let mut at = 1;
         for letter in letters.chars() {
@@ -232,7 +234,7 @@ impl<'c> Reading<'c> {
     }
 }
 
-/// The option's name, and what stands behind its `=`.
-fn spelt(word: &Word) -> (&str, Option<&str>) {
+/// Splits a word into the option's name and the value after `=`.
+fn split_value(word: &Word) -> (&str, Option<&str>) {
     word.text.split_once('=').map_or((word.text.as_str(), None), |(name, part)| (name, Some(part)))
 }

@@ -1,13 +1,14 @@
-//! One row of the table of programs, as `platform-rules/programs.toml` has it: how a family of programs reads its options, and what it does.
+//! A row of the table of programs, as in `platform-rules/programs.toml`: how a family of programs parses its options,
+//! and its effects.
 
 use super::kind::Kind;
 use crate::embedded::Language;
-use crate::embedded::pure::Tongue;
+use crate::embedded::pure::ScriptLanguage;
 use crate::pattern::Whole;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// The language of a client.
+/// The language of a database client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Database {
@@ -16,22 +17,22 @@ pub(super) enum Database {
     Redis,
 }
 
-/// How a program reads its options.
+/// The way a program parses its options.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Style {
     /// `-abc`, `-o value`, `--long=value`.
     #[default]
     Unix,
-    /// `-name value`: words of more than a letter after one dash, as `find` has them.
+    /// `-name value`: words of more than one letter after one dash, as in `find`.
     Word,
-    /// `name=value`, as `dd` has it.
+    /// `name=value`, as in `dd`.
     Assign,
-    /// `-Name value`, `-Name:value`, whatever the case.
+    /// `-Name value`, `-Name:value`, in any case.
     Powershell,
 }
 
-/// One family of programs. The head of `programs.toml` says what each field means.
+/// One family of programs. The head of `programs.toml` documents the fields.
 #[derive(Debug, Default, serde::Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Program {
@@ -60,7 +61,7 @@ pub(super) struct Program {
     pub records: Vec<Whole>,
     pub starts: Vec<Whole>,
     pub builds: Vec<Whole>,
-    pub computes: Option<Tongue>,
+    pub computes: Option<ScriptLanguage>,
     pub alone: Vec<Whole>,
     pub words: bool,
     pub attached: String,
@@ -68,7 +69,7 @@ pub(super) struct Program {
     pub option: Vec<Opt>,
 }
 
-/// The changes that come with an option, or with a word of some shape.
+/// The changes that come with an option, or with a word of a certain form.
 #[derive(Debug, Default, serde::Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Opt {
@@ -87,7 +88,7 @@ pub(super) struct Opt {
     pub also: Vec<Kind>,
 }
 
-/// PowerShell parameters that take a value which is no path.
+/// PowerShell parameters that take a value that is no path.
 const POWERSHELL_VALUED: &[&str] = &[
     "-filter",
     "-include",
@@ -123,7 +124,7 @@ impl Opt {
 
 impl Program {
     pub fn takes_value(&self, option: &str) -> bool {
-        let by_option = || self.valued_by_entry(option).any(|o| o.operand.is_none());
+        let by_option = || self.entries_with_value(option).any(|o| o.operand.is_none());
         let listed = match self.style {
             Style::Powershell => POWERSHELL_VALUED.contains(&option),
             Style::Word => self.valued_long.iter().any(|v| option.trim_start_matches('-') == v),
@@ -135,38 +136,38 @@ impl Program {
         listed || by_option() || self.commands.iter().chain(&self.says).any(|c| c == option)
     }
 
-    /// The same where that is so behind one verb only: `-o` of `git archive -o FILE`.
+    /// True if the option takes a value after one verb only: `-o` of `git archive -o FILE`.
     pub fn takes_value_behind(&self, option: &str, verb: &str) -> bool {
-        self.valued_by_entry(option).any(|o| o.operand.as_ref().is_some_and(|shape| shape.fits(verb)))
+        self.entries_with_value(option).any(|o| o.operand.as_ref().is_some_and(|shape| shape.fits(verb)))
     }
 
-    fn valued_by_entry<'o>(&'o self, option: &'o str) -> impl Iterator<Item = &'o Opt> {
+    fn entries_with_value<'o>(&'o self, option: &'o str) -> impl Iterator<Item = &'o Opt> {
         self.option.iter().filter(move |o| o.value.is_some() && o.has.iter().any(|h| h == option))
     }
 
-    /// The long option of this row that this one begins, as getopt takes `--outp` for `--output`.
-    pub fn unabbreviated<'n>(&'n self, name: &'n str) -> Cow<'n, str> {
+    /// Returns the long option of this row that `name` abbreviates, as getopt accepts `--outp` for `--output`.
+    pub fn expand_abbreviation<'n>(&'n self, name: &'n str) -> Cow<'n, str> {
         if name.len() < 3 || self.knows(name) {
             return name.into();
         }
-        if let Some(named) = self.named().find(|n| n.starts_with(name)) {
-            return named.into();
+        if let Some(option_names) = self.option_names().find(|n| n.starts_with(name)) {
+            return option_names.into();
         }
         let valued = self.valued_long.iter().find(|v| v.starts_with(&name[2..]));
         valued.map_or(name.into(), |valued| format!("--{valued}").into())
     }
 
-    fn named(&self) -> impl Iterator<Item = &str> {
+    fn option_names(&self) -> impl Iterator<Item = &str> {
         let entries = self.option.iter().flat_map(Opt::names);
         entries.chain(&self.script).chain(&self.says).chain(&self.recursive).chain(&self.commands).map(String::as_str)
     }
 
-    /// True if this row says something of that option.
+    /// True if this row mentions the option.
     pub fn knows(&self, option: &str) -> bool {
-        self.named().any(|n| n == option) || self.takes_value(option)
+        self.option_names().any(|n| n == option) || self.takes_value(option)
     }
 
-    /// True for a program whose row says no more than that it reads.
+    /// True for a program that only reads, according to its row.
     pub fn is_reader(&self) -> bool {
         let written = |kind: Option<Kind>| kind.is_some_and(|k| !matches!(k, Kind::None | Kind::Read));
         self.operands == Some(Kind::Read)

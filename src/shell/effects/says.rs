@@ -1,16 +1,16 @@
-//! What a row of the table says of one command, whose words are read.
+//! Evaluates a row of the table for one parsed command.
 
 use super::kind::Kind;
 use super::reading::Reading;
 use super::row::{Opt, Program};
-use crate::embedded::pure::{self, Tongue};
+use crate::embedded::pure::{self, ScriptLanguage};
 use crate::parse::{Invocation, Redirect, Script};
 use crate::pattern::Whole;
-use crate::safety::given;
+use crate::safety::stdin_texts;
 use crate::unwrap::is_code;
 
 impl Opt {
-    /// True if the command has what this entry is about.
+    /// True if the command has everything that this entry requires.
     fn applies(&self, read: &Reading<'_>) -> bool {
         let valued =
             |test: &dyn Fn(&str) -> bool| read.values.iter().any(|v| self.has.contains(&v.of) && test(v.text()));
@@ -25,25 +25,25 @@ impl Opt {
 }
 
 impl Program {
-    /// The effect on the value of that option.
+    /// Returns the effect on the value of an option.
     pub fn value_of(&self, option: &str, read: &Reading<'_>) -> Option<Kind> {
         let named = |o: &&Opt| o.has.iter().any(|h| h == option);
         self.option.iter().filter(named).filter(|o| o.applies(read)).find_map(|o| o.value)
     }
 
-    /// True if this use of the program only shows something.
+    /// True if this call of the program only shows something.
     pub fn only_shows(&self, read: &Reading<'_>) -> bool {
         self.shows.iter().any(|shape| shape.fits(&read.line))
     }
 
-    /// The effects of the program beside those on its operands.
+    /// Returns the effects of the program besides those on its operands.
     pub fn does(&self, read: &Reading<'_>) -> Vec<Kind> {
         let applying = || self.option.iter().filter(|o| o.applies(read));
         let mut kinds = match applying().find_map(|o| o.does.clone()) {
             _ if self.only_shows(read) => Vec::new(),
             _ if self.asks.iter().any(|shape| shape.fits(&read.line)) => vec![Kind::Fetch],
             _ if self.gets.iter().any(|shape| shape.fits(&read.line)) => vec![Kind::Fetch, Kind::Create],
-            _ if self.shaped(read).is_some() => self.shaped(read).into_iter().collect(),
+            _ if self.by_form(read).is_some() => self.by_form(read).into_iter().collect(),
             Some(kinds) => kinds,
             None => self.by_verb(read).unwrap_or(&self.does).to_vec(),
         };
@@ -51,8 +51,8 @@ impl Program {
         kinds
     }
 
-    /// The effect of those shapes of a call in which nothing is lost.
-    fn shaped(&self, read: &Reading<'_>) -> Option<Kind> {
+    /// Returns the effect of a call that matches a form in which nothing is lost.
+    fn by_form(&self, read: &Reading<'_>) -> Option<Kind> {
         let shapes = [
             (&self.makes, Kind::Create),
             (&self.records, Kind::Record),
@@ -63,43 +63,45 @@ impl Program {
         shapes.into_iter().find(|(shapes, _)| fits(shapes)).map(|(_, kind)| kind)
     }
 
-    /// True if it makes something out of what is here.
+    /// True if it only creates something new.
     pub fn only_makes(&self, read: &Reading<'_>) -> bool {
-        self.shaped(read) == Some(Kind::Create)
+        self.by_form(read) == Some(Kind::Create)
     }
 
-    /// True if all that it runs stands in its words, and that is understood and only computes.
+    /// True if all code that it runs is in its words, is fully understood, and only computes.
     pub fn only_computes(&self, command: &Invocation, read: &Reading<'_>) -> bool {
-        let Some(tongue) = self.computes else { return false };
+        let Some(language) = self.computes else { return false };
         let words = &command.words;
         let is_alone = |text: &str| self.alone.iter().any(|option| option.fits(text));
         let code: Vec<usize> = (1..words.len())
             .filter(|at| {
-                is_code(words, *at) && tongue.takes_code(&words[*at - 1].text) && is_alone(&words[*at - 1].text)
+                is_code(words, *at) && language.takes_code(&words[*at - 1].text) && is_alone(&words[*at - 1].text)
             })
             .collect();
         let Some(first) = code.first() else { return false };
-        // what is no code is an option that changes nothing of it, or behind it a file that is read or handed over
+        // all other words must be options without effect, or files after the code, which it reads or gets as
+        // arguments
         let mut others = (1..words.len()).filter(|at| !code.contains(at));
-        let plain = |at: usize| match words[at].text.as_str() {
+        let is_harmless = |at: usize| match words[at].text.as_str() {
             text if text.starts_with('-') => is_alone(text),
-            text => at > *first && tongue != Tongue::Lua && !text.contains(['|', '<', '>', '$', '`']),
+            text => at > *first && language != ScriptLanguage::Lua && !text.contains(['|', '<', '>', '$', '`']),
         };
         command.assignments.is_empty()
             && !read.has("-i")
-            && others.all(plain)
-            && code.iter().all(|at| words[*at].value.as_deref().is_some_and(|text| pure::is_pure(text, tongue)))
+            && others.all(is_harmless)
+            && code.iter().all(|at| words[*at].value.as_deref().is_some_and(|text| pure::is_pure(text, language)))
     }
 
-    /// The same of code that it reads: a here-document or a text that is there in full, or what one `echo` prints into its pipe.
+    /// True if the code it reads only computes: a here-document or here-string of known text, or the output of one
+    /// `echo`.
     pub fn computes_what_it_reads(&self, script: &Script, index: usize) -> bool {
-        let Some(tongue) = self.computes else { return false };
+        let Some(language) = self.computes else { return false };
         let command = &script.commands[index];
         let feeders: Vec<&Invocation> = script.commands.iter().filter(|c| c.feeds.contains(&index)).collect();
         let redirected: Vec<&Redirect> = command.redirects.iter().filter(|r| r.operator.starts_with('<')).collect();
         let is_known = match (redirected.as_slice(), feeders.as_slice()) {
             ([one], []) => one.body.as_ref().unwrap_or(&one.target).value.is_some(),
-            // what `echo` makes of other backslashes depends on the shell
+            // the output of `echo` with other backslashes depends on the shell
             ([], [one]) => {
                 matches!(one.name(), Some("echo" | "print"))
                     && one.args().iter().all(|w| w.value.as_deref().is_some_and(|text| !text.contains('\\')))
@@ -109,10 +111,10 @@ impl Program {
         is_known
             && command.assignments.is_empty()
             && command.args().iter().all(|w| w.text == "-")
-            && matches!(given(script, index).as_slice(), [text] if pure::is_pure(text, tongue))
+            && matches!(stdin_texts(script, index).as_slice(), [text] if pure::is_pure(text, language))
     }
 
-    /// The effects of its verb: two words where the table has them, else one.
+    /// Returns the effects of its verb: of its first two operands if the table has them, else of the first.
     fn by_verb(&self, read: &Reading<'_>) -> Option<&[Kind]> {
         if self.verbs.is_empty() {
             return None;

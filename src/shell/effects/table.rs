@@ -1,4 +1,4 @@
-//! The table of programs, as `platform-rules/programs.toml` has it.
+//! The table of programs from `platform-rules/programs.toml`.
 
 use super::reading::Reading;
 #[cfg(test)]
@@ -25,7 +25,7 @@ struct File {
     variables: Variables,
 }
 
-/// Variables of the environment through which programs run other code, by name; `*` at the end stands for any ending.
+/// Environment variables that make programs run other code, by name; `*` at the end stands for any suffix.
 #[derive(Default, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Variables {
@@ -35,44 +35,44 @@ struct Variables {
     writes: Vec<String>,
 }
 
-/// How programs run other code because of a variable.
+/// The way a variable makes programs run other code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Variable {
     /// Its value is a command.
     Runs,
     /// Its value names code that is loaded into every program.
     Loads,
-    /// It says where code is found, or what options a program has.
+    /// It says where to find code, or sets options of a program.
     Steers,
-    /// A path in it is a file that something is added to.
+    /// A path in it is a file that a program appends to.
     Writes,
 }
 
-/// Files and folders that tools make anew.
+/// Files and folders that tools recreate.
 #[derive(Default, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Remade {
-    /// Their names; `*` at an end stands for any text.
+    /// Their names; `*` at the beginning or the end stands for any text.
     names: Vec<String>,
 }
 
-/// Options that write, run or kill in one program or another.
+/// Options that write, run or kill in some program.
 #[derive(Default, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Suspect {
-    /// The beginnings of long options.
+    /// Prefixes of long options.
     long: Vec<String>,
-    /// For each option that is suspect: the programs in which it only chooses what is shown.
+    /// For each such option, the programs in which it only selects what is shown.
     harmless: BTreeMap<String, Vec<String>>,
 }
 
-/// Programs that the table does not know.
+/// Rules for programs that are not in the table.
 #[derive(Default, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Unlisted {
-    /// First operands with which they only show something.
+    /// First operands for which a program only shows something.
     reads: Vec<String>,
-    /// Operands behind those with which they do not.
+    /// Operands after those for which it does more.
     changes: Vec<String>,
 }
 
@@ -88,7 +88,7 @@ struct Table {
 }
 
 impl Table {
-    /// True for an option that is written like one that writes, runs or kills in some program.
+    /// True for an option that looks like one that writes, runs or kills in some program.
     fn is_suspect(&self, option: &str) -> bool {
         match option.strip_prefix("--") {
             Some(name) => {
@@ -126,13 +126,13 @@ fn table() -> &'static Table {
     })
 }
 
-/// True if that option of that program is listed as one that only chooses what is shown.
+/// True if the option is listed as harmless for the program.
 #[cfg(test)]
 pub(super) fn is_harmless(option: &str, name: &str) -> bool {
     table().harmless.contains(&(option.to_owned(), name.to_owned()))
 }
 
-/// The cmdlet or program that a name stands for in that dialect's tables.
+/// Returns the cmdlet for a PowerShell alias; any other name unchanged.
 pub(crate) fn canonical(key: &str, dialect: Dialect) -> String {
     match dialect {
         Dialect::PowerShell => powershell_alias(key).unwrap_or(key).to_owned(),
@@ -140,7 +140,7 @@ pub(crate) fn canonical(key: &str, dialect: Dialect) -> String {
     }
 }
 
-/// The program of that name, in lower case.
+/// Returns the program of that name, which is in lower case.
 pub(super) fn program(key: &str, dialect: Dialect) -> Option<&'static Program> {
     let table = table();
     let version = || key.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
@@ -148,10 +148,10 @@ pub(super) fn program(key: &str, dialect: Dialect) -> Option<&'static Program> {
     found.map(|i| &table.programs[*i])
 }
 
-/// True for the words of a program that is not known and only shows something: its first operand says so, and no option writes.
+/// True if the words of an unlisted program say that it only shows something, and no option is suspect.
 pub(super) fn only_shows(words: &[Word]) -> bool {
     let table = table();
-    let suspect = |option: &str| match option.starts_with("--") {
+    let is_suspect_option = |option: &str| match option.starts_with("--") {
         true => table.is_suspect(option) || ["--fix", "--force"].contains(&option),
         false => table.is_suspect(&option.chars().take(2).collect::<String>()),
     };
@@ -162,10 +162,10 @@ pub(super) fn only_shows(words: &[Word]) -> bool {
     plain
         && operands.next().is_some_and(|w| reads.contains(&w.text))
         && !operands.any(|w| changes.contains(&w.text))
-        && !words.iter().filter(is_option).any(|w| suspect(&w.text))
+        && !words.iter().filter(is_option).any(|w| is_suspect_option(&w.text))
 }
 
-/// True for the name of a file or folder that tools make anew.
+/// True for the name of a file or folder that tools recreate.
 pub(crate) fn is_remade(name: &str) -> bool {
     table().remade.iter().any(|own| match (own.strip_prefix('*'), own.strip_suffix('*')) {
         (Some(end), _) => name.len() > end.len() && name.ends_with(end),
@@ -174,7 +174,7 @@ pub(crate) fn is_remade(name: &str) -> bool {
     })
 }
 
-/// What programs make of that variable, if it can make them run other code.
+/// Returns the way in which the variable can make programs run other code, if it can.
 pub(crate) fn variable(name: &str) -> Option<Variable> {
     let named = |listed: &String| match listed.strip_suffix('*') {
         Some(beginning) => name.starts_with(beginning),
@@ -186,26 +186,26 @@ pub(crate) fn variable(name: &str) -> Option<Variable> {
     kinds.into_iter().find(|(names, _)| names.iter().any(named)).map(|(_, kind)| kind)
 }
 
-/// An option of a reading program that writes in others, and of which nothing says that here it does not.
-pub(super) fn suspect<'r>(key: &str, program: &Program, read: &'r Reading<'_>) -> Option<&'r str> {
+/// Returns an option of a reading program that writes in other programs and is not known to be harmless here.
+pub(super) fn suspect_option<'r>(key: &str, program: &Program, read: &'r Reading<'_>) -> Option<&'r str> {
     if !program.is_reader() {
         return None;
     }
     let table = table();
     let harmless = |option: &str| table.harmless.contains(&(option.to_owned(), key.to_owned()));
-    let suspicious = |option: &&str| !program.knows(option) && table.is_suspect(option) && !harmless(option);
-    read.options.iter().map(|(name, _)| name.as_str()).find(suspicious)
+    let is_suspicious = |option: &&str| !program.knows(option) && table.is_suspect(option) && !harmless(option);
+    read.options.iter().map(|(name, _)| name.as_str()).find(is_suspicious)
 }
 
-/// The names of the programs that only read as far as the table says.
+/// The names of the programs that only read, according to the table.
 #[cfg(test)]
 pub(super) fn readers() -> impl Iterator<Item = &'static str> {
     table().programs.iter().filter(|p| p.is_reader()).flat_map(|p| p.names.iter().map(String::as_str))
 }
 
-/// Everything the table says twice or in vain.
+/// Returns the mistakes in the table: duplicates, invalid patterns, unknown programs.
 #[cfg(test)]
-pub(super) fn faults() -> Vec<String> {
+pub(super) fn problems() -> Vec<String> {
     let table = table();
     let mut found = Vec::new();
     let mut seen = HashSet::new();

@@ -1,17 +1,17 @@
-//! The table of programs against itself.
+//! Tests the consistency of the table of programs.
 
 use super::table;
 use crate::{Dialect, is_read_only, parse};
 
 #[test]
-fn the_table_is_sound() {
-    assert_eq!(table::faults(), Vec::<String>::new());
+fn the_table_is_consistent() {
+    assert_eq!(table::problems(), Vec::<String>::new());
 }
 
-/// An option that writes in one program is asked about in every other that reads, unless the table says that there it is
-/// harmless: so a program that is added, or an option that is forgotten, is never run unasked.
+/// An option that writes in one program needs confirmation in every other reading program, unless the table lists it
+/// as harmless there. So no new program and no forgotten option is run without asking.
 #[test]
-fn what_writes_elsewhere_is_not_taken_for_reading() {
+fn options_that_write_in_some_program_are_not_read_only() {
     let options =
         ["-o", "-O", "-i", "-k", "-w", "-s", "--output", "--in-place", "--write", "--exec", "--kill", "--set"];
     let mut wrong = Vec::new();
@@ -31,7 +31,7 @@ fn what_writes_elsewhere_is_not_taken_for_reading() {
 }
 
 #[test]
-fn code_on_standard_input_only_computes_where_all_of_it_is_there() {
+fn code_on_standard_input_is_pure_only_if_it_is_complete() {
     let is_safe = |line: &str| crate::assess(&parse(line, Dialect::Bash)).level == crate::Level::Safe;
     for line in [
         "python3 - <<< 'print(2**8)'",
@@ -60,7 +60,7 @@ fn code_on_standard_input_only_computes_where_all_of_it_is_there() {
 }
 
 #[test]
-fn a_program_that_is_not_known_shows_something_where_its_words_say_so() {
+fn an_unlisted_program_is_read_only_if_its_words_say_so() {
     let is_safe = |line: &str| crate::assess(&parse(line, Dialect::Bash)).level == crate::Level::Safe;
     for line in [
         "frob list",

@@ -1,26 +1,27 @@
-//! `awk`: `print > file`, `print | "command"`, `"command" | getline`, `system("command")`.
+//! Finds side effects of `awk` programs: `print > file`, `print | "command"`, `"command" | getline`,
+//! `system("command")`.
 
-use super::Act;
+use super::SideEffect;
 
-/// A piece of an awk program.
+/// A token of an awk program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Token {
     Name(String),
     Text(String),
-    /// A number, a field, a pattern: something with a value, of no more interest.
+    /// A number, a field or a pattern: a value whose content does not matter.
     Value,
     Mark(&'static str),
     Other(char),
-    /// A text or pattern that never ends: something before it was not what it was taken for.
-    Torn,
+    /// A string literal or pattern without an end: something before it was misread.
+    Unterminated,
 }
 
-/// What an awk program does besides reading and printing.
-pub(super) fn acts(text: &str) -> Vec<Act> {
+/// Returns the side effects of an awk program.
+pub(super) fn side_effects(text: &str) -> Vec<SideEffect> {
     let tokens = tokens(text);
-    let mut acts = Vec::new();
+    let mut side_effects = Vec::new();
     let mut depth = 0usize;
-    // the depth of brackets at which a `print` stands whose `>` would be a redirection; deeper it compares
+    // the depth of brackets of a `print`, at which `>` is a redirection; deeper it compares
     let mut printing = None;
     for (at, token) in tokens.iter().enumerate() {
         match token {
@@ -28,39 +29,41 @@ pub(super) fn acts(text: &str) -> Vec<Act> {
             Token::Other(')' | ']') => depth = depth.saturating_sub(1),
             Token::Other(';' | '}' | '{' | '\n') => printing = None,
             Token::Name(name) if name == "print" || name == "printf" => printing = Some(depth),
-            Token::Name(name) if name == "system" => acts.push(Act::Run(alone(&tokens, at + 2, &[')']))),
+            Token::Name(name) if name == "system" => {
+                side_effects.push(SideEffect::Run(literal_at(&tokens, at + 2, &[')'])))
+            }
             Token::Mark(">" | ">>") if printing == Some(depth) => {
-                acts.push(Act::Write(alone(&tokens, at + 1, &[';', '}', '\n'])))
+                side_effects.push(SideEffect::Write(literal_at(&tokens, at + 1, &[';', '}', '\n'])))
             }
             Token::Mark("|" | "|&") => {
                 let reads = matches!(tokens.get(at + 1), Some(Token::Name(name)) if name == "getline");
-                acts.push(Act::Run(if reads {
-                    before(&tokens, at)
+                side_effects.push(SideEffect::Run(if reads {
+                    literal_before(&tokens, at)
                 } else {
-                    alone(&tokens, at + 1, &[';', '}', '\n'])
+                    literal_at(&tokens, at + 1, &[';', '}', '\n'])
                 }));
             }
-            // gawk: an extension or another program is taken in
-            Token::Other('@') | Token::Torn => acts.push(Act::Run(None)),
+            // gawk: loads an extension or another program
+            Token::Other('@') | Token::Unterminated => side_effects.push(SideEffect::Run(None)),
             _ => {}
         }
     }
-    acts
+    side_effects
 }
 
-/// The text at that place, if nothing is joined to it: what follows is one of `ends`, or nothing.
-fn alone(tokens: &[Token], at: usize, ends: &[char]) -> Option<String> {
+/// Returns the string literal at `at`, unless it is concatenated: one of `ends`, or nothing, must follow.
+fn literal_at(tokens: &[Token], at: usize, ends: &[char]) -> Option<String> {
     let Some(Token::Text(text)) = tokens.get(at) else { return None };
-    let ended = match tokens.get(at + 1) {
+    let is_last = match tokens.get(at + 1) {
         None => true,
         Some(Token::Other(c)) => ends.contains(c),
         Some(_) => false,
     };
-    ended.then(|| text.clone())
+    is_last.then(|| text.clone())
 }
 
-/// The text right before that place, if nothing is joined to it.
-fn before(tokens: &[Token], at: usize) -> Option<String> {
+/// Returns the string literal right before `at`, unless it is concatenated.
+fn literal_before(tokens: &[Token], at: usize) -> Option<String> {
     let Some(Token::Text(text)) = tokens.get(at.checked_sub(1)?) else { return None };
     let first = at < 2 || matches!(tokens.get(at - 2), Some(Token::Other(';' | '{' | '(' | '\n' | '&' | '!')));
     first.then(|| text.clone())
@@ -75,10 +78,10 @@ fn tokens(text: &str) -> Vec<Token> {
             '\\' => {
                 chars.next();
             }
-            '"' => found.push(quoted(&mut chars).map_or(Token::Torn, Token::Text)),
-            // after something with a value `/` divides
+            '"' => found.push(string_literal(&mut chars).map_or(Token::Unterminated, Token::Text)),
+            // after a value, `/` is a division
             '/' if divides(found.last()) => found.push(Token::Other('/')),
-            '/' => found.push(if pattern(&mut chars) { Token::Value } else { Token::Torn }),
+            '/' => found.push(if skip_pattern(&mut chars) { Token::Value } else { Token::Unterminated }),
             c if c.is_alphabetic() || c == '_' => {
                 let mut name = c.to_string();
                 while let Some(c) = chars.next_if(|c| c.is_alphanumeric() || *c == '_') {
@@ -113,8 +116,8 @@ fn divides(last: Option<&Token>) -> bool {
     }
 }
 
-/// A text to its closing quote.
-fn quoted(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) -> Option<String> {
+/// Reads a string literal up to its closing quote.
+fn string_literal(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) -> Option<String> {
     let mut text = String::new();
     while let Some(c) = chars.next() {
         match c {
@@ -130,8 +133,8 @@ fn quoted(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) -> Option<String
     None
 }
 
-/// Skips a pattern; false if it never ends.
-fn pattern(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) -> bool {
+/// Skips a pattern; false if it has no end.
+fn skip_pattern(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) -> bool {
     let mut class = false;
     while let Some(c) = chars.next() {
         match c {
@@ -152,14 +155,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_an_awk_program_writes_and_runs() {
-        let file = |name: &str| Act::Write(Some(name.into()));
-        let run = |command: &str| Act::Run(Some(command.into()));
-        for (text, acts) in [
+    fn side_effects_of_awk_programs_are_found() {
+        let file = |name: &str| SideEffect::Write(Some(name.into()));
+        let run = |command: &str| SideEffect::Run(Some(command.into()));
+        for (text, side_effects) in [
             ("{ print > \"out\" }", vec![file("out")]),
             ("{ print $1, $2 >> \"/etc/passwd\"; x++ }", vec![file("/etc/passwd")]),
-            ("{ print > $1\".txt\" }", vec![Act::Write(None)]),
-            ("{ print > \"a\" $1 }", vec![Act::Write(None)]),
+            ("{ print > $1\".txt\" }", vec![SideEffect::Write(None)]),
+            ("{ print > \"a\" $1 }", vec![SideEffect::Write(None)]),
             ("{ printf(\"%s\\n\", $0) > \"o\" }", vec![file("o")]),
             ("$3 > 1000 { print $1 }", vec![]),
             ("{ print ($1 > 5) }", vec![]),
@@ -173,19 +176,19 @@ mod tests {
             ("BEGIN { \"date\" | getline now; print now }", vec![run("date")]),
             ("BEGIN { while (\"ls\" | getline f) print f }", vec![run("ls")]),
             ("{ system(\"id\") }", vec![run("id")]),
-            ("{ system(\"rm \" $1) }", vec![Act::Run(None)]),
-            ("{ cmd = \"x\"; cmd | getline y }", vec![Act::Run(None)]),
+            ("{ system(\"rm \" $1) }", vec![SideEffect::Run(None)]),
+            ("{ cmd = \"x\"; cmd | getline y }", vec![SideEffect::Run(None)]),
             ("# system(\"x\") > \"y\"\n{ print }", vec![]),
-            ("@load \"x\"", vec![Act::Run(None)]),
+            ("@load \"x\"", vec![SideEffect::Run(None)]),
             ("{ print", vec![]),
-            ("\"", vec![Act::Run(None)]),
+            ("\"", vec![SideEffect::Run(None)]),
             ("{ if (0) x; else /\"/; print > \"out\" }", vec![file("out")]),
             ("{ do /\"/; while (x++ < 2); print > \"out\" }", vec![file("out")]),
-            ("{ if (0) /\"/; print > \"out\" }", vec![Act::Run(None)]),
-            ("/a", vec![Act::Run(None)]),
+            ("{ if (0) /\"/; print > \"out\" }", vec![SideEffect::Run(None)]),
+            ("/a", vec![SideEffect::Run(None)]),
             ("{ print $1/2, (a)/b, x[1]/y } /[/\"]/ { n++ }", vec![]),
         ] {
-            assert_eq!(super::acts(text), acts, "{text}");
+            assert_eq!(super::side_effects(text), side_effects, "{text}");
         }
     }
 }

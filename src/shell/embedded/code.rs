@@ -1,34 +1,34 @@
-//! Programs of Python, Perl, Ruby, PHP, JavaScript and Lua in an argument, as far as the names of what they call tell:
-//! none of these languages is parsed, but texts and comments are told from names.
+//! Finds what programs of Python, Perl, Ruby, PHP, JavaScript and Lua in an argument do, by the names that they call.
+//! None of these languages is parsed, only string literals and comments are distinguished from names.
 
-/// One thing that a program in an argument does besides computing.
+/// An action of a program in an argument besides computing.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Deed {
-    /// It deletes this path; `None` if the path is computed. True if all below it goes too.
+pub(crate) enum Action {
+    /// Deletes this path; `None` if the path is computed. True if everything below it is deleted too.
     Delete(Option<String>, bool),
-    /// It writes to this file.
+    /// Writes to this file.
     Write(String),
-    /// It changes who may do what with this path.
+    /// Changes the permissions or the owner of this path.
     Mode(String),
-    /// It runs this command; `None` if that is computed.
+    /// Runs this command; `None` if it is computed.
     Run(Option<String>),
-    /// It ends a process of this number.
+    /// Kills the process with this number.
     Kill(String),
-    /// It runs what comes from the network, or gives a shell to another machine.
+    /// Runs code from the network, or gives a shell to another machine.
     RunsNetwork,
-    /// It runs what it has decoded.
+    /// Runs code that it has decoded.
     RunsDecoded,
-    /// It sends this file to another machine.
+    /// Sends this file to another machine.
     Sends(String),
-    /// It starts processes without end.
+    /// Starts processes endlessly.
     Forks,
-    /// It takes memory without end.
+    /// Allocates memory endlessly.
     Fills,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Token {
-    /// A name with what it belongs to, in one spelling: `os.system`, `IO.popen` for `IO::popen`, `x.run` for `x->run`.
+    /// A qualified name, in one spelling: `os.system`, `IO.popen` for `IO::popen`, `x.run` for `x->run`.
     Name(String),
     Text(String),
     Number(String),
@@ -72,7 +72,7 @@ const RUNS: &[&str] = &[
     "ShellExecute",
     "getRuntime",
 ];
-/// Names that run a program only behind what they belong to.
+/// Names that run a program only when qualified like this.
 const RUNS_OF: &[(&str, &[&str])] = &[
     ("subprocess", &["run", "call"]),
     ("pty", &["spawn"]),
@@ -93,7 +93,7 @@ const EVALUATES: &[&str] = &[
     "loadstring",
     "execfile",
 ];
-/// Names that reach another machine as a stream.
+/// Names that open a stream to another machine.
 const CONNECTS: &[&str] = &[
     "socket",
     "Socket",
@@ -107,7 +107,7 @@ const CONNECTS: &[&str] = &[
     "stream_socket_client",
     "socket_create",
 ];
-/// Names that get or send something by HTTP.
+/// Names that fetch or send something by HTTP.
 const FETCHES: &[&str] = &[
     "urlopen",
     "urlretrieve",
@@ -127,7 +127,7 @@ const FETCHES: &[&str] = &[
     "URI",
     "httplib",
 ];
-/// Names that make text of what cannot be read.
+/// Names that decode text.
 const DECODES: &[&str] = &[
     "b64decode",
     "b32decode",
@@ -159,8 +159,9 @@ const DECODES: &[&str] = &[
     "inflateSync",
     "gunzipSync",
 ];
-/// Names that delete one thing, and all below a folder.
+/// Names that delete one file or an empty folder.
 const DELETES: &[&str] = &["unlink", "unlinkSync", "rmdir", "rmdirSync", "removedirs", "rmSync"];
+/// Qualified names that delete one file or an empty folder.
 const DELETES_OF: &[(&str, &[&str])] = &[
     ("os", &["remove", "unlink", "rmdir"]),
     ("File", &["delete", "unlink"]),
@@ -168,6 +169,7 @@ const DELETES_OF: &[(&str, &[&str])] = &[
     ("FileUtils", &["rm", "rm_f"]),
     ("Dir", &["delete", "rmdir"]),
 ];
+/// Names that delete a folder with everything below it.
 const DELETES_ALL: &[&str] = &[
     "rmtree",
     "rm_rf",
@@ -181,12 +183,12 @@ const DELETES_ALL: &[&str] = &[
     "removeSync",
 ];
 
-/// Names that go through a folder with all below it.
+/// Names that walk a folder recursively.
 const WALKS: &[&str] =
     &["rglob", "walk", "Find", "find", "finddepth", "RecursiveDirectoryIterator", "walkSync", "globstar"];
 
-/// Lists what the program does.
-pub(crate) fn deeds(text: &str) -> Vec<Deed> {
+/// Returns the actions of a program.
+pub(crate) fn actions(text: &str) -> Vec<Action> {
     let tokens = tokens(text);
     let last = |name: &str| name.rsplit('.').next().unwrap_or_default().to_owned();
     let any = |names: &[&str]| {
@@ -203,7 +205,7 @@ pub(crate) fn deeds(text: &str) -> Vec<Deed> {
             table.iter().any(|(owner, names)| *owner == part && names.contains(&own.as_str()))
         };
         let called = || matches!(tokens.get(at + 1), Some(Token::Mark('(') | Token::Text(_)) | Some(Token::Name(_)));
-        // `/x/.exec(y)` and `re.compile` belong to patterns, `res.fetch` to what was fetched
+        // `/x/.exec(y)` and `re.compile` are methods of patterns
         let bare = name.starts_with('.') && own == "exec" && !text.contains("child_process");
         let method = bare || name.starts_with("re.") || name.contains(".compile");
         // AppleScript's `do shell script "..."`
@@ -212,25 +214,25 @@ pub(crate) fn deeds(text: &str) -> Vec<Deed> {
         let renamed = matches!(own.as_str(), "run" | "call") && name.contains('.') && any(&["subprocess"]);
         if (RUNS.contains(&own.as_str()) && !method || of(RUNS_OF) || apple || renamed) && called() {
             let python = own == "exec" && !name.contains('.') && matches!(tokens.get(at + 1), Some(Token::Mark('(')));
-            let command = command_at(&tokens, at + 1);
-            // Python's own `exec` runs Python, the others' a program
+            let command = command_argument(&tokens, at + 1);
+            // Python's `exec` runs Python, that of other languages a program
             evaluates |= python;
             runs = true;
-            found.push(Deed::Run(command));
+            found.push(Action::Run(command));
         }
         evaluates |= EVALUATES.contains(&own.as_str()) && !method;
-        let path = || path_at(&tokens, at + 1);
+        let path = || path_argument(&tokens, at + 1);
         if DELETES_ALL.contains(&own.as_str()) && called() {
-            found.push(Deed::Delete(path(), true));
+            found.push(Action::Delete(path(), true));
         } else if (DELETES.contains(&own.as_str()) || of(DELETES_OF)) && called() {
             let recursive = own.starts_with("rm") && any(&["recursive"]);
-            let deep = recursive || any(WALKS) && !is_choosy(&tokens);
-            found.push(Deed::Delete(path(), deep));
+            let deep = recursive || any(WALKS) && !selects_by_extension(&tokens);
+            found.push(Action::Delete(path(), deep));
         } else if matches!(own.as_str(), "chmod" | "chown" | "lchown" | "chmodSync" | "chmod_R" | "chown_R") && called()
         {
-            found.extend(path().map(Deed::Mode));
+            found.extend(path().map(Action::Mode));
         } else if own == "kill" && called() {
-            found.extend(number_at(&tokens, at + 1).map(Deed::Kill));
+            found.extend(number_argument(&tokens, at + 1).map(Action::Kill));
         } else if matches!(
             own.as_str(),
             "open"
@@ -243,7 +245,7 @@ pub(crate) fn deeds(text: &str) -> Vec<Deed> {
                 | "truncate"
         ) {
             let writes = own != "open" && own != "fopen" || opens_to_write(&tokens, at + 1);
-            found.extend(path().filter(|p| writes && p.starts_with(['/', '~'])).map(Deed::Write));
+            found.extend(path().filter(|p| writes && p.starts_with(['/', '~'])).map(Action::Write));
         }
     }
     if text.contains('`') && any(&["puts", "system"]) {
@@ -258,19 +260,19 @@ pub(crate) fn deeds(text: &str) -> Vec<Deed> {
         || text.contains("/bin/sh")
         || text.contains("/bin/bash");
     if streams && (runs || hands_over)
-        || network && (runs && found.contains(&Deed::Run(None)) || evaluates && !is_pattern_only(&tokens))
+        || network && (runs && found.contains(&Action::Run(None)) || evaluates && !is_pattern_only(&tokens))
     {
-        found.push(Deed::RunsNetwork);
+        found.push(Action::RunsNetwork);
     }
-    if any(DECODES) && (evaluates || runs && found.contains(&Deed::Run(None))) {
-        found.push(Deed::RunsDecoded);
+    if any(DECODES) && (evaluates || runs && found.contains(&Action::Run(None))) {
+        found.push(Action::RunsDecoded);
     }
     if network {
         let texts = tokens.iter().filter_map(|t| if let Token::Text(text) = t { Some(text) } else { None });
         if any(&["environ", "ENV"]) || text.contains("process.env") {
-            found.push(Deed::Sends("/proc/self/environ".to_owned()));
+            found.push(Action::Sends("/proc/self/environ".to_owned()));
         }
-        found.extend(texts.filter(|t| t.starts_with(['/', '~', '.'])).map(|t| Deed::Sends(t.clone())));
+        found.extend(texts.filter(|t| t.starts_with(['/', '~', '.'])).map(|t| Action::Sends(t.clone())));
     }
     let waits = any(&[
         "sleep",
@@ -293,18 +295,18 @@ pub(crate) fn deeds(text: &str) -> Vec<Deed> {
     ]);
     let endless = is_endless(text, &tokens);
     if any(&["fork"]) && (endless || any(&["while", "loop", "for", "until"])) {
-        found.push(Deed::Forks);
+        found.push(Action::Forks);
     }
     let grows = any(&["append", "push", "extend", "alloc", "concat", "repeat"])
         || ["+=", "<<", "*=", " x ", ".="].iter().any(|sign| text.contains(sign));
     if endless && !waits && grows {
-        found.push(Deed::Fills);
+        found.push(Action::Fills);
     }
     found
 }
 
-/// True if the program looks at the ends of names: it takes some files, and leaves the others.
-fn is_choosy(tokens: &[Token]) -> bool {
+/// True if the program has a file extension as a string literal, so it may select files by it.
+fn selects_by_extension(tokens: &[Token]) -> bool {
     let ends = |text: &str| {
         let text = text.trim_start_matches('*');
         text.starts_with('.') && text.len() > 1 && text[1..].chars().all(|c| c.is_ascii_alphanumeric() || c == '.')
@@ -312,19 +314,19 @@ fn is_choosy(tokens: &[Token]) -> bool {
     tokens.iter().any(|t| matches!(t, Token::Text(text) if ends(text)))
 }
 
-/// True if `exec` and `compile` are only there as methods of patterns.
+/// True if `exec` and `compile` occur only as methods of patterns.
 fn is_pattern_only(tokens: &[Token]) -> bool {
     !tokens.iter().any(|t| matches!(t, Token::Name(name) if EVALUATES.contains(&name.as_str())))
 }
 
-/// True for a program with a loop whose test is always true.
-pub(crate) fn loops_for_ever(text: &str) -> bool {
+/// True for a program with a loop whose condition is always true.
+pub(crate) fn loops_forever(text: &str) -> bool {
     is_endless(text, &tokens(text))
 }
 
-/// A loop whose test is always true.
+/// True if there is a loop whose condition is always true.
 fn is_endless(text: &str, tokens: &[Token]) -> bool {
-    let squeezed: String = text.chars().filter(|c| !c.is_whitespace()).collect();
+    let compact: String = text.chars().filter(|c| !c.is_whitespace()).collect();
     [
         "while1",
         "whileTrue",
@@ -339,14 +341,14 @@ fn is_endless(text: &str, tokens: &[Token]) -> bool {
         "iter(int,1)",
     ]
     .iter()
-    .any(|form| squeezed.contains(form))
+    .any(|form| compact.contains(form))
         && tokens
             .iter()
             .any(|t| matches!(t, Token::Name(name) if matches!(name.as_str(), "while" | "for" | "loop" | "until")))
 }
 
-/// The command that a call is given: one text, or a list of texts.
-fn command_at(tokens: &[Token], at: usize) -> Option<String> {
+/// Returns the command that is passed to a call: one string literal, or a list of them.
+fn command_argument(tokens: &[Token], at: usize) -> Option<String> {
     let mut words = Vec::new();
     let mut list = false;
     for token in tokens.iter().skip(at) {
@@ -357,7 +359,7 @@ fn command_at(tokens: &[Token], at: usize) -> Option<String> {
             Token::Mark(',') if list || words.len() < 8 => {}
             Token::Mark(']') => list = false,
             Token::Mark(')' | ';' | '}') => break,
-            // joined with something that is computed
+            // concatenated with something computed
             Token::Mark('+' | '.' | '%') => return None,
             Token::Name(name) if name.starts_with('.') => return None,
             // `shell=True`, `stdio: ...`
@@ -372,8 +374,8 @@ fn command_at(tokens: &[Token], at: usize) -> Option<String> {
     }
 }
 
-/// The text that a call is given first; `glob`, `Path` and their kin are looked through.
-fn path_at(tokens: &[Token], at: usize) -> Option<String> {
+/// Returns the first string literal passed to a call; `glob`, `Path` and similar calls around it are ignored.
+fn path_argument(tokens: &[Token], at: usize) -> Option<String> {
     for token in tokens.iter().skip(at).take(6) {
         match token {
             Token::Text(text) => return Some(text.clone()),
@@ -389,7 +391,7 @@ fn path_at(tokens: &[Token], at: usize) -> Option<String> {
     None
 }
 
-fn number_at(tokens: &[Token], at: usize) -> Option<String> {
+fn number_argument(tokens: &[Token], at: usize) -> Option<String> {
     let mut sign = "";
     for token in tokens.iter().skip(at).take(4) {
         match token {
@@ -403,7 +405,7 @@ fn number_at(tokens: &[Token], at: usize) -> Option<String> {
     None
 }
 
-/// `open("f", "w")`, `open(F, ">f")`.
+/// True for `open("f", "w")`, `open(F, ">f")`.
 fn opens_to_write(tokens: &[Token], at: usize) -> bool {
     let texts = tokens.iter().skip(at).take(7).take_while(|t| !matches!(t, Token::Mark(')' | ';')));
     texts.skip(1).any(|t| matches!(t, Token::Text(text) if text.starts_with(['w', 'a', '>', '+', 'r']) && text.contains(['w', 'a', '>', '+']) && text.len() < 4))
@@ -416,8 +418,8 @@ fn tokens(text: &str) -> Vec<Token> {
     while let Some(c) = chars.get(at).copied() {
         match c {
             '\'' | '"' => {
-                let Some((inner, end)) = quoted(&chars, at) else {
-                    // it never ends: a sign of a pattern or a comment, and what follows is code again
+                let Some((inner, end)) = string_literal(&chars, at) else {
+                    // no closing quote: it is part of a pattern or a comment, and code follows
                     at += 1;
                     continue;
                 };
@@ -451,7 +453,7 @@ fn tokens(text: &str) -> Vec<Token> {
     found
 }
 
-/// A name with what it belongs to.
+/// Reads a qualified name; also returns the index after it.
 fn name(chars: &[char], from: usize) -> (String, usize) {
     let (mut name, mut at) = (String::new(), from);
     while let Some(c) = chars.get(at).copied() {
@@ -471,8 +473,8 @@ fn name(chars: &[char], from: usize) -> (String, usize) {
     (name, at)
 }
 
-/// The text in the quotes at that place, and where it ends.
-pub(super) fn quoted(chars: &[char], at: usize) -> Option<(String, usize)> {
+/// Reads the string literal at `at`; also returns the index after it.
+pub(super) fn string_literal(chars: &[char], at: usize) -> Option<(String, usize)> {
     let quote = chars[at];
     let triple = chars[at..].starts_with(&[quote; 3]);
     let width = if triple { 3 } else { 1 };
@@ -481,7 +483,7 @@ pub(super) fn quoted(chars: &[char], at: usize) -> Option<(String, usize)> {
     while i < chars.len() {
         if chars[i] == '\\' {
             let next = chars.get(i + 1).copied()?;
-            let (c, length) = escaped(&chars[i + 1..], next);
+            let (c, length) = unescape(&chars[i + 1..], next);
             inner.extend(c);
             i += 1 + length;
         } else if chars[i] == quote && (!triple || chars[i..].starts_with(&[quote; 3])) {
@@ -494,8 +496,8 @@ pub(super) fn quoted(chars: &[char], at: usize) -> Option<(String, usize)> {
     None
 }
 
-/// The character that stands behind a backslash, and its length there: `x72` is `r`.
-fn escaped(rest: &[char], next: char) -> (Option<char>, usize) {
+/// Decodes the character after a backslash; also returns the length of its code: `x72` is `r`.
+fn unescape(rest: &[char], next: char) -> (Option<char>, usize) {
     let digits = |from: usize, most: usize, radix: u32| {
         let text: String = rest.iter().skip(from).take(most).take_while(|c| c.is_digit(radix)).collect();
         (u32::from_str_radix(&text, radix).ok().and_then(char::from_u32), from + text.len())

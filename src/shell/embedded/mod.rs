@@ -1,5 +1,5 @@
-//! The languages that commands hold in an argument, as far as they write files, run programs and lose data: `awk`, `sed`,
-//! SQL, and the names that scripting languages call. What they compute is no matter here.
+//! Languages inside of arguments: finds the files that `awk`, `sed`, SQL and scripting languages write, the programs
+//! they run and the data they lose. What they compute is ignored.
 
 mod awk;
 pub(super) mod code;
@@ -8,12 +8,12 @@ mod sed;
 pub(super) mod sql;
 pub(super) mod texts;
 
-/// What a program in an argument does besides reading and printing.
+/// A side effect of a program in an argument, besides reading and printing.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Act {
-    /// It writes to this file; `None` if the name is computed.
+pub(super) enum SideEffect {
+    /// Writes to this file; `None` if the name is computed.
     Write(Option<String>),
-    /// It hands this command to a shell; `None` if the command is computed.
+    /// Passes this command to a shell; `None` if the command is computed.
     Run(Option<String>),
 }
 
@@ -28,11 +28,11 @@ pub(super) enum Language {
 }
 
 impl Language {
-    /// What a program in it does.
-    pub fn acts(self, text: &str) -> Vec<Act> {
+    /// Returns the side effects of a program.
+    pub fn side_effects(self, text: &str) -> Vec<SideEffect> {
         match self {
-            Self::Awk => awk::acts(text),
-            Self::Sed => sed::acts(text),
+            Self::Awk => awk::side_effects(text),
+            Self::Sed => sed::side_effects(text),
         }
     }
 }

@@ -1,16 +1,17 @@
-//! Tells of a program in an argument (`python3 -c`, `perl -ne`, `node -e`) that it only computes and prints. The world is
-//! closed: every name that is called or looked up in something must be one that is known to change nothing, so whatever is not
-//! understood is not pure. None of these languages is parsed; names, texts, patterns and numbers are told apart.
+//! Decides whether a program in an argument (`python3 -c`, `perl -ne`, `node -e`) only computes and prints. This is
+//! an allowlist: every name that is called or looked up must be known to have no side effects, so a program that is
+//! not understood is not pure. None of these languages is parsed, only names, string literals, patterns and numbers
+//! are distinguished.
 
 mod names;
 
-use super::code::{deeds, quoted};
+use super::code::{actions, string_literal};
 use names::{ATTRIBUTES, MODULES, NEVER, WHOLE, WORDS};
 
 /// A language of one-line programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Tongue {
+pub(crate) enum ScriptLanguage {
     Python,
     Perl,
     Ruby,
@@ -19,8 +20,8 @@ pub(crate) enum Tongue {
     Lua,
 }
 
-impl Tongue {
-    /// True if the word behind that option is a program.
+impl ScriptLanguage {
+    /// True if the word after the option is a program.
     pub fn takes_code(self, option: &str) -> bool {
         let ends = |letters: &[char]| option.starts_with('-') && !option.starts_with("--") && option.ends_with(letters);
         match self {
@@ -35,53 +36,53 @@ impl Tongue {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Token {
-    /// A name, with its sigil where it has one.
+    /// A name, with its sigil if it has one.
     Name(String),
     Text(String),
     Number(String),
-    /// A regular expression, or what a quoting operator holds.
+    /// A regular expression, or the content of a quoting operator.
     Pattern,
     Mark(char),
 }
 
-/// The longest program that is looked into.
-const LONGEST: usize = 4000;
-/// The most digits of a number: what is repeated, or counted to, more often than that takes the machine's memory or time.
-const DIGITS: usize = 7;
+/// Most bytes of a program that is examined.
+const MAX_PROGRAM: usize = 4000;
+/// Most digits of a number: repeating or counting to a larger one exhausts memory or time.
+const MAX_DIGITS: usize = 7;
 
-/// Functions that compute or print, by language.
-fn functions(tongue: Tongue) -> &'static str {
-    match tongue {
-        Tongue::Python => names::PYTHON,
-        Tongue::Perl => names::PERL,
-        Tongue::Ruby => names::RUBY,
-        Tongue::Php => names::PHP,
-        Tongue::Js => names::JS,
-        Tongue::Lua => names::LUA,
+/// Returns the functions of a language that compute or print.
+fn functions(language: ScriptLanguage) -> &'static str {
+    match language {
+        ScriptLanguage::Python => names::PYTHON,
+        ScriptLanguage::Perl => names::PERL,
+        ScriptLanguage::Ruby => names::RUBY,
+        ScriptLanguage::Php => names::PHP,
+        ScriptLanguage::Js => names::JS,
+        ScriptLanguage::Lua => names::LUA,
     }
 }
 
-/// True if that name is one of the list.
+/// True if the name is in the list.
 fn is_one_of(name: &str, list: &str) -> bool {
     list.split_ascii_whitespace().any(|own| own == name)
 }
 
-/// True if the program does nothing but compute and print, as far as every name in it is known.
-pub(crate) fn is_pure(text: &str, tongue: Tongue) -> bool {
-    if text.len() > LONGEST || !deeds(text).is_empty() {
+/// True if the program only computes and prints, which requires that every name in it is known.
+pub(crate) fn is_pure(text: &str, language: ScriptLanguage) -> bool {
+    if text.len() > MAX_PROGRAM || !actions(text).is_empty() {
         return false;
     }
-    let Some(tokens) = tokens(text, tongue) else { return false };
-    is_bounded(&tokens) && (0..tokens.len()).all(|at| is_known(&tokens, at, tongue))
+    let Some(tokens) = tokens(text, language) else { return false };
+    is_bounded(&tokens) && (0..tokens.len()).all(|at| is_known(&tokens, at, language))
 }
 
-/// True if no number in it is so large that time or memory would not be enough.
+/// True if no number in it is so large that it could exhaust time or memory.
 fn is_bounded(tokens: &[Token]) -> bool {
     let mut powers = 0;
     for (at, token) in tokens.iter().enumerate() {
         match token {
             Token::Number(digits)
-                if digits.len() > DIGITS || digits.contains(['e', 'E']) && !digits.starts_with("0x") =>
+                if digits.len() > MAX_DIGITS || digits.contains(['e', 'E']) && !digits.starts_with("0x") =>
             {
                 return false;
             }
@@ -114,56 +115,61 @@ fn is_name(token: &Token, names: &[&str]) -> bool {
     matches!(token, Token::Name(name) if names.contains(&name.as_str()))
 }
 
-/// True for Python's `open` of a named file of this folder without a mode in which it is written. What lies elsewhere may be a
-/// key, and where it goes is not followed here.
+/// True for Python's `open` of a file of this folder, by a literal name and in a mode that only reads. A file
+/// elsewhere may be a key, and it is not tracked here where its content goes.
 fn opens_to_read(tokens: &[Token]) -> bool {
     let [Token::Name(open), Token::Mark('('), Token::Text(path), rest @ ..] = tokens else { return false };
     let closed = rest.iter().position(|t| *t == Token::Mark(')')).unwrap_or(rest.len());
-    let said = |token: &Token| match token {
+    let is_allowed = |token: &Token| match token {
         Token::Text(text) => ["r", "rb", "rt", "utf-8", "utf8", "latin-1", "ascii", ""].contains(&text.as_str()),
         Token::Name(name) => ["encoding", "newline", "errors", "mode"].contains(&name.as_str()),
         Token::Mark(mark) => [',', '='].contains(mark),
         Token::Number(_) | Token::Pattern => false,
     };
-    open == "open" && !path.starts_with(['/', '~', '.']) && !path.contains("..") && rest[..closed].iter().all(said)
+    open == "open"
+        && !path.starts_with(['/', '~', '.'])
+        && !path.contains("..")
+        && rest[..closed].iter().all(is_allowed)
 }
 
-/// True if that token is no name, or a known one.
-fn is_known(tokens: &[Token], at: usize, tongue: Tongue) -> bool {
+/// True if the token is no name, or a known one.
+fn is_known(tokens: &[Token], at: usize, language: ScriptLanguage) -> bool {
     let before = |by: usize| at.checked_sub(by).and_then(|at| tokens.get(at));
-    if tongue == Tongue::Python && before(1) != Some(&Token::Mark('.')) && opens_to_read(&tokens[at..]) {
+    if language == ScriptLanguage::Python && before(1) != Some(&Token::Mark('.')) && opens_to_read(&tokens[at..]) {
         return true;
     }
     let after = tokens.get(at + 1);
     let Token::Name(name) = &tokens[at] else {
         return match &tokens[at] {
-            // what is looked up in brackets may be anything: only numbers, and in other languages than JavaScript texts and names
-            Token::Mark('[') if tongue == Tongue::Js && is_lookup(before(1)) => {
+            // a subscript may be the name of anything: in JavaScript, only numbers are allowed
+            Token::Mark('[') if language == ScriptLanguage::Js && is_lookup(before(1)) => {
                 matches!(after, Some(Token::Number(_))) && tokens.get(at + 2) == Some(&Token::Mark(']'))
             }
-            // what is called is named: `x[0](...)` and `$f(...)` call what was put there
+            // a called expression must be a name: `x[0](...)` and `$f(...)` call what is stored there
             Token::Mark('(') => match before(1) {
                 Some(Token::Mark(']')) => false,
-                Some(Token::Mark(')')) => !matches!(tongue, Tongue::Php | Tongue::Js),
-                Some(Token::Text(_)) => tongue != Tongue::Php,
-                before => tongue != Tongue::Php || !is_variable(before),
+                Some(Token::Mark(')')) => !matches!(language, ScriptLanguage::Php | ScriptLanguage::Js),
+                Some(Token::Text(_)) => language != ScriptLanguage::Php,
+                before => language != ScriptLanguage::Php || !is_variable(before),
             },
-            // a key that is computed
-            Token::Mark(']') => tongue != Tongue::Js || after != Some(&Token::Mark(':')),
+            // a computed key
+            Token::Mark(']') => language != ScriptLanguage::Js || after != Some(&Token::Mark(':')),
             Token::Mark('*') => {
                 let is_import = before(1).is_some_and(|t| is_name(t, &["import"]));
-                let is_glob = tongue == Tongue::Perl && after == Some(&Token::Mark('{'));
+                let is_glob = language == ScriptLanguage::Perl && after == Some(&Token::Mark('{'));
                 !is_import && !is_glob
             }
-            Token::Mark('&') if matches!(tongue, Tongue::Perl | Tongue::Ruby) => {
+            Token::Mark('&') if matches!(language, ScriptLanguage::Perl | ScriptLanguage::Ruby) => {
                 before(1) == Some(&Token::Mark('&')) || after == Some(&Token::Mark('&'))
             }
             Token::Mark('`' | '#' | '\\' | '$' | '@') => false,
-            Token::Mark('>') if before(1) == Some(&Token::Mark('-')) && tongue == Tongue::Perl => {
+            Token::Mark('>') if before(1) == Some(&Token::Mark('-')) && language == ScriptLanguage::Perl => {
                 matches!(after, Some(Token::Mark('[' | '{')))
             }
-            // a file of that name, or what a command puts out
-            Token::Mark('<') if tongue == Tongue::Perl && !matches!(after, Some(Token::Mark('=' | '<' | '>'))) => {
+            // a file handle of that name, or the output of a command
+            Token::Mark('<')
+                if language == ScriptLanguage::Perl && !matches!(after, Some(Token::Mark('=' | '<' | '>'))) =>
+            {
                 !matches!(after, Some(Token::Name(name)) if name.starts_with('$'))
                     || matches!(before(1), Some(Token::Name(_) | Token::Number(_)))
             }
@@ -178,65 +184,65 @@ fn is_known(tokens: &[Token], at: usize, tongue: Tongue) -> bool {
     if bare.starts_with("__") && !matches!(bare, "__version__" | "__file__" | "__name__") {
         return false;
     }
-    if is_access(tokens, at, tongue) {
-        // where modules are looked for may be told, and not changed
-        if tongue == Tongue::Python && chain(tokens, at) == "sys.path" {
+    if is_access(tokens, at, language) {
+        // the module search path may be printed, but not changed
+        if language == ScriptLanguage::Python && chain(tokens, at) == "sys.path" {
             let shows = at >= 4
                 && tokens[at - 3] == Token::Mark('(')
                 && is_name(&tokens[at - 4], &["print", "pprint", "len", "join"]);
             return shows && after == Some(&Token::Mark(')'));
         }
-        // `https.get`: modules are there by their names
-        if tongue == Tongue::Js && bare == "get" {
+        // `https.get`: modules are available by their names
+        if language == ScriptLanguage::Js && bare == "get" {
             return false;
         }
         return is_one_of(bare, ATTRIBUTES) || is_one_of(&chain(tokens, at), WHOLE);
     }
     // `print(x, file=sys.stderr)`
     let assigned = after == Some(&Token::Mark('=')) && !matches!(tokens.get(at + 2), Some(Token::Mark('=' | '>')));
-    if tongue == Tongue::Python && assigned && matches!(before(1), Some(Token::Mark(',' | '('))) {
+    if language == ScriptLanguage::Python && assigned && matches!(before(1), Some(Token::Mark(',' | '('))) {
         return true;
     }
-    if is_one_of(bare, NEVER) && !name.starts_with(['$', '@']) && !is_one_of(name, functions(tongue)) {
+    if is_one_of(bare, NEVER) && !name.starts_with(['$', '@']) && !is_one_of(name, functions(language)) {
         return false;
     }
-    // what `<>` reads are the files of this list, and such a file may be a command
-    if tongue == Tongue::Perl && bare == "ARGV" {
+    // `<>` reads the files of this list, and such a file may be a command
+    if language == ScriptLanguage::Perl && bare == "ARGV" {
         return false;
     }
-    if tongue == Tongue::Python && is_from_import(tokens, at) {
-        return is_one_of(name, functions(tongue)) || is_one_of(name, ATTRIBUTES);
+    if language == ScriptLanguage::Python && is_from_import(tokens, at) {
+        return is_one_of(name, functions(language)) || is_one_of(name, ATTRIBUTES);
     }
     let reach = ["sys", "os", "io", "shutil", "socket", "urllib", "ssl", "sqlite3", "site", "locale", "process"];
     let imported = matches!(before(1), Some(t) if is_name(t, &["import", "from"]))
         || before(1) == Some(&Token::Mark(',')) && import_of(tokens, at);
-    if imported && tongue == Tongue::Python {
+    if imported && language == ScriptLanguage::Python {
         let whole = matches!(before(1), Some(t) if is_name(t, &["from"]));
         let renamed = after.is_some_and(|t| is_name(t, &["as"]));
         return is_one_of(name, MODULES) || reach.contains(&name) && !whole && !renamed && is_plain_import(tokens, at);
     }
-    if reach.contains(&name) && matches!(tongue, Tongue::Python | Tongue::Js | Tongue::Lua) {
+    if reach.contains(&name) && matches!(language, ScriptLanguage::Python | ScriptLanguage::Js | ScriptLanguage::Lua) {
         let named = after == Some(&Token::Mark('.')) && matches!(tokens.get(at + 2), Some(Token::Name(_)));
         return named
             && WHOLE.split_ascii_whitespace().any(|whole| whole.starts_with(&format!("{}.", chain(tokens, at))));
     }
-    // `do FILE` runs it
-    if name == "do" && tongue == Tongue::Perl {
+    // `do FILE` runs the file
+    if name == "do" && language == ScriptLanguage::Perl {
         return after == Some(&Token::Mark('{'));
     }
     if matches!(name, "import" | "from") {
-        return tongue == Tongue::Python;
+        return language == ScriptLanguage::Python;
     }
-    if name == "require" && matches!(tongue, Tongue::Ruby | Tongue::Js) {
-        let said = tokens.get(at + if tongue == Tongue::Js { 2 } else { 1 });
+    if name == "require" && matches!(language, ScriptLanguage::Ruby | ScriptLanguage::Js) {
+        let module = tokens.get(at + if language == ScriptLanguage::Js { 2 } else { 1 });
         let plain =
             ["json", "date", "time", "set", "digest", "securerandom", "os", "node:os", "path", "util", "bigdecimal"];
-        // `require("os").hostname()`: what is looked up is held to the list by its name
-        return matches!(said, Some(Token::Text(said)) if plain.contains(&said.as_str()) || tongue == Tongue::Js && said.starts_with("./") && said.ends_with(".json"));
+        // `require("os").hostname()`: the method is checked by its name
+        return matches!(module, Some(Token::Text(module)) if plain.contains(&module.as_str()) || language == ScriptLanguage::Js && module.starts_with("./") && module.ends_with(".json"));
     }
     if is_one_of(name, WORDS)
-        || is_one_of(name, functions(tongue))
-        || is_one_of(name, MODULES) && tongue == Tongue::Python
+        || is_one_of(name, functions(language))
+        || is_one_of(name, MODULES) && language == ScriptLanguage::Python
     {
         return true;
     }
@@ -248,12 +254,12 @@ fn is_known(tokens: &[Token], at: usize, tongue: Tongue) -> bool {
         return true;
     }
     let called = matches!(after, Some(Token::Mark('(' | '`')));
-    match tongue {
-        // a name that nothing binds is an error there
-        Tongue::Python | Tongue::Js | Tongue::Lua => !called || is_bound(tokens, name),
-        // there a bare name is a call
-        Tongue::Perl | Tongue::Php => false,
-        Tongue::Ruby => is_bound(tokens, name),
+    match language {
+        // an unbound name is an error in these languages
+        ScriptLanguage::Python | ScriptLanguage::Js | ScriptLanguage::Lua => !called || is_bound(tokens, name),
+        // a bare name is a call in these languages
+        ScriptLanguage::Perl | ScriptLanguage::Php => false,
+        ScriptLanguage::Ruby => is_bound(tokens, name),
     }
 }
 
@@ -261,7 +267,7 @@ fn is_variable(token: Option<&Token>) -> bool {
     matches!(token, Some(Token::Name(name)) if name.starts_with('$'))
 }
 
-/// True if `[` behind that token looks something up.
+/// True if `[` after the token is a subscript.
 fn is_lookup(before: Option<&Token>) -> bool {
     match before {
         Some(Token::Name(name)) => !is_one_of(name, WORDS),
@@ -270,20 +276,20 @@ fn is_lookup(before: Option<&Token>) -> bool {
     }
 }
 
-/// True for a name that is looked up in what stands before it.
-fn is_access(tokens: &[Token], at: usize, tongue: Tongue) -> bool {
+/// True for a name that is looked up in the expression before it.
+fn is_access(tokens: &[Token], at: usize, language: ScriptLanguage) -> bool {
     let mark = |by: usize| at.checked_sub(by).and_then(|at| tokens.get(at));
     match (mark(2), mark(1)) {
         // a range: `1..n`
         (Some(Token::Mark('.')), Some(Token::Mark('.'))) => false,
-        (_, Some(Token::Mark('.'))) => !matches!(tongue, Tongue::Perl | Tongue::Php),
+        (_, Some(Token::Mark('.'))) => !matches!(language, ScriptLanguage::Perl | ScriptLanguage::Php),
         (Some(Token::Mark(':')), Some(Token::Mark(':'))) | (Some(Token::Mark('-')), Some(Token::Mark('>'))) => true,
-        (_, Some(Token::Mark(':'))) => tongue == Tongue::Lua,
+        (_, Some(Token::Mark(':'))) => language == ScriptLanguage::Lua,
         _ => false,
     }
 }
 
-/// A name with all that it is looked up in: `os.path.join`.
+/// Returns a name with its qualifiers: `os.path.join`.
 fn chain(tokens: &[Token], at: usize) -> String {
     let mut parts = Vec::new();
     let mut at = at;
@@ -304,14 +310,14 @@ fn chain(tokens: &[Token], at: usize) -> String {
     parts.join(".")
 }
 
-/// True if that name stands in a list behind `import`, with no `from` before it.
+/// True if the name is in a list after `import`, without a `from` before it.
 fn import_of(tokens: &[Token], at: usize) -> bool {
     let list = |t: &&Token| matches!(t, Token::Name(_) | Token::Mark(',' | '.'));
     let start = tokens[..at].iter().rev().take_while(list).position(|t| is_name(t, &["import"]));
     start.is_some() && is_plain_import(tokens, at)
 }
 
-/// True for a name that `from MODULE import` brings.
+/// True for a name that is imported by `from MODULE import`.
 fn is_from_import(tokens: &[Token], at: usize) -> bool {
     let list = |t: &&Token| matches!(t, Token::Name(_) | Token::Mark(',' | '.' | '('));
     let behind: Vec<&Token> = tokens[..at].iter().rev().take_while(list).collect();
@@ -319,7 +325,7 @@ fn is_from_import(tokens: &[Token], at: usize) -> bool {
     import.is_some_and(|import| behind[import..].iter().any(|t| is_name(t, &["from"])))
 }
 
-/// True if the import that this name stands in is no `from ... import`.
+/// True if the import that contains the name is no `from ... import`.
 fn is_plain_import(tokens: &[Token], at: usize) -> bool {
     let list = |t: &&Token| matches!(t, Token::Name(_) | Token::Mark(',' | '.'));
     let behind: Vec<&Token> = tokens[..at].iter().rev().take_while(list).collect();
@@ -342,7 +348,7 @@ fn is_key(tokens: &[Token], at: usize) -> bool {
     arrow && !matches!(before, None | Some(Token::Mark(';'))) || named || subscript
 }
 
-/// True if the program itself gives that name a value.
+/// True if the program itself assigns a value to the name.
 fn is_bound(tokens: &[Token], name: &str) -> bool {
     let own = |at: usize| matches!(&tokens[at], Token::Name(n) if n == name);
     (0..tokens.len()).filter(|at| own(*at)).any(|at| {
@@ -358,8 +364,8 @@ fn is_bound(tokens: &[Token], name: &str) -> bool {
     })
 }
 
-/// The words of a program; `None` where one is not understood.
-fn tokens(text: &str, tongue: Tongue) -> Option<Vec<Token>> {
+/// Splits a program into tokens; `None` if a part is not understood.
+fn tokens(text: &str, language: ScriptLanguage) -> Option<Vec<Token>> {
     let chars: Vec<char> = text.chars().collect();
     let mut found: Vec<Token> = Vec::new();
     let mut at = 0;
@@ -367,49 +373,52 @@ fn tokens(text: &str, tongue: Tongue) -> Option<Vec<Token>> {
         let next = chars.get(at + 1).copied();
         match c {
             c if c.is_whitespace() => at += 1,
-            '\'' | '"' | '`' if c != '`' || tongue == Tongue::Js => {
+            '\'' | '"' | '`' if c != '`' || language == ScriptLanguage::Js => {
                 let prefix = matches!(found.last(), Some(Token::Name(name)) if name.len() < 3 && name.to_lowercase().contains('f'));
                 let adjacent = at > 0 && chars[at - 1].is_alphabetic();
-                let opens = match tongue {
-                    Tongue::Python if prefix && adjacent => Some("{"),
-                    Tongue::Ruby if c == '"' => Some("#{"),
-                    Tongue::Js if c == '`' => Some("${"),
+                let opens = match language {
+                    ScriptLanguage::Python if prefix && adjacent => Some("{"),
+                    ScriptLanguage::Ruby if c == '"' => Some("#{"),
+                    ScriptLanguage::Js if c == '`' => Some("${"),
                     _ => None,
                 };
-                let (inner, end) = quoted(&chars, at)?;
-                if matches!(tongue, Tongue::Perl | Tongue::Php) && c == '"' && !is_plain_text(&inner) {
+                let (inner, end) = string_literal(&chars, at)?;
+                if matches!(language, ScriptLanguage::Perl | ScriptLanguage::Php) && c == '"' && !is_plain_text(&inner)
+                {
                     return None;
                 }
-                if tongue == Tongue::Python
+                if language == ScriptLanguage::Python
                     && adjacent
                     && matches!(found.last(), Some(Token::Name(name)) if name.len() < 3)
                 {
                     found.pop();
                 }
-                for part in opens.map(|opens| parts(&inner, opens)).unwrap_or(Some(Vec::new()))? {
+                for part in opens.map(|opens| interpolated_code(&inner, opens)).unwrap_or(Some(Vec::new()))? {
                     found.push(Token::Mark('('));
-                    found.extend(tokens(&part, tongue)?);
+                    found.extend(tokens(&part, language)?);
                     found.push(Token::Mark(')'));
-                    // so that what stands there is not called
+                    // separates the code, so that a bracket after it does not call it
                     found.push(Token::Mark(','));
                 }
                 found.push(Token::Text(inner));
                 at = end;
             }
-            '/' if takes_patterns(tongue) && is_operand(found.last()) => {
-                at = pattern(&chars, at, '/', tongue)?;
+            '/' if takes_patterns(language) && is_operand(found.last()) => {
+                at = skip_pattern(&chars, at, '/', language)?;
                 found.push(Token::Pattern);
             }
             // `%x(...)` of Ruby runs a command
-            '%' if tongue == Tongue::Ruby
+            '%' if language == ScriptLanguage::Ruby
                 && !next.is_none_or(char::is_whitespace)
                 && !(at > 0
                     && (chars[at - 1].is_alphanumeric() || matches!(chars[at - 1], ')' | ']' | '"' | '\''))) =>
             {
                 return None;
             }
-            '/' if next == Some('/') && tongue != Tongue::Python && tongue != Tongue::Perl => return None,
-            '-' if next == Some('-') && tongue == Tongue::Lua => return None,
+            '/' if next == Some('/') && language != ScriptLanguage::Python && language != ScriptLanguage::Perl => {
+                return None;
+            }
+            '-' if next == Some('-') && language == ScriptLanguage::Lua => return None,
             c if c.is_ascii_digit() => {
                 let mut end = at;
                 while chars.get(end).is_some_and(|c| c.is_ascii_alphanumeric() || *c == '_')
@@ -421,7 +430,7 @@ fn tokens(text: &str, tongue: Tongue) -> Option<Vec<Token>> {
                 found.push(Token::Number(digits));
                 at = end;
             }
-            c if c.is_ascii_alphabetic() || c == '_' || is_sigil(c, next, tongue, found.last()) => {
+            c if c.is_ascii_alphabetic() || c == '_' || is_sigil(c, next, language, found.last()) => {
                 let mut end = at + 1;
                 let is_special = matches!(c, '$' | '@')
                     && next.is_some_and(|n| matches!(n, '_' | '.' | '/' | ',' | ';' | '!' | '0'..='9' | '&'));
@@ -431,7 +440,7 @@ fn tokens(text: &str, tongue: Tongue) -> Option<Vec<Token>> {
                 while chars.get(end).is_some_and(|c| c.is_ascii_alphanumeric() || *c == '_') {
                     end += 1;
                 }
-                if tongue == Tongue::Ruby
+                if language == ScriptLanguage::Ruby
                     && matches!(chars.get(end), Some('?' | '!'))
                     && chars.get(end + 1) != Some(&'=')
                 {
@@ -440,7 +449,7 @@ fn tokens(text: &str, tongue: Tongue) -> Option<Vec<Token>> {
                 let name: String = chars[at..end].iter().collect();
                 let name = name.trim_end_matches(['?', '!']).to_owned();
                 at = end;
-                if tongue == Tongue::Perl && !is_after_arrow(&found) {
+                if language == ScriptLanguage::Perl && !is_after_arrow(&found) {
                     let delimiter = chars.get(at).copied().filter(|d| {
                         !d.is_alphanumeric()
                             && !d.is_whitespace()
@@ -450,11 +459,11 @@ fn tokens(text: &str, tongue: Tongue) -> Option<Vec<Token>> {
                         ("s" | "tr" | "y", Some(d)) if !"{([<#".contains(d) => {
                             let middle = pattern_end(&chars, at, d)?;
                             let first: String = chars[at + 1..middle].iter().collect();
-                            if holds_code(&first, tongue) {
+                            if has_code(&first, language) {
                                 return None;
                             }
-                            at = pattern(&chars, middle, d, tongue)?;
-                            // with this flag what is put there is code
+                            at = skip_pattern(&chars, middle, d, language)?;
+                            // with this flag the replacement is code
                             let flags = chars[..at].iter().rev().take_while(|c| c.is_ascii_alphabetic());
                             if flags.clone().any(|c| *c == 'e') {
                                 return None;
@@ -463,7 +472,7 @@ fn tokens(text: &str, tongue: Tongue) -> Option<Vec<Token>> {
                             continue;
                         }
                         ("m" | "qr", Some(d)) if !"{([<#".contains(d) => {
-                            at = pattern(&chars, at, d, tongue)?;
+                            at = skip_pattern(&chars, at, d, language)?;
                             found.push(Token::Pattern);
                             continue;
                         }
@@ -483,25 +492,25 @@ fn tokens(text: &str, tongue: Tongue) -> Option<Vec<Token>> {
     Some(found)
 }
 
-fn takes_patterns(tongue: Tongue) -> bool {
-    matches!(tongue, Tongue::Perl | Tongue::Ruby | Tongue::Js)
+fn takes_patterns(language: ScriptLanguage) -> bool {
+    matches!(language, ScriptLanguage::Perl | ScriptLanguage::Ruby | ScriptLanguage::Js)
 }
 
-/// True if a name with a sigil begins there.
-fn is_sigil(c: char, next: Option<char>, tongue: Tongue, before: Option<&Token>) -> bool {
+/// True if a name with a sigil begins at `c`.
+fn is_sigil(c: char, next: Option<char>, language: ScriptLanguage, before: Option<&Token>) -> bool {
     let begins = next.is_some_and(|n| n.is_ascii_alphabetic() || n == '_');
-    match (tongue, c) {
-        (Tongue::Perl, '$') => {
+    match (language, c) {
+        (ScriptLanguage::Perl, '$') => {
             begins || next.is_some_and(|n| matches!(n, '.' | '/' | ',' | ';' | '!' | '0'..='9' | '&'))
         }
-        (Tongue::Perl, '@') => begins,
-        (Tongue::Perl, '%') => {
+        (ScriptLanguage::Perl, '@') => begins,
+        (ScriptLanguage::Perl, '%') => {
             begins && !matches!(before, Some(Token::Name(_) | Token::Number(_) | Token::Mark(')' | ']' | '}')))
         }
-        (Tongue::Php, '$') | (Tongue::Js, '$') => begins,
-        (Tongue::Ruby, '$') => begins || next.is_some_and(|n| matches!(n, '.' | '/' | ',' | '!' | '0'..='9')),
-        (Tongue::Ruby, '@') => begins || next == Some('@'),
-        (Tongue::Ruby, ':') => {
+        (ScriptLanguage::Php, '$') | (ScriptLanguage::Js, '$') => begins,
+        (ScriptLanguage::Ruby, '$') => begins || next.is_some_and(|n| matches!(n, '.' | '/' | ',' | '!' | '0'..='9')),
+        (ScriptLanguage::Ruby, '@') => begins || next == Some('@'),
+        (ScriptLanguage::Ruby, ':') => {
             begins && before != Some(&Token::Mark(':')) && !matches!(before, Some(Token::Name(_) | Token::Text(_)))
         }
         _ => false,
@@ -512,7 +521,7 @@ fn is_after_arrow(found: &[Token]) -> bool {
     matches!(found, [.., Token::Mark('-'), Token::Mark('>')]) || matches!(found, [.., Token::Mark('{')])
 }
 
-/// True if a slash behind that token begins a pattern.
+/// True if a slash after the token begins a pattern.
 fn is_operand(before: Option<&Token>) -> bool {
     match before {
         None => true,
@@ -526,11 +535,11 @@ fn is_operand(before: Option<&Token>) -> bool {
     }
 }
 
-/// Where a pattern that begins there ends, its letters included; `None` if code may stand in it.
-fn pattern(chars: &[char], at: usize, delimiter: char, tongue: Tongue) -> Option<usize> {
+/// Returns the end of a pattern, including its flags; `None` if it may contain code.
+fn skip_pattern(chars: &[char], at: usize, delimiter: char, language: ScriptLanguage) -> Option<usize> {
     let mut end = pattern_end(chars, at, delimiter)?;
     let inner: String = chars[at + 1..end].iter().collect();
-    if holds_code(&inner, tongue) {
+    if has_code(&inner, language) {
         return None;
     }
     end += 1;
@@ -540,17 +549,17 @@ fn pattern(chars: &[char], at: usize, delimiter: char, tongue: Tongue) -> Option
     Some(end)
 }
 
-/// True if code may stand in that pattern.
-fn holds_code(pattern: &str, tongue: Tongue) -> bool {
+/// True if the pattern may contain code.
+fn has_code(pattern: &str, language: ScriptLanguage) -> bool {
     let holds = |forms: &[&str]| forms.iter().any(|form| pattern.contains(form));
-    match tongue {
-        Tongue::Ruby => holds(&["#{"]),
-        Tongue::Perl => holds(&["(?{", "(??{", "@{", "${"]) || !is_plain_text(pattern),
+    match language {
+        ScriptLanguage::Ruby => holds(&["#{"]),
+        ScriptLanguage::Perl => holds(&["(?{", "(??{", "@{", "${"]) || !is_plain_text(pattern),
         _ => false,
     }
 }
 
-/// Where the next delimiter stands behind the one there.
+/// Returns the index of the next delimiter.
 fn pattern_end(chars: &[char], at: usize, delimiter: char) -> Option<usize> {
     let mut end = at + 1;
     let mut class = false;
@@ -567,14 +576,14 @@ fn pattern_end(chars: &[char], at: usize, delimiter: char) -> Option<usize> {
     None
 }
 
-/// True for a text of Perl or PHP in which nothing but variables is filled in.
+/// True for a string of Perl or PHP that interpolates nothing but variables.
 fn is_plain_text(text: &str) -> bool {
     let chars: Vec<char> = text.chars().collect();
     !text.contains("@{")
         && !text.contains("${")
         && !text.contains("{$")
         && (0..chars.len()).all(|at| {
-            // `$h{...}`, `$a[...]`: what stands in there is code
+            // `$h{...}`, `$a[...]`: the subscript is code
             if !matches!(chars[at], '$' | '@') {
                 return true;
             }
@@ -591,8 +600,8 @@ fn is_plain_text(text: &str) -> bool {
         })
 }
 
-/// The pieces of code in a text that are filled in.
-fn parts(text: &str, opens: &str) -> Option<Vec<String>> {
+/// Returns the interpolated code of a string.
+fn interpolated_code(text: &str, opens: &str) -> Option<Vec<String>> {
     let mut found = Vec::new();
     let mut rest = text.replace("{{", "").replace("}}", "");
     if opens != "{" {
@@ -614,7 +623,7 @@ fn parts(text: &str, opens: &str) -> Option<Vec<String>> {
             _ => None,
         })?;
         let code = &inner[..close];
-        // how Python shows it: `{x:>5}`, `{x!r}`
+        // Python's format specification: `{x:>5}`, `{x!r}`
         let code = if opens == "{" { code.split([':', '!']).next().unwrap_or(code) } else { code };
         found.push(code.to_owned());
         rest = inner[close + 1..].to_owned();
@@ -624,10 +633,10 @@ fn parts(text: &str, opens: &str) -> Option<Vec<String>> {
 
 #[cfg(test)]
 mod tests {
-    use super::Tongue::{Js, Lua, Perl, Php, Python, Ruby};
-    use super::{Tongue, is_pure};
+    use super::ScriptLanguage::{Js, Lua, Perl, Php, Python, Ruby};
+    use super::{ScriptLanguage, is_pure};
 
-    const PURE: &[(Tongue, &str)] = &[
+    const PURE: &[(ScriptLanguage, &str)] = &[
         (Python, "print(1)"),
         (Python, "print(2**64)"),
         (Python, "import json,sys; print(json.load(sys.stdin)[\"name\"])"),
@@ -663,7 +672,7 @@ mod tests {
         (Lua, "print(os.date(\"%Y\"))"),
     ];
 
-    const IMPURE: &[(Tongue, &str)] = &[
+    const IMPURE: &[(ScriptLanguage, &str)] = &[
         (Python, "import os; os.system('x')"),
         (Python, "import os; o = os; o.remove('x')"),
         (Python, "from os import remove as print; print('x')"),
@@ -765,10 +774,10 @@ mod tests {
     ];
 
     #[test]
-    fn what_only_computes_is_told_from_what_may_do_more() {
-        let wrong = |list: &[(Tongue, &str)], pure: bool| -> Vec<String> {
-            let held = list.iter().filter(|(tongue, text)| is_pure(text, *tongue) != pure);
-            held.map(|(tongue, text)| format!("{tongue:?}: {text}")).collect()
+    fn pure_programs_are_recognized() {
+        let wrong = |list: &[(ScriptLanguage, &str)], pure: bool| -> Vec<String> {
+            let held = list.iter().filter(|(language, text)| is_pure(text, *language) != pure);
+            held.map(|(language, text)| format!("{language:?}: {text}")).collect()
         };
         assert_eq!(wrong(PURE, true), Vec::<String>::new(), "only compute");
         assert_eq!(wrong(IMPURE, false), Vec::<String>::new(), "may do more");

@@ -1,64 +1,64 @@
-//! `sed`: the commands `w`, `W` and `e`, and the flags `w` and `e` of `s`.
+//! Finds side effects of `sed` scripts: the commands `w`, `W` and `e`, and the flags `w` and `e` of `s`.
 
-use super::Act;
+use super::SideEffect;
 use std::iter::Peekable;
 use std::str::Chars;
 
-/// What a sed script does besides reading and printing.
-pub(super) fn acts(text: &str) -> Vec<Act> {
-    let mut acts = Vec::new();
+/// Returns the side effects of a sed script.
+pub(super) fn side_effects(text: &str) -> Vec<SideEffect> {
+    let mut side_effects = Vec::new();
     let mut chars = text.chars().peekable();
     loop {
         while chars.next_if(|c| c.is_whitespace() || matches!(c, ';' | '{' | '}')).is_some() {}
-        if !address(&mut chars) {
+        if !skip_address(&mut chars) {
             break;
         }
         while chars.next_if(|c| c.is_whitespace() || *c == '!').is_some() {}
         let Some(command) = chars.next() else { break };
         match command {
             '{' | '}' | ';' => {}
-            'w' | 'W' => acts.push(Act::Write(Some(line(&mut chars)))),
+            'w' | 'W' => side_effects.push(SideEffect::Write(Some(line(&mut chars)))),
             'e' => {
                 let command = line(&mut chars);
-                // alone it runs what stands in the pattern space
-                acts.push(Act::Run((!command.is_empty()).then_some(command)));
+                // without an argument it runs the pattern space
+                side_effects.push(SideEffect::Run((!command.is_empty()).then_some(command)));
             }
-            's' => substitute(&mut chars, &mut acts),
+            's' => substitute(&mut chars, &mut side_effects),
             'y' => {
                 let Some(end) = chars.next() else { break };
-                until(&mut chars, end);
-                until(&mut chars, end);
+                skip_until(&mut chars, end);
+                skip_until(&mut chars, end);
             }
-            // text, file names and comments go to the end of the line; `a\` goes on while lines end with `\`
-            'a' | 'i' | 'c' => while goes_on(&raw_line(&mut chars)) {},
+            // text, file names and comments extend to the end of the line; `a\` continues while lines end with `\`
+            'a' | 'i' | 'c' => while continues(&raw_line(&mut chars)) {},
             'r' | 'R' | '#' => {
                 line(&mut chars);
             }
-            // GNU's ends there; who takes the line for the label runs nothing that is in it
+            // GNU's label ends here; a sed that takes the whole line for the label runs nothing of it
             ':' => {
                 while chars.next_if_eq(&' ').is_some() {}
                 while chars.next_if(|c| !matches!(c, ';' | '}') && !c.is_whitespace()).is_some() {}
             }
-            // what stands behind any other (`b label`, `q 1`, `l 80`) ends with the command
+            // the argument of any other command (`b label`, `q 1`, `l 80`) ends with the command
             _ => while chars.next_if(|c| !matches!(c, ';' | '\n' | '}')).is_some() {},
         }
     }
-    acts
+    side_effects
 }
 
 /// Skips the address before a command; false at the end of the script.
-fn address(chars: &mut Peekable<Chars<'_>>) -> bool {
+fn skip_address(chars: &mut Peekable<Chars<'_>>) -> bool {
     loop {
         match chars.peek() {
             None => return false,
             Some('/') => {
                 chars.next();
-                until_in_pattern(chars, '/');
+                skip_pattern(chars, '/');
             }
             Some('\\') => {
                 chars.next();
                 if let Some(end) = chars.next() {
-                    until_in_pattern(chars, end);
+                    skip_pattern(chars, end);
                 }
             }
             Some(c) if c.is_ascii_digit() || matches!(c, '$' | ',' | '~' | '+' | 'I' | 'M' | ' ') => {
@@ -69,17 +69,17 @@ fn address(chars: &mut Peekable<Chars<'_>>) -> bool {
     }
 }
 
-/// The rest of the line, without blanks around it.
+/// Reads the rest of the line, without blanks around it.
 fn line(chars: &mut Peekable<Chars<'_>>) -> String {
     raw_line(chars).trim().to_owned()
 }
 
-/// True if the end of the line is escaped: it is not by a backslash that is escaped itself, or with a blank behind it.
-fn goes_on(line: &str) -> bool {
+/// True if the end of the line is escaped: by an odd number of backslashes, without a blank after them.
+fn continues(line: &str) -> bool {
     line.chars().rev().take_while(|c| *c == '\\').count() % 2 == 1
 }
 
-/// The rest of the line.
+/// Reads the rest of the line.
 fn raw_line(chars: &mut Peekable<Chars<'_>>) -> String {
     let mut text = String::new();
     while let Some(c) = chars.next_if(|c| *c != '\n') {
@@ -89,8 +89,8 @@ fn raw_line(chars: &mut Peekable<Chars<'_>>) -> String {
     text
 }
 
-/// Skips to behind the next `end` that is not escaped.
-fn until(chars: &mut Peekable<Chars<'_>>, end: char) {
+/// Skips up to and including the next `end` that is not escaped.
+fn skip_until(chars: &mut Peekable<Chars<'_>>, end: char) {
     while let Some(c) = chars.next() {
         match c {
             '\\' => {
@@ -102,8 +102,8 @@ fn until(chars: &mut Peekable<Chars<'_>>, end: char) {
     }
 }
 
-/// The same in a pattern, where `[...]` hides what is in it.
-fn until_in_pattern(chars: &mut Peekable<Chars<'_>>, end: char) {
+/// Like `skip_until`, in a pattern, in which `[...]` may contain `end`.
+fn skip_pattern(chars: &mut Peekable<Chars<'_>>, end: char) {
     while let Some(c) = chars.next() {
         match c {
             '\\' => {
@@ -120,18 +120,18 @@ fn until_in_pattern(chars: &mut Peekable<Chars<'_>>, end: char) {
     }
 }
 
-/// `s/old/new/flags`: behind the `s`.
-fn substitute(chars: &mut Peekable<Chars<'_>>, acts: &mut Vec<Act>) {
+/// Parses `s/old/new/flags` after the `s`.
+fn substitute(chars: &mut Peekable<Chars<'_>>, side_effects: &mut Vec<SideEffect>) {
     let Some(end) = chars.next() else { return };
-    until_in_pattern(chars, end);
-    until(chars, end);
+    skip_pattern(chars, end);
+    skip_until(chars, end);
     while let Some(flag) = chars.next_if(|c| !matches!(c, ';' | '\n' | '}')) {
         match flag {
             'w' => {
-                acts.push(Act::Write(Some(line(chars))));
+                side_effects.push(SideEffect::Write(Some(line(chars))));
                 return;
             }
-            'e' => acts.push(Act::Run(None)),
+            'e' => side_effects.push(SideEffect::Run(None)),
             _ => {}
         }
     }
@@ -142,10 +142,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_sed_script_writes_and_runs() {
-        let file = |name: &str| Act::Write(Some(name.into()));
-        let run = |command: &str| Act::Run(Some(command.into()));
-        for (text, acts) in [
+    fn side_effects_of_sed_scripts_are_found() {
+        let file = |name: &str| SideEffect::Write(Some(name.into()));
+        let run = |command: &str| SideEffect::Run(Some(command.into()));
+        for (text, side_effects) in [
             ("s/a/b/", vec![]),
             ("s/w/e/g;s|a|w|", vec![]),
             ("s,a/b,e,2", vec![]),
@@ -176,14 +176,14 @@ mod tests {
             ("1e date", vec![run("date")]),
             ("/x/e rm -rf ~", vec![run("rm -rf ~")]),
             ("/x/I,$!e id", vec![run("id")]),
-            ("e", vec![Act::Run(None)]),
-            ("s/.*/date/e", vec![Act::Run(None)]),
+            ("e", vec![SideEffect::Run(None)]),
+            ("s/.*/date/e", vec![SideEffect::Run(None)]),
             ("s/", vec![]),
             ("s/[^/]*$//", vec![]),
             ("s/[/]/we/", vec![]),
             ("/[]/]/w f", vec![file("f")]),
         ] {
-            assert_eq!(super::acts(text), acts, "{text}");
+            assert_eq!(super::side_effects(text), side_effects, "{text}");
         }
     }
 }

@@ -1,34 +1,34 @@
-//! SQL, and the commands of its shells, as far as they tell reading from changing, and changing some rows from losing all.
+//! Classifies SQL, and the commands of its shells: reading, changing, or losing all of something.
 
-/// The deed of one statement.
+/// The action of one statement.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Deed {
+pub(crate) enum Action {
     /// It only shows something.
     Reads,
-    /// It changes rows or settings, or nothing is known of it.
+    /// It changes rows or settings, or it is unknown.
     Changes,
-    /// It loses everything in something: the words for a person, `all rows of users`.
+    /// It loses all of something, described for the user: `all rows of users`.
     Destroys(String),
-    /// It hands a command to a shell.
+    /// It passes a command to a shell.
     Runs,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Token {
-    /// A keyword or a name, in upper case, with the name as written.
+    /// A keyword or a name, in upper case, and as written.
     Name(String, String),
-    /// A text in quotes, or a number.
+    /// A string literal or a number.
     Value(String),
     Mark(char),
 }
 
-/// Lists what each statement of a text does.
-pub(crate) fn deeds(text: &str) -> Vec<Deed> {
+/// Returns the action of each statement of a text.
+pub(crate) fn actions(text: &str) -> Vec<Action> {
     let mut found = Vec::new();
     let mut rest = String::new();
     for line in text.lines() {
         match line.trim_start() {
-            own if own.starts_with(['\\', '.']) && own.len() > 1 => found.push(own_command(own)),
+            own if own.starts_with(['\\', '.']) && own.len() > 1 => found.push(client_command(own)),
             _ => {
                 rest.push_str(line);
                 rest.push('\n');
@@ -38,29 +38,29 @@ pub(crate) fn deeds(text: &str) -> Vec<Deed> {
     let tokens = tokens(&rest);
     let statements: Vec<&[Token]> = tokens.split(|t| *t == Token::Mark(';')).filter(|s| !s.is_empty()).collect();
     let first = |s: &&[Token], words: &[&str]| keyword(s, 0).is_some_and(|k| words.contains(&k));
-    // what is rolled back at the end was never there
-    let begun = statements.first().is_some_and(|s| first(s, &["BEGIN", "START"]));
-    let undone = begun
+    // a transaction that is rolled back loses nothing
+    let in_transaction = statements.first().is_some_and(|s| first(s, &["BEGIN", "START"]));
+    let rolled_back = in_transaction
         && statements.last().is_some_and(|s| first(s, &["ROLLBACK"]))
         && !statements.iter().any(|s| first(s, &["COMMIT", "END"]));
-    found.extend(statements.into_iter().map(deed).map(|deed| match deed {
-        Deed::Destroys(_) if undone => Deed::Changes,
-        deed => deed,
+    found.extend(statements.into_iter().map(classify).map(|action| match action {
+        Action::Destroys(_) if rolled_back => Action::Changes,
+        action => action,
     }));
     found
 }
 
-/// A command of psql or sqlite3: `\dt`, `.schema`, `\! ls`.
-fn own_command(line: &str) -> Deed {
+/// Classifies a command of psql or sqlite3: `\dt`, `.schema`, `\! ls`.
+fn client_command(line: &str) -> Action {
     let name: String =
         line[1..].chars().take_while(|c| c.is_ascii_alphanumeric() || matches!(c, '!' | '?' | '+')).collect();
     match name.trim_end_matches('+') {
-        "!" | "shell" | "system" | "i" | "ir" | "include" | "read" | "gexec" | "load" => Deed::Runs,
+        "!" | "shell" | "system" | "i" | "ir" | "include" | "read" | "gexec" | "load" => Action::Runs,
         "o" | "out" | "g" | "w" | "write" | "output" | "once" | "import" | "restore" | "backup" | "save"
-        | "password" | "clone" => Deed::Changes,
-        "copy" if line.to_ascii_lowercase().contains("program") => Deed::Runs,
-        "copy" => Deed::Changes,
-        _ => Deed::Reads,
+        | "password" | "clone" => Action::Changes,
+        "copy" if line.to_ascii_lowercase().contains("program") => Action::Runs,
+        "copy" => Action::Changes,
+        _ => Action::Reads,
     }
 }
 
@@ -75,7 +75,7 @@ fn has(tokens: &[Token], word: &str) -> bool {
     tokens.iter().any(|t| matches!(t, Token::Name(upper, _) if upper == word))
 }
 
-fn named(tokens: &[Token], from: usize) -> String {
+fn object_name(tokens: &[Token], from: usize) -> String {
     const FILL: [&str; 8] = ["IF", "EXISTS", "ONLY", "TABLE", "LOW_PRIORITY", "QUICK", "IGNORE", "FROM"];
     let mut name = String::new();
     for token in tokens.iter().skip(from) {
@@ -90,22 +90,22 @@ fn named(tokens: &[Token], from: usize) -> String {
     name
 }
 
-fn deed(statement: &[Token]) -> Deed {
+fn classify(statement: &[Token]) -> Action {
     let Some(first) = keyword(statement, 0) else {
         return match statement.first() {
-            Some(Token::Mark('(')) => deed(&statement[1..]),
-            _ => Deed::Changes,
+            Some(Token::Mark('(')) => classify(&statement[1..]),
+            _ => Action::Changes,
         };
     };
     match first {
         "EXPLAIN" | "DESCRIBE" | "DESC" => {
-            // only ANALYZE runs what is explained
+            // the explained statement is run only with ANALYZE
             let inner = statement.iter().position(|t| {
                 matches!(t, Token::Name(upper, _) if matches!(upper.as_str(), "DELETE" | "UPDATE" | "INSERT" | "MERGE" | "WITH"))
             });
             match inner.filter(|at| has(&statement[..*at], "ANALYZE")) {
-                Some(at) => deed(&statement[at..]),
-                None => Deed::Reads,
+                Some(at) => classify(&statement[at..]),
+                None => Action::Reads,
             }
         }
         "SELECT" | "VALUES" | "WITH" | "TABLE" => {
@@ -113,31 +113,31 @@ fn deed(statement: &[Token]) -> Deed {
             if first == "WITH"
                 && let Some(at) = statement.iter().position(changing)
             {
-                return deed(&statement[at..]);
+                return classify(&statement[at..]);
             }
             let acting = |t: &Token| {
                 matches!(t, Token::Name(upper, _) if upper == "INTO" || upper == "OUTFILE" || upper == "DUMPFILE"
                     || upper.starts_with("PG_TERMINATE") || upper.starts_with("LO_") || upper.starts_with("DBLINK")
                     || upper.starts_with("SYS_") || upper == "LOAD_EXTENSION" || upper == "WRITEFILE")
             };
-            if statement.iter().any(acting) { Deed::Changes } else { Deed::Reads }
+            if statement.iter().any(acting) { Action::Changes } else { Action::Reads }
         }
         "SHOW" | "USE" | "HELP" | "BEGIN" | "START" | "COMMIT" | "END" | "ROLLBACK" | "LIST" | "PRINT" | "STATUS"
-        | "EXISTS" => Deed::Reads,
+        | "EXISTS" => Action::Reads,
         "PRAGMA" => match statement.contains(&Token::Mark('=')) {
-            true => Deed::Changes,
-            false => Deed::Reads,
+            true => Action::Changes,
+            false => Action::Reads,
         },
-        "DROP" => dropped(statement),
-        "TRUNCATE" => Deed::Destroys(format!("all rows of {}", named(statement, 1))),
+        "DROP" => classify_drop(statement),
+        "TRUNCATE" => Action::Destroys(format!("all rows of {}", object_name(statement, 1))),
         "DELETE" | "UPDATE" if !is_narrowed(statement) => {
             let rows = if first == "DELETE" { "all rows of" } else { "a column in every row of" };
-            Deed::Destroys(format!("{rows} {}", named(statement, 1)))
+            Action::Destroys(format!("{rows} {}", object_name(statement, 1)))
         }
         "ALTER" => {
             let drop = statement.iter().position(|t| matches!(t, Token::Name(upper, _) if upper == "DROP"));
             let what = drop.and_then(|at| keyword(statement, at + 1)).unwrap_or("");
-            let kept = [
+            let harmless = [
                 "CONSTRAINT",
                 "INDEX",
                 "KEY",
@@ -151,22 +151,22 @@ fn deed(statement: &[Token]) -> Deed {
                 "",
             ];
             match drop {
-                Some(_) if keyword(statement, 1) == Some("TABLE") && !kept.contains(&what) => {
-                    Deed::Destroys(format!("a column of {}", named(statement, 2)))
+                Some(_) if keyword(statement, 1) == Some("TABLE") && !harmless.contains(&what) => {
+                    Action::Destroys(format!("a column of {}", object_name(statement, 2)))
                 }
-                _ => Deed::Changes,
+                _ => Action::Changes,
             }
         }
-        "COPY" if has(statement, "PROGRAM") => Deed::Runs,
-        "COPY" if has(statement, "STDOUT") => Deed::Reads,
-        "EXEC" | "EXECUTE" if has(statement, "XP_CMDSHELL") => Deed::Runs,
-        _ => Deed::Changes,
+        "COPY" if has(statement, "PROGRAM") => Action::Runs,
+        "COPY" if has(statement, "STDOUT") => Action::Reads,
+        "EXEC" | "EXECUTE" if has(statement, "XP_CMDSHELL") => Action::Runs,
+        _ => Action::Changes,
     }
 }
 
-/// `DROP TABLE users`: what holds data is lost with it, an index or a view is made again.
-fn dropped(statement: &[Token]) -> Deed {
-    const HOLDING: [&str; 14] = [
+/// Classifies a DROP: dropping something that holds data destroys it, while an index or a view can be recreated.
+fn classify_drop(statement: &[Token]) -> Action {
+    const HOLDS_DATA: [&str; 14] = [
         "DATABASE",
         "SCHEMA",
         "TABLE",
@@ -183,14 +183,14 @@ fn dropped(statement: &[Token]) -> Deed {
         "BUCKET",
     ];
     let what = keyword(statement, 1).unwrap_or("");
-    if HOLDING.contains(&what) {
-        Deed::Destroys(format!("the {} {}", what.to_ascii_lowercase(), named(statement, 2)))
+    if HOLDS_DATA.contains(&what) {
+        Action::Destroys(format!("the {} {}", what.to_ascii_lowercase(), object_name(statement, 2)))
     } else {
-        Deed::Changes
+        Action::Changes
     }
 }
 
-/// True if a WHERE or a LIMIT leaves rows alone; `WHERE 1 = 1` and `WHERE true` do not.
+/// True if a WHERE or a LIMIT excludes rows; `WHERE 1 = 1` and `WHERE true` do not.
 fn is_narrowed(statement: &[Token]) -> bool {
     if has(statement, "LIMIT") {
         return true;
@@ -223,12 +223,12 @@ fn tokens(text: &str) -> Vec<Token> {
         match c {
             '-' if chars.get(at + 1) == Some(&'-') => at = until(at, &['\n']),
             '#' => at = until(at, &['\n']),
-            // what stands behind `/*!` MySQL runs
+            // MySQL runs the content of `/*!`
             '/' if chars[at..].starts_with(&['/', '*']) && chars.get(at + 2) != Some(&'!') => {
                 at = until(at + 2, &['*', '/']) + 2
             }
             '/' if chars[at..].starts_with(&['/', '*', '!']) => {
-                // from which version on
+                // skips the minimum version
                 at += 3 + chars[at + 3..].iter().take_while(|c| c.is_ascii_digit()).count();
             }
             '*' if chars.get(at + 1) == Some(&'/') => at += 2,
@@ -271,18 +271,18 @@ fn tokens(text: &str) -> Vec<Token> {
 mod tests {
     use super::*;
 
-    fn worst(text: &str) -> Deed {
-        let rank = |d: &Deed| match d {
-            Deed::Reads => 0,
-            Deed::Changes => 1,
-            Deed::Runs => 2,
-            Deed::Destroys(_) => 3,
+    fn worst(text: &str) -> Action {
+        let rank = |d: &Action| match d {
+            Action::Reads => 0,
+            Action::Changes => 1,
+            Action::Runs => 2,
+            Action::Destroys(_) => 3,
         };
-        deeds(text).into_iter().max_by_key(rank).unwrap_or(Deed::Changes)
+        actions(text).into_iter().max_by_key(rank).unwrap_or(Action::Changes)
     }
 
     #[test]
-    fn statements_are_told_apart_by_their_words_and_not_by_what_they_quote() {
+    fn statements_are_classified_by_words_outside_of_quotes() {
         for text in [
             "select 'drop table users'",
             "SELECT * FROM logs WHERE msg LIKE '%delete from%' -- drop table x",
@@ -295,7 +295,7 @@ mod tests {
             "copy t to stdout",
             "pragma table_info(t)",
         ] {
-            assert_eq!(worst(text), Deed::Reads, "{text}");
+            assert_eq!(worst(text), Action::Reads, "{text}");
         }
         for text in [
             "delete from t where id = 3",
@@ -309,7 +309,7 @@ mod tests {
             "create table t(a)",
             "vacuum",
         ] {
-            assert_eq!(worst(text), Deed::Changes, "{text}");
+            assert_eq!(worst(text), Action::Changes, "{text}");
         }
         for (text, what) in [
             ("drop table if exists users cascade", "the table users"),
@@ -325,16 +325,16 @@ mod tests {
             ("/*!50000 drop table t */", "the table t"),
             ("delete from \"My Table\" where true", "all rows of My Table"),
         ] {
-            assert_eq!(worst(text), Deed::Destroys(what.to_owned()), "{text}");
+            assert_eq!(worst(text), Action::Destroys(what.to_owned()), "{text}");
         }
-        assert_eq!(worst("copy t from program 'sh x'"), Deed::Runs);
-        assert_eq!(worst("\\! rm -rf /"), Deed::Runs);
+        assert_eq!(worst("copy t from program 'sh x'"), Action::Runs);
+        assert_eq!(worst("\\! rm -rf /"), Action::Runs);
     }
 
     #[test]
-    fn torn_text_ends() {
+    fn unterminated_text_terminates() {
         for text in ["'", "/*", "$$", "\"", "--", "", ";;;", "delete", "drop", "é'漢"] {
-            let _ = deeds(text);
+            let _ = actions(text);
         }
     }
 }

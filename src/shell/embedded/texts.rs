@@ -1,36 +1,36 @@
-//! The texts that stand in a program, whatever language it is in: what is in quotes, with texts that are joined put together,
-//! and lists of texts as the command that they may be. Unlike [`super::code`] it takes nothing for a comment: what is one depends on
-//! the language.
+//! Returns the string literals of a program in any language. Concatenated literals are joined, and a list of literals
+//! is also returned as the command that it may be. Unlike [`super::code`] it treats nothing as a comment, as comments
+//! depend on the language.
 
-use super::code::quoted;
+use super::code::string_literal;
 
-/// One piece of a program: a text in quotes, a name or number, or a sign.
+/// A piece of a program: a string literal, a name or number, or another character.
 enum Piece {
     Text(String),
     Word,
     Mark(char),
 }
 
-/// The most pieces that are looked at.
-const MOST: usize = 2000;
+/// Most pieces that are examined.
+const MAX_PIECES: usize = 2000;
 
-/// The texts of a program. `'sys' + 'tem'` is one; so are the words of `["rm", "-rf", "x"]`, with blanks between them, beside each
-/// by itself. What stands between backquotes is a text, too.
-pub(crate) fn texts(code: &str) -> Vec<String> {
+/// Returns the string literals of a program. `'sys' + 'tem'` is one; the words of `["rm", "-rf", "x"]` are one joined
+/// with blanks, in addition to each by itself. Text between backquotes counts as a literal.
+pub(crate) fn string_literals(code: &str) -> Vec<String> {
     let pieces = pieces(code);
     let mut found: Vec<String> = Vec::new();
     let mut listed: Vec<String> = Vec::new();
     let mut at = 0;
     while at < pieces.len() {
         if let Piece::Text(text) = &pieces[at] {
-            let mut whole = text.clone();
+            let mut joined = text.clone();
             while let (Some(Piece::Mark('+' | '.')), Some(Piece::Text(next))) = (pieces.get(at + 1), pieces.get(at + 2))
             {
-                whole.push_str(next);
+                joined.push_str(next);
                 at += 2;
             }
-            listed.push(whole.clone());
-            found.push(whole);
+            listed.push(joined.clone());
+            found.push(joined);
         } else if !matches!(&pieces[at], Piece::Mark(',')) {
             join(&mut listed, &mut found);
         }
@@ -40,11 +40,11 @@ pub(crate) fn texts(code: &str) -> Vec<String> {
     found
 }
 
-/// A list of texts as one.
+/// Adds a list of literals as one text.
 fn join(listed: &mut Vec<String>, found: &mut Vec<String>) {
     if listed.len() > 1 {
-        let quoted = |text: &String| crate::quote(text, crate::Dialect::Sh);
-        found.push(listed.iter().map(quoted).collect::<Vec<_>>().join(" "));
+        let quote = |text: &String| crate::quote(text, crate::Dialect::Sh);
+        found.push(listed.iter().map(quote).collect::<Vec<_>>().join(" "));
     }
     listed.clear();
 }
@@ -53,9 +53,9 @@ fn pieces(code: &str) -> Vec<Piece> {
     let chars: Vec<char> = code.chars().collect();
     let mut found = Vec::new();
     let mut at = 0;
-    while at < chars.len() && found.len() < MOST {
+    while at < chars.len() && found.len() < MAX_PIECES {
         let c = chars[at];
-        let text = if matches!(c, '\'' | '"' | '`') { quoted(&chars, at) } else { None };
+        let text = if matches!(c, '\'' | '"' | '`') { string_literal(&chars, at) } else { None };
         if let Some((text, end)) = text {
             found.push(Piece::Text(text));
             at = end.max(at + 1);
@@ -74,14 +74,14 @@ fn pieces(code: &str) -> Vec<Piece> {
 
 #[cfg(test)]
 mod tests {
-    use super::texts;
+    use super::string_literals;
 
     #[test]
-    fn texts_are_put_together_as_they_will_be() {
-        assert_eq!(texts("f('sys' + 'tem', \"a\")"), ["system", "a", "system a"]);
-        assert_eq!(texts("run([\"rm\", \"-rf\", \"/x y\"])").last().unwrap(), "rm -rf '/x y'");
-        assert_eq!(texts("$f = 'sh'.\"ell\"; `ls -l`"), ["shell", "ls -l"]);
-        assert_eq!(texts("it's what"), [""; 0]);
-        assert_eq!(texts(""), [""; 0]);
+    fn concatenated_literals_are_joined() {
+        assert_eq!(string_literals("f('sys' + 'tem', \"a\")"), ["system", "a", "system a"]);
+        assert_eq!(string_literals("run([\"rm\", \"-rf\", \"/x y\"])").last().unwrap(), "rm -rf '/x y'");
+        assert_eq!(string_literals("$f = 'sh'.\"ell\"; `ls -l`"), ["shell", "ls -l"]);
+        assert_eq!(string_literals("it's what"), [""; 0]);
+        assert_eq!(string_literals(""), [""; 0]);
     }
 }

@@ -1,38 +1,38 @@
-//! The closed language in which a rule says when it matches. Everything is asked of the parse tree; nothing of the raw
-//! text of a command.
+//! The conditions of rules. They are evaluated on the parse tree only, never on the raw text of a command.
 
 use crate::Dialect;
-use crate::effects::{Place, canonical, has_value, is_told_by_words, operands_of, place_of, resolved, verb};
+use crate::effects::{Place, canonical, has_value, is_assessed_by_words, operands_of, place_of, resolve_paths, verb};
 use crate::parse::{Construct, How, Invocation, Script, Word};
 use crate::pattern::Pattern;
-use crate::safety::given;
+use crate::safety::stdin_texts;
 
-/// When a rule matches a command. Conditions that are not given hold.
+/// The conditions under which a rule matches a command. Conditions that are not given hold.
 #[derive(Debug, Clone, Default, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Condition {
-    /// A construct of the language, for rules without a tool.
+    /// A construct of the language, for rules without a program.
     #[serde(default)]
     pub construct: Option<Construct>,
-    /// Options that must all be there: `-i` alone or in a cluster, `--sort` with or without a value, `-name` whole.
+    /// Options that must all be present: `-i` alone or in a cluster, `--sort` with or without a value, `-name` as a
+    /// whole word.
     #[serde(default)]
     pub has: Vec<String>,
-    /// Options of which one must be there.
+    /// Options of which one must be present.
     #[serde(default)]
     pub any: Vec<String>,
-    /// Options of which none may be there.
+    /// Options of which none may be present.
     #[serde(default)]
     pub lacks: Vec<String>,
-    /// The first operand must be one of these (`git clean`, `ip addr`), the values of options before it set aside.
+    /// The first operand, after the values of options, must be one of these (`git clean`, `ip addr`).
     #[serde(default)]
     pub verb: Vec<String>,
-    /// Some operand must match.
+    /// An operand must match.
     #[serde(default)]
     pub operand: Option<Pattern>,
-    /// Some operand without quotes or escapes must match.
+    /// An operand without quotes or escapes must match.
     #[serde(default)]
     pub bare: Option<Pattern>,
-    /// Some word after the program must match, options included.
+    /// A word after the program must match, options included.
     #[serde(default)]
     pub word: Option<Pattern>,
     /// The first word after the program must match.
@@ -41,48 +41,48 @@ pub struct Condition {
     /// The last word must match.
     #[serde(default)]
     pub last: Option<Pattern>,
-    /// Some word that the shell expands must match, expansions as written (`awk "{print $1}"`).
+    /// A word that the shell expands must match, with expansions as written (`awk "{print $1}"`).
     #[serde(default)]
     pub expands: Option<Pattern>,
     /// No word after the program may match.
     #[serde(default)]
     pub no_word: Option<Pattern>,
-    /// What follows an option.
+    /// A condition on the word after an option.
     #[serde(default)]
     pub next: Option<Next>,
-    /// True: the table of programs must not know it, or must say that its words tell what it destroys.
+    /// True: the table of programs must not know the program, or its words must tell what it destroys.
     #[serde(default)]
     pub unknown: bool,
     /// The program's name, in lower case, must match.
     #[serde(default)]
     pub program: Option<Pattern>,
-    /// Its operands, joined with blanks and the values of options set aside, must match: `^s3 rm `.
+    /// The operands, joined with blanks and without the values of options, must match: `^s3 rm `.
     #[serde(default)]
     pub operands: Option<Pattern>,
-    /// Some operand must lie in one of these places, as far as the script tells.
+    /// An operand must lie in one of these places, as far as the script tells.
     #[serde(default)]
     pub at: Vec<Place>,
-    /// Its operands must come from one of these commands, through `$(...)` or `xargs`, with nothing left out in between:
-    /// `docker ps`, the program and its first operands.
+    /// The operands must be the unfiltered output of one of these commands, through `$(...)` or `xargs`: `docker ps`,
+    /// the program and its first operands.
     #[serde(default)]
     pub from: Vec<String>,
-    /// The text that it is given on standard input must match, as far as the script spells it out.
+    /// Its standard input must match, as far as its text is in the script.
     #[serde(default)]
     pub given: Option<Pattern>,
-    /// A file that it writes must match: one of its operands where it writes in place, a redirection of it, or what the
-    /// `tee` behind it is named.
+    /// A file that it writes must match: an operand if it writes in place, a redirection, or an operand of the `tee`
+    /// after it.
     #[serde(default)]
     pub writes: Option<Pattern>,
-    /// How many operands there must be at least.
+    /// Least number of operands.
     #[serde(default)]
     pub min_operands: usize,
-    /// How many operands there may be at most.
+    /// Most operands.
     #[serde(default)]
     pub max_operands: Option<usize>,
     /// Its input must come through a pipe from one of these programs.
     #[serde(default)]
     pub piped_from: Vec<String>,
-    /// None of these stands before it in its pipeline, at any distance.
+    /// None of these may precede it in its pipeline, at any distance.
     #[serde(default)]
     pub not_after: Vec<String>,
     /// Its output must go through a pipe to one of these programs.
@@ -91,13 +91,13 @@ pub struct Condition {
     /// It must be run by one of these wrappers.
     #[serde(default)]
     pub via: Vec<String>,
-    /// One of its redirections, or its wrapper's, must write to a file that matches, outside of any inner script.
+    /// A redirection of its wrapper must write to a file that matches, outside of any inner script.
     #[serde(default)]
     pub redirects_to: Option<Pattern>,
-    /// True: its standard input must be a pipe; false: must be none.
+    /// True: its standard input must be a pipe; false: it must not.
     #[serde(default)]
     pub stdin_pipe: Option<bool>,
-    /// True: its standard output must be a pipe; false: must be none.
+    /// True: its standard output must be a pipe; false: it must not.
     #[serde(default)]
     pub stdout_pipe: Option<bool>,
 }
@@ -108,21 +108,22 @@ pub struct Condition {
 pub struct Next {
     /// The option, as a word of its own.
     pub after: String,
-    /// What the next word must match.
+    /// The next word must match.
     #[serde(default)]
     pub is: Option<Pattern>,
-    /// Whether the next word must be an unquoted pattern.
+    /// The next word must be an unquoted glob, or must not.
     #[serde(default)]
     pub glob: Option<bool>,
-    /// What the next word must not match.
+    /// The next word must not match.
     #[serde(default)]
     pub is_not: Option<Pattern>,
-    /// Whether the next word must begin a list (`a, b`), as PowerShell has them: a comma stands between it and the word behind it.
+    /// The next word must begin a list (`a, b`) of PowerShell, with a comma between it and the word after it, or must
+    /// not.
     #[serde(default)]
     pub list: Option<bool>,
 }
 
-/// True if only a comma stands between this word and the one behind it.
+/// True if there is only a comma between a word and the next.
 fn begins_list(script: &Script, command: &Invocation, at: usize) -> bool {
     let [first, second] = command.words.get(at..at + 2).unwrap_or_default() else { return false };
     script.text.get(first.span.end..second.span.start).is_some_and(|between| between.trim() == ",")
@@ -132,10 +133,10 @@ fn begins_list(script: &Script, command: &Invocation, at: usize) -> bool {
 const WHOLE_WORD: &[&str] =
     &["find", "gfind", "java", "ffmpeg", "openssl", "convert", "magick", "xrandr", "terraform", "dotnet"];
 
-/// Programs whose words `-HUP` and `-9` are signals and no cluster of options.
+/// Programs whose words `-HUP` and `-9` are signals, not clusters of options.
 const SIGNALLED: &[&str] = &["kill", "pkill", "killall", "skill", "fuser"];
 
-/// True for `-HUP`, `-SIGTERM`, `-USR1`: at least three capitals, where a program takes signals so.
+/// True for `-HUP`, `-SIGTERM`, `-USR1`: at least three capitals, for a program that takes signals like this.
 fn is_signal(command: &Invocation, word: &str) -> bool {
     let name = word.strip_prefix('-').unwrap_or_default();
     let capitals = name.chars().take_while(char::is_ascii_uppercase).count();
@@ -144,9 +145,9 @@ fn is_signal(command: &Invocation, word: &str) -> bool {
         && name[capitals..].chars().all(|c| c.is_ascii_digit())
 }
 
-/// Index of the word that is this option, if the command has it.
+/// Returns the index of the word that is this option, if the command has it.
 pub fn option(command: &Invocation, option: &str) -> Option<usize> {
-    // The parameters of cmdlets (`Verb-Noun`) are whole words too.
+    // the parameters of cmdlets (`Verb-Noun`) are whole words too
     let cmdlet = |n: &str| n.starts_with(|c: char| c.is_ascii_uppercase()) && n.contains('-');
     let whole = command.name().is_some_and(|n| WHOLE_WORD.contains(&n) || cmdlet(n));
     let letter = option.strip_prefix('-').and_then(|o| {
@@ -177,7 +178,8 @@ pub fn option(command: &Invocation, option: &str) -> Option<usize> {
         .map(|(index, _)| index)
 }
 
-/// The words after the program that are no options, with their index. The words of `tar xzf` count as operands.
+/// Returns the words after the program that are no options, with their indices. The words of `tar xzf` count as
+/// operands.
 fn operands(command: &Invocation) -> impl Iterator<Item = (usize, &str)> {
     let mut ended = false;
     command.words.iter().enumerate().skip(1).filter_map(move |(index, word)| {
@@ -191,25 +193,26 @@ fn operands(command: &Invocation) -> impl Iterator<Item = (usize, &str)> {
 }
 
 impl Condition {
-    /// Index of the word that makes the rule match, if it does: the program word where no other is to blame.
+    /// Returns the index of the word that makes the rule match, or of the program word if no other word does; `None`
+    /// if the rule does not match.
     pub fn holds(&self, script: &Script, index: usize, command: &Invocation) -> Option<usize> {
         let key = command.key().unwrap_or_default();
-        if self.unknown && !is_told_by_words(&canonical(&key, script.dialect), script.dialect_of(command))
+        if self.unknown && !is_assessed_by_words(&canonical(&key, script.dialect), script.dialect_of(command))
             || self.program.as_ref().is_some_and(|p| !p.is_match(&key))
         {
             return None;
         }
-        let mut blamed = 0;
-        let mut blame = |word: usize| {
-            if blamed == 0 {
-                blamed = word;
+        let mut matched = 0;
+        let mut set_matched = |word: usize| {
+            if matched == 0 {
+                matched = word;
             }
         };
         for name in &self.has {
-            blame(option(command, name)?);
+            set_matched(option(command, name)?);
         }
         if !self.any.is_empty() {
-            blame(self.any.iter().find_map(|name| option(command, name))?);
+            set_matched(self.any.iter().find_map(|name| option(command, name))?);
         }
         if self.lacks.iter().any(|name| option(command, name).is_some()) {
             return None;
@@ -229,53 +232,53 @@ impl Condition {
             if !right || next.is_not.as_ref().is_some_and(|p| p.is_match(following)) {
                 return None;
             }
-            blame(at);
+            set_matched(at);
         }
-        let listed: Vec<(usize, &str)> = operands(command).collect();
+        let operand_words: Vec<(usize, &str)> = operands(command).collect();
         if !self.verb.is_empty() {
             let (at, text) = verb(command, script.dialect)?;
-            blame(self.verb.iter().any(|v| *v == text).then_some(at)?);
+            set_matched(self.verb.iter().any(|v| *v == text).then_some(at)?);
         }
         if let Some(pattern) = &self.operand {
-            blame(listed.iter().find(|(_, text)| pattern.is_match(text))?.0);
+            set_matched(operand_words.iter().find(|(_, text)| pattern.is_match(text))?.0);
         }
         if let Some(pattern) = &self.bare {
             let bare = |at: usize| command.words.get(at).is_some_and(|w| !w.quoted);
-            blame(listed.iter().find(|(at, text)| bare(*at) && pattern.is_match(text))?.0);
+            set_matched(operand_words.iter().find(|(at, text)| bare(*at) && pattern.is_match(text))?.0);
         }
         if let Some(pattern) = &self.word {
-            blame(1 + command.args().iter().position(|w| pattern.is_match(&w.text))?);
+            set_matched(1 + command.args().iter().position(|w| pattern.is_match(&w.text))?);
         }
         if let Some(pattern) = &self.first {
             let matches = command.args().first().is_some_and(|w| pattern.is_match(&w.text));
-            blame(matches.then_some(1)?);
+            set_matched(matches.then_some(1)?);
         }
         if let Some(pattern) = &self.last {
             let matches = command.args().last().is_some_and(|w| pattern.is_match(&w.text));
-            blame(matches.then_some(command.args().len())?);
+            set_matched(matches.then_some(command.args().len())?);
         }
         if let Some(pattern) = &self.expands {
-            blame(1 + command.args().iter().position(|w| w.expands && pattern.is_match(&w.text))?);
+            set_matched(1 + command.args().iter().position(|w| w.expands && pattern.is_match(&w.text))?);
         }
         if let Some(pattern) = &self.operands {
             let read = operands_of(command, script.dialect_of(command));
             if !pattern.is_match(&read.iter().map(|(_, text)| *text).collect::<Vec<_>>().join(" ")) {
                 return None;
             }
-            // the last word of the verb is to blame, and not the program
-            blame(read.first().map_or(0, |(at, _)| *at));
+            // the match is reported at the first operand, not at the program
+            set_matched(read.first().map_or(0, |(at, _)| *at));
         }
         if !self.at.is_empty() {
-            let lies = |at: usize| {
+            let is_at = |at: usize| {
                 command
                     .words
                     .get(at)
-                    .is_some_and(|w| resolved(script, w).iter().any(|path| self.at.contains(&place_of(path))))
+                    .is_some_and(|w| resolve_paths(script, w).iter().any(|path| self.at.contains(&place_of(path))))
             };
-            blame(listed.iter().find(|(at, _)| lies(*at))?.0);
+            set_matched(operand_words.iter().find(|(at, _)| is_at(*at))?.0);
         }
         if !self.from.is_empty() {
-            blame(self.listed_by(script, index, command)?);
+            set_matched(self.listed_by(script, index, command)?);
         }
         if let Some(pattern) = &self.writes {
             let redirected =
@@ -286,10 +289,12 @@ impl Condition {
             };
             let own = || match command.name() {
                 Some("sed" | "gsed" | "perl") => {
-                    option(command, "-i").is_some() && listed.iter().any(|(_, text)| pattern.is_match(text))
+                    option(command, "-i").is_some() && operand_words.iter().any(|(_, text)| pattern.is_match(text))
                 }
-                Some("rm" | "shred" | "truncate" | "tee") => listed.iter().any(|(_, text)| pattern.is_match(text)),
-                Some("ln" | "cp" | "mv") => listed.last().is_some_and(|(_, text)| pattern.is_match(text)),
+                Some("rm" | "shred" | "truncate" | "tee") => {
+                    operand_words.iter().any(|(_, text)| pattern.is_match(text))
+                }
+                Some("ln" | "cp" | "mv") => operand_words.last().is_some_and(|(_, text)| pattern.is_match(text)),
                 _ => false,
             };
             if !redirected(command) && !command.feeds.iter().any(teed) && !own() {
@@ -297,18 +302,19 @@ impl Condition {
             }
         }
         if let Some(pattern) = &self.given
-            && !given(script, index).iter().any(|text| pattern.is_match(text))
+            && !stdin_texts(script, index).iter().any(|text| pattern.is_match(text))
         {
             return None;
         }
         let excluded = self.no_word.as_ref().is_some_and(|p| command.args().iter().any(|w| p.is_match(&w.text)));
-        let counted = listed.len() >= self.min_operands && self.max_operands.is_none_or(|most| listed.len() <= most);
+        let count_fits = operand_words.len() >= self.min_operands
+            && self.max_operands.is_none_or(|most| operand_words.len() <= most);
         let piped = self.stdin_pipe.is_none_or(|wanted| wanted == command.stdin_pipe)
             && self.stdout_pipe.is_none_or(|wanted| wanted == command.stdout_pipe);
-        (!excluded && counted && piped && self.neighbours(script, index, command)).then_some(blamed)
+        (!excluded && count_fits && piped && self.neighbours(script, index, command)).then_some(matched)
     }
 
-    /// Index of the word that one of the commands of `from` fills with all that it lists.
+    /// Returns the index of the word that one of the commands of `from` fills with its whole output.
     fn listed_by(&self, script: &Script, index: usize, command: &Invocation) -> Option<usize> {
         let lists = |c: &Invocation| {
             let Some(name) = c.name() else { return false };
@@ -322,7 +328,7 @@ impl Condition {
                     .iter()
                     .any(|own| line == *own || line.strip_prefix(own.as_str()).is_some_and(|r| r.starts_with(' ')))
         };
-        // what leaves some of it out is another matter; what only takes a column is not
+        // a command that filters breaks the chain; one that only selects a column does not
         let passes = |c: &Invocation| match c.name() {
             Some("sort" | "uniq" | "cat" | "tr" | "cut" | "tee" | "sed" | "tail") => true,
             Some("awk") => c.args().iter().all(|w| !w.text.contains(['/', '~', '='])),
@@ -347,7 +353,7 @@ impl Condition {
             let here = move |c: &&Invocation| c.inside.is_some_and(|i| i.command == index && i.how == how);
             script.commands.iter().enumerate().filter(move |(_, c)| here(c))
         };
-        // the last command of the substitution is the one whose output arrives
+        // the output is that of the last command of the substitution
         let last = |(at, c): (usize, &Invocation)| {
             let ends = c.feeds.is_empty();
             (ends && from(at)).then(|| c.inside.and_then(|i| i.word).unwrap_or(0))
@@ -374,7 +380,7 @@ impl Condition {
         let from = || script.commands.iter().any(|c| c.feeds.contains(&index) && named(&self.piped_from, c));
         let into = || command.feeds.iter().any(|i| named(&self.piped_into, &script.commands[*i]));
         let writes = |c: &Invocation, p: &Pattern| c.redirects.iter().any(|r| r.writes() && p.is_match(&r.target.text));
-        // A redirection after `sudo cmd` stands with sudo: it is the calling shell that opens the file.
+        // the redirection of `sudo cmd > file` belongs to sudo: the calling shell opens the file
         let wrapper = || command.inside.and_then(|i| script.commands.get(i.command));
         let written = self.redirects_to.as_ref().is_none_or(|p| wrapper().is_some_and(|w| writes(w, p)));
         written

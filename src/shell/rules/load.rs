@@ -1,19 +1,20 @@
-//! Reads the rule files that are built in.
+//! Parses the built-in rule files.
 
 use super::File;
 use std::sync::OnceLock;
 
-/// A list of rule files by name, with their text. `include_str!` rather than a folder as a whole: so cargo sees an edit.
+/// Declares the rule files with their names and texts. Uses `include_str!` for each file so that cargo notices
+/// changes.
 macro_rules! files {
     ($($name:literal),* $(,)?) => {
-        /// The rule files, by name: what holds everywhere, one a target, one a dialect.
+        /// The names of the rule files: those that apply everywhere, one per target, one per dialect.
         pub(super) const NAMES: [&str; [$($name),*].len()] = [$($name),*];
         static TEXTS: [&str; NAMES.len()] =
             [$(include_str!(concat!("../../../platform-rules/", $name, ".toml"))),*];
     };
 }
 
-/// The files that hold on every system and in every shell.
+/// The files that apply on every system and in every shell.
 pub(super) const EVERYWHERE: [&str; 3] = ["all", "machine", "services"];
 
 files!(
@@ -32,7 +33,7 @@ files!(
     "powershell",
 );
 
-/// A file, parsed once. Its syntax is held by `tests/rules.rs`; a broken one counts as empty here.
+/// Returns a file, parsed once. `tests/rules.rs` checks the syntax of all; an invalid file counts as empty here.
 pub(super) fn file(name: &str) -> Option<&'static File> {
     static PARSED: [OnceLock<File>; NAMES.len()] = [const { OnceLock::new() }; NAMES.len()];
     let at = NAMES.iter().position(|n| *n == name)?;

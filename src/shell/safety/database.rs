@@ -1,9 +1,9 @@
-//! Data that is lost in a database: tables that are dropped, rows that are all deleted, stores that are emptied.
+//! Finds data loss in databases: dropped tables, deletion of all rows, emptied stores.
 
 use super::{Level, Reason, assess, reason};
 use crate::Dialect;
-use crate::effects::database::deeds;
-use crate::embedded::sql::Deed;
+use crate::effects::database::actions;
+use crate::embedded::sql::Action;
 use crate::parse::{Script, parse};
 use std::ops::Range;
 
@@ -12,29 +12,29 @@ pub(super) fn reasons(script: &Script) -> Vec<Reason> {
     for (index, command) in script.commands.iter().enumerate() {
         let client = matches!(command.name(), Some("sqlite3" | "sqlite" | "duckdb" | "psql" | "mysql" | "mariadb"));
         for word in if client { command.args() } else { &[] } {
-            for line in word.text.lines().filter_map(to_the_shell) {
+            for line in word.text.lines().filter_map(shell_command) {
                 let inner = assess(&parse(line, Dialect::Sh)).reasons.into_iter();
                 found.extend(inner.map(|r| Reason { span: Some(word.span.clone()), ..r }));
             }
         }
-        for (deed, at) in deeds(script, index) {
+        for (action, at) in actions(script, index) {
             let Some(word) = command.words.get(at) else { continue };
-            if let Deed::Destroys(what) = deed {
-                found.push(lost(what, &word.raw, &word.span));
+            if let Action::Destroys(what) = action {
+                found.push(data_loss(what, &word.raw, &word.span));
             }
         }
     }
     found
 }
 
-/// Data that is lost, by the words for them.
-pub(super) fn lost(what: String, token: &str, span: &Range<usize>) -> Reason {
+/// Creates the reason for lost data.
+pub(super) fn data_loss(what: String, token: &str, span: &Range<usize>) -> Reason {
     let why = format!("it loses {what}, and only a backup brings that back");
-    reason(Level::Danger, "delete", token, span.clone(), why).reaching(what)
+    reason(Level::Danger, "delete", token, span.clone(), why).with_scope(what)
 }
 
-/// The command that a line of a client of a database hands to the shell: `.shell ls`, `\\! ls`.
-fn to_the_shell(line: &str) -> Option<&str> {
+/// Returns the command that a line of a database client passes to the shell: `.shell ls`, `\\! ls`.
+fn shell_command(line: &str) -> Option<&str> {
     let line = line.trim_start();
     ["\\!", ".shell ", ".system ", "system "].iter().find_map(|own| line.strip_prefix(own))
 }

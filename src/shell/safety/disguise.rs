@@ -1,5 +1,6 @@
-//! Text that does not say what it seems to: letters of other alphabets that look like Latin ones, characters that are not
-//! shown, signs that turn the direction of reading. What it seems to say is judged, too, and the stricter verdict holds.
+//! Finds text that is not what it looks like: letters of other alphabets that look like Latin ones, invisible
+//! characters, characters that change the direction of reading. What it looks like is assessed too, and the higher
+//! risk counts.
 
 use super::{Level, Reason, assess, reason};
 use crate::effects::is_known;
@@ -12,16 +13,16 @@ pub(super) fn reasons(script: &Script) -> Vec<Reason> {
     let mut found = Vec::new();
     for command in &script.commands {
         for (at, word) in command.words.iter().enumerate() {
-            found.extend(of_word(script, word, at == 0));
+            found.extend(word_reason(script, word, at == 0));
         }
     }
-    let seeming = folded(&script.text);
-    if seeming != script.text && !seeming.trim().is_empty() {
-        // the folded text holds nothing that is folded again, so this ends
-        let risk = assess(&parse(&seeming, script.dialect));
+    let shown = fold_text(&script.text);
+    if shown != script.text && !shown.trim().is_empty() {
+        // folding is idempotent, so the recursion ends
+        let risk = assess(&parse(&shown, script.dialect));
         let own = 0..script.text.len();
-        let told = risk.reasons.into_iter().filter(|r| r.level == Level::Danger).take(3);
-        found.extend(told.map(|r| {
+        let dangers = risk.reasons.into_iter().filter(|r| r.level == Level::Danger).take(3);
+        found.extend(dangers.map(|r| {
             let why = format!("as it is shown it reads as if {}", r.why);
             Reason { span: Some(own.clone()), why, ..r }
         }));
@@ -29,22 +30,22 @@ pub(super) fn reasons(script: &Script) -> Vec<Reason> {
     found
 }
 
-fn of_word(script: &Script, word: &Word, program: bool) -> Option<Reason> {
+fn word_reason(script: &Script, word: &Word, program: bool) -> Option<Reason> {
     let danger = |why: String| {
         Some(
             reason(Level::Danger, "disguise", &word.raw, word.span.clone(), why)
-                .reaching("what is read, not what runs"),
+                .with_scope("what is read, not what runs"),
         )
     };
     if word.raw.is_ascii() {
         return None;
     }
-    if word.raw.chars().any(turns) {
+    if word.raw.chars().any(changes_direction) {
         return danger("a sign in it turns the direction of reading: what is shown is not what runs".to_owned());
     }
-    let seeming = folded(&word.text);
-    let name = seeming.trim().rsplit('/').next().unwrap_or_default();
-    if program && seeming != word.text && is_known(name, script.dialect) {
+    let shown = fold_text(&word.text);
+    let name = shown.trim().rsplit('/').next().unwrap_or_default();
+    if program && shown != word.text && is_known(name, script.dialect) {
         let what = if word.text.chars().any(is_invisible) {
             "characters that are not shown"
         } else {
@@ -55,23 +56,25 @@ fn of_word(script: &Script, word: &Word, program: bool) -> Option<Reason> {
     if let Some((_, rest)) = word.text.split_once("://") {
         let host = rest.split(['/', ':', '?', '#']).next().unwrap_or_default();
         let mixed = |label: &str| {
-            label.chars().any(|c| c.is_ascii_alphabetic()) && label.chars().any(|c| !c.is_ascii() && fold(c).is_some())
+            label.chars().any(|c| c.is_ascii_alphabetic())
+                && label.chars().any(|c| !c.is_ascii() && fold_char(c).is_some())
         };
         if host.split('.').any(mixed) {
             return danger(format!("the host {host} mixes alphabets: it is another than it looks like"));
         }
     }
     // `requeѕts`: letters of two alphabets in one word
-    let foreign = |c: char| matches!(c, '\u{370}'..='\u{58f}') && fold(c).is_some();
+    let foreign = |c: char| matches!(c, '\u{370}'..='\u{58f}') && fold_char(c).is_some();
     let runs = || word.text.split(|c: char| !c.is_alphanumeric());
-    let mixes =
-        |run: &str| run.chars().any(foreign) && run.chars().any(|c| c.is_ascii_alphabetic()) && folded(run).is_ascii();
+    let mixes = |run: &str| {
+        run.chars().any(foreign) && run.chars().any(|c| c.is_ascii_alphabetic()) && fold_text(run).is_ascii()
+    };
     if !word.text.contains(char::is_whitespace)
         && let Some(run) = runs().find(|run| mixes(run))
     {
         return danger(format!("`{run}` mixes letters of two alphabets: it is not what it looks like"));
     }
-    // what joins two pictures into one is seen in what it makes
+    // a joiner between two emoji is visible in the result
     let mut before = None;
     let hides = word.raw.chars().any(|c| {
         let joins = c == '\u{200d}' && before.is_some_and(|b: char| !b.is_ascii());
@@ -85,17 +88,17 @@ fn of_word(script: &Script, word: &Word, program: bool) -> Option<Reason> {
     })
 }
 
-/// The text as it is seen: look-alikes as what they look like, and nothing that is not shown.
-fn folded(text: &str) -> String {
-    text.chars().filter(|c| !is_invisible(*c) && !turns(*c)).map(|c| fold(c).unwrap_or(c)).collect()
+/// Returns the text as it looks: look-alikes replaced by the letters they resemble, invisible characters removed.
+fn fold_text(text: &str) -> String {
+    text.chars().filter(|c| !is_invisible(*c) && !changes_direction(*c)).map(|c| fold_char(c).unwrap_or(c)).collect()
 }
 
-/// True for the signs that turn the direction of reading, or end that.
-fn turns(c: char) -> bool {
+/// True for the characters that change the direction of reading, or end the change.
+fn changes_direction(c: char) -> bool {
     matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// True for characters that take no room.
+/// True for characters without a width.
 fn is_invisible(c: char) -> bool {
     matches!(
         c,
@@ -104,9 +107,9 @@ fn is_invisible(c: char) -> bool {
     )
 }
 
-/// The ASCII character that this one looks like.
-fn fold(c: char) -> Option<char> {
-    const ALIKE: &[(&str, char)] = &[
+/// Returns the ASCII character that a character looks like.
+fn fold_char(c: char) -> Option<char> {
+    const LOOK_ALIKES: &[(&str, char)] = &[
         ("аαɑ𝛂", 'a'),
         ("ьƄ", 'b'),
         ("сϲⅽᴄ", 'c'),
@@ -174,7 +177,7 @@ fn fold(c: char) -> Option<char> {
         0x24b6..=0x24cf => char::from_u32(code - 0x24b6 + 0x41),
         0x24d0..=0x24e9 => char::from_u32(code - 0x24d0 + 0x61),
         _ if c.is_ascii() => None,
-        _ => ALIKE.iter().find(|(alike, _)| alike.contains(c)).map(|(_, own)| *own),
+        _ => LOOK_ALIKES.iter().find(|(alike, _)| alike.contains(c)).map(|(_, own)| *own),
     }
 }
 
@@ -183,7 +186,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_looks_alike_is_folded_and_other_letters_stay() {
+    fn look_alikes_are_folded_and_other_letters_stay() {
         for (text, seen) in [
             ("ｒｍ", "rm"),
             ("сurl", "curl"),
@@ -192,10 +195,10 @@ mod tests {
             ("rm –rf", "rm -rf"),
             ("ⓡⓜ", "rm"),
         ] {
-            assert_eq!(folded(text), seen);
+            assert_eq!(fold_text(text), seen);
         }
         for text in ["größe", "日本語", "é", "→", "ж"] {
-            assert_eq!(folded(text), text);
+            assert_eq!(fold_text(text), text);
         }
     }
 }

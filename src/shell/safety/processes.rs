@@ -1,11 +1,11 @@
-//! Processes that everything hangs on, ended by a number, a name or a list: the first one, the login, the display, the
-//! shell that one types into, or simply all of them.
+//! Finds vital processes that are killed by number, by name or from a list: the first process, the login, the
+//! display, the current shell, or all of them.
 
 use super::{Level, Reason, reason};
 use crate::effects::{canonical, operands_of};
 use crate::parse::{How, Invocation, Script, Word};
 
-/// Names of processes on which the system, the session or the way in depends.
+/// Names of processes that the system, the session or the login depends on.
 const VITAL: &[&str] = &[
     "systemd",
     "init",
@@ -58,8 +58,8 @@ const VITAL: &[&str] = &[
     "svchost",
 ];
 
-/// Signals that end nothing: they ask, or are orders to read a configuration anew.
-const MILD: &[&str] = &[
+/// Signals that end no process: tests, and requests to reload the configuration.
+const HARMLESS_SIGNALS: &[&str] = &[
     "-0",
     "-HUP",
     "-SIGHUP",
@@ -80,10 +80,10 @@ pub(super) fn reasons(script: &Script) -> Vec<Reason> {
     let mut found = Vec::new();
     for (index, command) in script.commands.iter().enumerate() {
         let Some(name) = command.name() else { continue };
-        let mild = command.args().iter().any(|w| MILD.contains(&w.text.as_str()));
-        let told = match name {
-            "kill" if !mild => killed(script, index, command),
-            "pkill" | "killall" if !mild => named(command, name),
+        let harmless = command.args().iter().any(|w| HARMLESS_SIGNALS.contains(&w.text.as_str()));
+        let killed_process = match name {
+            "kill" if !harmless => vital_target(script, index, command),
+            "pkill" | "killall" if !harmless => vital_name(command, name),
             _ if command.key().is_some_and(|k| canonical(&k, script.dialect) == "stop-process") => {
                 let all = |c: &Invocation| {
                     c.key().is_some_and(|k| canonical(&k, script.dialect) == "get-process")
@@ -98,16 +98,16 @@ pub(super) fn reasons(script: &Script) -> Vec<Reason> {
             "killall5" => command.words.first().map(|w| (w, "every process".to_owned())),
             _ => None,
         };
-        if let Some((word, what)) = told {
+        if let Some((word, what)) = killed_process {
             let why = format!("it ends {what}, on which the system or the session lives");
-            found.push(reason(Level::Danger, "process", &word.raw, word.span.clone(), why).reaching(what));
+            found.push(reason(Level::Danger, "process", &word.raw, word.span.clone(), why).with_scope(what));
         }
     }
     found
 }
 
-/// The process that everything hangs on which a `kill` ends, with the word that names it.
-fn killed<'c>(script: &Script, index: usize, command: &'c Invocation) -> Option<(&'c Word, String)> {
+/// Returns the vital process that a `kill` ends, with the word that names it.
+fn vital_target<'c>(script: &Script, index: usize, command: &'c Invocation) -> Option<(&'c Word, String)> {
     let own =
         command.operands().chain(command.args().iter().filter(|w| w.expands)).find_map(|w| match w.text.as_str() {
             "$$" | "${$}" | "$BASHPID" => Some((w, "the shell that this is typed into".to_owned())),
@@ -133,7 +133,7 @@ fn killed<'c>(script: &Script, index: usize, command: &'c Invocation) -> Option<
         feeders.extend(script.commands.iter().enumerate().filter(|(_, c)| c.feeds.contains(&outer)));
         at = script.commands[outer].inside.filter(|i| i.how == How::Wrapped).map(|i| i.command);
     }
-    // a loop over what is listed: `for p in $(ps -eo pid); do kill $p; done`
+    // a loop over a list: `for p in $(ps -eo pid); do kill $p; done`
     if command.operands().any(|w| w.text.starts_with('$') && !w.text.starts_with("$(")) && script.assignments.is_empty()
     {
         feeders.extend(script.commands.iter().enumerate().filter(|(_, c)| matches!(c.name(), Some("ps"))));
@@ -144,11 +144,11 @@ fn killed<'c>(script: &Script, index: usize, command: &'c Invocation) -> Option<
         return Some((word, "every process".to_owned()));
     }
     let word = command.args().iter().find(|w| w.expands).or_else(|| command.words.first())?;
-    feeders.into_iter().find_map(|(at, c)| listed(script, at, c)).map(|what| (word, what))
+    feeders.into_iter().find_map(|(at, c)| vital_in_list(script, at, c)).map(|what| (word, what))
 }
 
-/// The process that everything hangs on which a command lists: a name of that kind, or all processes with none left out.
-fn listed(script: &Script, index: usize, command: &Invocation) -> Option<String> {
+/// Returns the vital process whose number a command prints: one by name, or all without a filter.
+fn vital_in_list(script: &Script, index: usize, command: &Invocation) -> Option<String> {
     let (mut at, mut c) = (index, command);
     for _ in 0..8 {
         let operands = || operands_of(c, script.dialect_of(c)).into_iter().map(|(_, text)| text);
@@ -156,20 +156,20 @@ fn listed(script: &Script, index: usize, command: &Invocation) -> Option<String>
             "pidof" => return operands().find(|o| VITAL.contains(o)).map(str::to_owned),
             "pgrep" => {
                 let whole = c.has_option(Some('x'), "exact");
-                // without a name it lists all of a user or a terminal
+                // without a name it lists all processes of a user or a terminal
                 if c.args().iter().any(|w| matches!(w.text.as_str(), "-u" | "-U" | "-t")) && c.operands().count() <= 1 {
                     return Some("every process of a user".to_owned());
                 }
-                return operands().find_map(|o| fitting(o, whole));
+                return operands().find_map(|o| matching_vital(o, whole));
             }
             "ps" => {
-                let chosen =
+                let filtered =
                     c.args().iter().any(|w| matches!(w.text.as_str(), "-p" | "-C" | "--pid" | "--ppid" | "-g" | "-t"));
-                return (!chosen).then(|| "every process".to_owned());
+                return (!filtered).then(|| "every process".to_owned());
             }
             "grep" | "egrep" => {
                 let leaves_out = c.has_option(Some('v'), "invert-match");
-                let vital = if leaves_out { None } else { operands().next().and_then(|o| fitting(o, false)) };
+                let vital = if leaves_out { None } else { operands().next().and_then(|o| matching_vital(o, false)) };
                 if vital.is_some() {
                     return vital;
                 }
@@ -187,20 +187,20 @@ fn listed(script: &Script, index: usize, command: &Invocation) -> Option<String>
     None
 }
 
-/// The vital process that a `pkill` or `killall` names.
-fn named<'c>(command: &'c Invocation, program: &str) -> Option<(&'c Word, String)> {
+/// Returns the vital process that a `pkill` or `killall` names.
+fn vital_name<'c>(command: &'c Invocation, program: &str) -> Option<(&'c Word, String)> {
     let whole =
         program == "killall" && !command.has_option(Some('r'), "regexp") || command.has_option(Some('x'), "exact");
     if let Some(word) = command.args().iter().find(|w| matches!(w.text.as_str(), "-t" | "--terminal")) {
         return Some((word, "all that runs on a terminal".to_owned()));
     }
-    command.operands().find_map(|w| Some((w, fitting(&w.text, whole)?)))
+    command.operands().find_map(|w| Some((w, matching_vital(&w.text, whole)?)))
 }
 
-/// The first vital process that a name fits: as a whole, or as a part where it is a pattern.
-fn fitting(pattern: &str, whole: bool) -> Option<String> {
+/// Returns the first vital process that matches a name: as a whole, or a part of it if it is a pattern.
+fn matching_vital(pattern: &str, whole: bool) -> Option<String> {
     let plain = pattern.trim_start_matches('^').trim_end_matches('$');
-    // `[s]shd` is how one leaves out the search itself
+    // `[s]shd` excludes the search itself
     let plain: String = plain.chars().filter(|c| !matches!(c, '[' | ']' | '(' | ')' | '"' | '\'')).collect();
     if plain.is_empty() || !plain.chars().any(char::is_alphanumeric) {
         return Some("every process".to_owned());

@@ -1,15 +1,15 @@
-//! Judges code of another language by the texts in it, where it does more than compute: a command, a statement of a database, a
-//! path or an address says what it is for, by whatever name the code calls what does it.
+//! Assesses code of other languages that does more than compute, by its string literals: a command, an SQL statement,
+//! a path or an address reveals its purpose, whatever function the code calls.
 
 use super::secrets::is_secret;
 use super::{Level, Reason, assess, database, reason, startup};
 use crate::Dialect;
 use crate::effects::{Place, place_of};
 use crate::embedded::sql;
-use crate::embedded::texts::texts;
+use crate::embedded::texts::string_literals;
 use std::ops::Range;
 
-/// Names that take a file away, put another in its place, or change whose it is, in any of the languages.
+/// Names that delete or replace a file or change its owner, in any of the languages.
 const HARMS: [&str; 30] = [
     "unlink",
     "rmdir",
@@ -43,7 +43,7 @@ const HARMS: [&str; 30] = [
     "removeSync",
 ];
 
-/// Signs that something is written, blanks left out: modes of `open`, and functions that put a text into a file.
+/// Text without blanks that indicates writing: modes of `open`, and functions that write a text to a file.
 const WRITES: [&str; 24] = [
     ",'w'",
     ",'wb'",
@@ -71,7 +71,7 @@ const WRITES: [&str; 24] = [
     "put_contents",
 ];
 
-/// Signs that another machine is reached.
+/// Text that indicates access to another machine.
 const REACHES: [&str; 22] = [
     "://",
     "socket",
@@ -101,7 +101,7 @@ const REACHES: [&str; 22] = [
 const RUNS_TEXT: [&str; 8] =
     ["eval", "exec", "instance_eval", "loadstring", "Function", "source", "runInThisContext", "execfile"];
 
-/// Names that empty a store through a library.
+/// Names by which a library empties a store.
 const EMPTIES: [&str; 14] = [
     "drop_database",
     "dropDatabase",
@@ -119,16 +119,17 @@ const EMPTIES: [&str; 14] = [
     "delete_many({})",
 ];
 
-/// The longest text that is taken for a command, bytes, and the most that are.
-const LONGEST: usize = 2000;
-const MOST: usize = 50;
+/// Most bytes of a string literal that is assessed as a command.
+const MAX_LITERAL: usize = 2000;
+/// Most string literals that are assessed.
+const MAX_LITERALS: usize = 50;
 
-/// True for code that reaches another machine.
+/// True for code that contacts another machine.
 pub(super) fn reaches(code: &str) -> bool {
     REACHES.iter().any(|sign| code.contains(sign))
 }
 
-/// True if the code calls a function of that name: no method, and no part of a longer name.
+/// True if the code calls a function of that name, not a method and not a longer name.
 fn calls(code: &str, name: &str) -> bool {
     let part = |c: char| c.is_alphanumeric() || c == '_';
     code.match_indices(name).any(|(at, _)| {
@@ -138,20 +139,20 @@ fn calls(code: &str, name: &str) -> bool {
     })
 }
 
-/// The dangers that the texts in a program tell of.
+/// Returns the dangers found in the string literals of a program.
 pub(super) fn reasons(code: &str, token: &str, span: &Range<usize>) -> Vec<Reason> {
     let shown: String = token.chars().take(60).collect();
     let say = |effect: &str, why: String, scope: &str| {
-        reason(Level::Danger, effect, &shown, span.clone(), why).reaching(scope)
+        reason(Level::Danger, effect, &shown, span.clone(), why).with_scope(scope)
     };
     let has = |signs: &[&str]| signs.iter().any(|sign| code.contains(sign));
-    let squeezed: String = code.chars().filter(|c| !c.is_whitespace()).collect();
-    let writes = WRITES.iter().any(|sign| squeezed.contains(sign));
-    let texts = texts(code);
+    let compact: String = code.chars().filter(|c| !c.is_whitespace()).collect();
+    let writes = WRITES.iter().any(|sign| compact.contains(sign));
+    let texts = string_literals(code);
     let mut found = Vec::new();
-    for text in texts.iter().take(MOST) {
-        found.extend(command(text).map(|inner| say(&inner.effect, inner.why.clone(), text)));
-        found.extend(destroys(text).map(|what| database::lost(what, &shown, span)));
+    for text in texts.iter().take(MAX_LITERALS) {
+        found.extend(command_danger(text).map(|inner| say(&inner.effect, inner.why.clone(), text)));
+        found.extend(destroyed_data(text).map(|what| database::data_loss(what, &shown, span)));
         if writes && startup::runs_by_itself(text) {
             found.push(say(
                 "persistence",
@@ -170,13 +171,13 @@ pub(super) fn reasons(code: &str, token: &str, span: &Range<usize>) -> Vec<Reaso
             "a whole store",
         ));
     }
-    let wanted = |text: &&str| {
+    let is_important = |text: &&str| {
         matches!(place_of(text), Place::Root | Place::System | Place::Home | Place::Device | Place::Configuration)
     };
-    let bare = words(code);
+    let bare = bare_paths(code);
     if has(&HARMS)
         && let Some(path) =
-            texts.iter().flat_map(|text| text.split_whitespace()).chain(bare.iter().copied()).find(wanted)
+            texts.iter().flat_map(|text| text.split_whitespace()).chain(bare.iter().copied()).find(is_important)
     {
         found.push(say("delete", format!("the code in it takes away or changes what lies in {path}"), path));
     }
@@ -189,29 +190,31 @@ pub(super) fn reasons(code: &str, token: &str, span: &Range<usize>) -> Vec<Reaso
     found
 }
 
-/// The danger of a text as a command, if it is one.
-fn command(text: &str) -> Option<Reason> {
-    // what is put behind it is computed; a line of a table of jobs has its times first
+/// Returns the danger of a text as a command, if there is one.
+fn command_danger(text: &str) -> Option<Reason> {
+    // a trailing blank: an argument is appended at run time; a crontab line has its times first
     let whole = if text.ends_with(' ') { format!("{text}\"$x\"") } else { text.trim().to_owned() };
-    let text = if whole.starts_with(['*', '@']) { startup::scheduled(&whole).unwrap_or(&whole) } else { &whole };
-    if !text.contains(' ') || text.len() > LONGEST {
+    let text = if whole.starts_with(['*', '@']) { startup::cron_command(&whole).unwrap_or(&whole) } else { &whole };
+    if !text.contains(' ') || text.len() > MAX_LITERAL {
         return None;
     }
     let script = crate::parse(text, Dialect::Sh);
     assess(&script).reasons.into_iter().find(|r| r.level == Level::Danger)
 }
 
-/// The data that a text loses as a statement of SQL, if it is one.
-fn destroys(text: &str) -> Option<String> {
+/// Returns the data that a text destroys as an SQL statement, if it does.
+fn destroyed_data(text: &str) -> Option<String> {
     let start: String = text.trim_start().chars().take(9).collect::<String>().to_lowercase();
     if !["drop ", "truncate ", "delete "].iter().any(|verb| start.starts_with(verb)) {
         return None;
     }
-    sql::deeds(text).into_iter().find_map(|deed| if let sql::Deed::Destroys(what) = deed { Some(what) } else { None })
+    sql::actions(text)
+        .into_iter()
+        .find_map(|action| if let sql::Action::Destroys(what) = action { Some(what) } else { None })
 }
 
-/// The words of code in a language that needs no quotes: `file delete -force /home`.
-fn words(code: &str) -> Vec<&str> {
+/// Returns the paths in code without quotes: `file delete -force /home`.
+fn bare_paths(code: &str) -> Vec<&str> {
     let words = code.split(|c: char| c.is_whitespace() || "\"'()[]{},;=".contains(c));
     words.filter(|word| word.len() > 1 && word.starts_with(['/', '~'])).collect()
 }
@@ -225,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_say_what_code_is_for_by_whatever_name_it_is_done() {
+    fn literals_reveal_dangers_whatever_the_function() {
         for (code, effect) in [
             ("x = 'sy' + 'stem'; getattr(o, x)('mkfs.ext4 /dev/sdb')", "device"),
             ("go(['rm', '-rf', '/home'])", "delete"),
@@ -241,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn reading_and_looking_up_are_none_of_it() {
+    fn reading_is_no_danger() {
         for code in [
             "print(open('/etc/passwd').read())",
             "open F, '/etc/hosts'; print while <F>",
@@ -258,14 +261,14 @@ mod tests {
     }
 
     #[test]
-    fn a_statement_of_a_database_is_no_command_of_the_shell() {
+    fn sql_is_not_assessed_as_a_shell_command() {
         let commands = |line: &str| crate::parse(line, crate::Dialect::Bash).commands.len();
         assert_eq!(commands("python3 -c 'db.execute(\"DROP TABLE orders\")'"), 1);
         assert_eq!(commands("lua -e 'os.execute(\"rm -rf x\")'"), 2);
     }
 
     #[test]
-    fn so_many_texts_are_looked_at() {
-        assert_eq!(told(&"'rm -rf ~' , x; ".repeat(500)).len(), super::MOST);
+    fn the_number_of_literals_is_limited() {
+        assert_eq!(told(&"'rm -rf ~' , x; ".repeat(500)).len(), super::MAX_LITERALS);
     }
 }

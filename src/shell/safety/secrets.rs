@@ -1,11 +1,11 @@
-//! Keys and passwords that are sent to another machine: through a pipe, from a redirection, into `/dev/tcp`.
+//! Finds keys and passwords that are sent to another machine: through a pipe, from a redirection, into `/dev/tcp`.
 
-use super::flow::is_joined;
-use super::{Level, Reason, given, reason};
-use crate::effects::{Place, place_of, sent};
+use super::flow::is_connected;
+use super::{Level, Reason, reason, stdin_texts};
+use crate::effects::{Place, place_of, sent_files};
 use crate::parse::{How, Invocation, Script};
 
-/// Programs that send what they read, or what they are told.
+/// Programs that send their input or their arguments.
 const SENDERS: [&str; 33] = [
     "curl",
     "wget",
@@ -42,85 +42,86 @@ const SENDERS: [&str; 33] = [
     "iwr",
 ];
 
-/// Programs whose question itself tells another machine something.
+/// Programs whose query itself reveals something to another machine.
 const ASKERS: [&str; 7] = ["dig", "nslookup", "host", "drill", "ping", "whois", "resolvectl"];
 
-/// How many pipes are followed back from what sends.
+/// Most pipes that are followed back from a sender.
 const MAX_STAGES: usize = 16;
 
 pub(super) fn reasons(script: &Script) -> Vec<Reason> {
     let mut found = Vec::new();
-    let read: Vec<Option<String>> = script.commands.iter().map(|command| secret_of(command, true)).collect();
-    // what a loop reads as a whole: `while read -r l; do ...; done < ~/.bash_history`
-    let looped =
+    let read: Vec<Option<String>> = script.commands.iter().map(|command| secret_read_by(command, true)).collect();
+    // the input of a whole loop: `while read -r l; do ...; done < ~/.bash_history`
+    let loop_input =
         script.redirects.iter().filter(|r| r.operator == "<").map(|r| &r.target.text).find(|text| is_secret(text));
-    let put = |index: usize| {
-        let asked = given(script, index);
-        let mut words = asked.iter().flat_map(|text| text.split_whitespace());
+    let uploaded = |index: usize| {
+        let texts = stdin_texts(script, index);
+        let mut words = texts.iter().flat_map(|text| text.split_whitespace());
         words.find(|word| is_secret(word)).map(str::to_owned)
     };
-    let puts = |c: &Invocation| matches!(c.name(), Some("sftp" | "ftp" | "lftp" | "smbclient"));
-    if read.iter().all(Option::is_none) && looped.is_none() && !script.commands.iter().any(puts) {
+    let uploads = |c: &Invocation| matches!(c.name(), Some("sftp" | "ftp" | "lftp" | "smbclient"));
+    if read.iter().all(Option::is_none) && loop_input.is_none() && !script.commands.iter().any(uploads) {
         return found;
     }
     let sends = |c: &Invocation| c.key().is_some_and(|n| SENDERS.contains(&n.as_str()));
     let asks = |c: &Invocation| c.name().is_some_and(|n| ASKERS.contains(&n));
-    // what a secret was copied into is one, too
+    // a copy of a secret is a secret
     let copies: Vec<(&str, &str)> = script
         .commands
         .iter()
         .zip(&read)
         .filter(|(c, _)| !sends(c))
         .filter_map(|(c, secret)| Some((c, secret.as_deref()?)))
-        .flat_map(|(c, secret)| written(c).into_iter().map(move |path| (path, secret)))
+        .flat_map(|(c, secret)| copied_to(c).into_iter().map(move |path| (path, secret)))
         .collect();
-    let elsewhere = script.commands.iter().zip(&read).filter(|(c, _)| !sends(c)).find_map(|(_, secret)| secret.clone());
-    let elsewhere = elsewhere.or_else(|| looped.cloned());
+    let read_before =
+        script.commands.iter().zip(&read).filter(|(c, _)| !sends(c)).find_map(|(_, secret)| secret.clone());
+    let read_before = read_before.or_else(|| loop_input.cloned());
     for (index, command) in script.commands.iter().enumerate() {
         let Some(first) = command.words.first() else { continue };
-        let joined = is_joined(script, command);
+        let connected = is_connected(script, command);
         let published = matches!(command.name(), Some("cp" | "mv" | "ln" | "install")) && is_published(command);
-        if !joined && !sends(command) && !asks(command) && !published {
+        if !connected && !sends(command) && !asks(command) && !published {
             continue;
         }
-        let mut behind = feeders(script, index);
-        if joined {
-            behind.extend(wrapped(script, index));
+        let mut sources = feeders(script, index);
+        if connected {
+            sources.extend(wrapped(script, index));
         }
-        let own = sent(command, script.dialect_of(command)).into_iter().find(|text| is_secret(text));
-        let read_there = behind.into_iter().find_map(|at| match at == index && !joined && !published {
-            true => secret_of(command, posts(command)),
+        let own = sent_files(command, script.dialect_of(command)).into_iter().find(|text| is_secret(text));
+        let read_there = sources.into_iter().find_map(|at| match at == index && !connected && !published {
+            true => secret_read_by(command, posts(command)),
             false => read[at].clone(),
         });
-        let copied = || {
+        let from_copy = || {
             let named = |path: &str| command.args().iter().any(|w| w.text.trim_start_matches('@').ends_with(path));
             copies.iter().find(|(path, _)| named(path)).map(|(_, secret)| (*secret).to_owned())
         };
-        // a variable that may hold it: a loop over its lines, what it was assigned
-        let told = || {
+        // a variable that may hold the secret: from a loop over its lines, or assigned
+        let from_variable = || {
             let own_words = command.args().iter().any(|w| w.expands && w.text.contains('$') && !w.text.contains("$("));
-            if own_words && (asks(command) || sends(command)) { elsewhere.clone() } else { None }
+            if own_words && (asks(command) || sends(command)) { read_before.clone() } else { None }
         };
-        // a backup goes over ssh or to a store; nothing else takes a whole database
+        // a backup goes over ssh or to a store; other programs do not accept a whole database
         let stores =
             matches!(command.name(), Some("ssh" | "rsync" | "scp" | "aws" | "gsutil" | "rclone" | "gcloud" | "az"));
         let read_there = read_there.filter(|secret| !stores || !secret.starts_with("a dump"));
         if let Some(secret) = own
             .map(str::to_owned)
             .or(read_there)
-            .or_else(copied)
-            .or_else(told)
-            .or_else(|| if puts(command) { put(index) } else { None })
+            .or_else(from_copy)
+            .or_else(from_variable)
+            .or_else(|| if uploads(command) { uploaded(index) } else { None })
         {
             let why = format!("`{}` sends {secret} to another machine", first.raw);
-            found.push(reason(Level::Danger, "network", &first.raw, first.span.clone(), why).reaching(secret));
+            found.push(reason(Level::Danger, "network", &first.raw, first.span.clone(), why).with_scope(secret));
         }
     }
     found
 }
 
-/// Files that a command writes a copy into: redirections, an archive, the goal of a `cp`.
-fn written(command: &Invocation) -> Vec<&str> {
+/// Returns the files that a command copies data into: redirections, an archive, the target of a `cp`.
+fn copied_to(command: &Invocation) -> Vec<&str> {
     let redirected = command.redirects.iter().filter(|r| r.writes()).map(|r| r.target.text.as_str());
     let key = command.key();
     let archive = match key.as_deref() {
@@ -134,13 +135,14 @@ fn written(command: &Invocation) -> Vec<&str> {
     redirected.filter(|t| !t.starts_with("/dev/")).chain(named).collect()
 }
 
-/// True where everybody may fetch what is put there.
+/// True if the target is a folder of a web server.
 fn is_published(command: &Invocation) -> bool {
     const SERVED: [&str; 4] = ["/var/www", "/srv/www", "/srv/http", "/public_html"];
     command.operands().last().is_some_and(|w| SERVED.iter().any(|folder| w.text.contains(folder)))
 }
 
-/// True for programs whose words name the files that they send: of the others the words are addresses and keys to log in with.
+/// True for programs whose words name the files that they send; the words of other programs are addresses and login
+/// keys.
 fn posts(command: &Invocation) -> bool {
     matches!(
         command.name(),
@@ -164,18 +166,18 @@ fn posts(command: &Invocation) -> bool {
     )
 }
 
-/// The command, and all whose output comes to it through pipes.
+/// Returns the command, and all commands whose output reaches it through pipes.
 fn feeders(script: &Script, index: usize) -> Vec<usize> {
     let mut found = vec![index];
     let mut at = 0;
     while at < found.len() && found.len() < MAX_STAGES {
         let feeds = |i: &usize| script.commands[*i].feeds.contains(&found[at]) && !found.contains(i);
         let mut new: Vec<usize> = (0..script.commands.len()).filter(feeds).collect();
-        // what stands in a substitution of it, and what feeds the program that runs it
+        // the commands in its substitutions, and those that feed its wrapper
         let here = script.commands[found[at]].inside;
         new.extend(substituted(script, found[at]).filter(|i| !found.contains(i)));
         new.extend(
-            here.filter(|i| i.how == How::Wrapped && is_handing(&script.commands[i.command]))
+            here.filter(|i| i.how == How::Wrapped && passes_input(&script.commands[i.command]))
                 .map(|i| i.command)
                 .filter(|i| !found.contains(i)),
         );
@@ -186,12 +188,12 @@ fn feeders(script: &Script, index: usize) -> Vec<usize> {
     found
 }
 
-/// True for what hands its own input to the command that it runs.
-fn is_handing(command: &Invocation) -> bool {
+/// True for programs that pass their input on to the command they run.
+fn passes_input(command: &Invocation) -> bool {
     matches!(command.name(), Some("xargs" | "parallel" | "sudo" | "env" | "nohup" | "timeout" | "busybox"))
 }
 
-/// The commands whose output becomes a word of that command.
+/// Returns the commands whose output becomes a word of the command.
 fn substituted(script: &Script, index: usize) -> impl Iterator<Item = usize> {
     let inside = move |i: &usize| {
         script.commands[*i].inside.is_some_and(|inside| inside.command == index && inside.how != How::Wrapped)
@@ -199,45 +201,46 @@ fn substituted(script: &Script, index: usize) -> impl Iterator<Item = usize> {
     (0..script.commands.len()).filter(inside)
 }
 
-/// What that command runs.
+/// Returns the commands inside of the command.
 fn wrapped(script: &Script, index: usize) -> impl Iterator<Item = usize> {
     let inside = move |i: &usize| script.commands[*i].inside.is_some_and(|inside| inside.command == index);
     (0..script.commands.len()).filter(inside)
 }
 
-/// Patterns by which files of keys are found.
+/// File name patterns of keys.
 const KEY_FILES: [&str; 8] = ["id_*", "id_rsa*", "*.pem", "*.key", "*.kdbx", "*.p12", "*.pfx", ".env"];
 
-/// True for a listing of PowerShell's drive of the environment.
-fn says_env(command: &Invocation) -> bool {
+/// True for a listing of the environment in PowerShell.
+fn lists_environment(command: &Invocation) -> bool {
     command.args().iter().any(|w| w.text.to_ascii_lowercase().starts_with("env:"))
 }
 
-/// True for a command of an account that prints a key of it.
-fn tells_keys(command: &Invocation) -> bool {
+/// True for a command that prints a key of an account.
+fn prints_keys(command: &Invocation) -> bool {
     let named = |w: &crate::Word| {
         ["secret", "credential", "access-key", "access_key", "token"].iter().any(|part| w.text.contains(part))
     };
     command.operands().any(named)
 }
 
-/// True for a home folder, or all of them.
+/// True for a home folder, or a folder that contains them.
 fn is_home(path: &str) -> bool {
     matches!(place_of(path), Place::Home | Place::Root)
         || matches!(path.trim_end_matches('/'), "/home" | "/root" | "/Users")
 }
 
-/// The secret that a command reads: from a redirection, and from its words if those are files; what it prints itself.
-fn secret_of(command: &Invocation, words: bool) -> Option<String> {
+/// Returns the secret that a command reads or prints: from a redirection, from its words if `words` are files, or
+/// from the system.
+fn secret_read_by(command: &Invocation, words: bool) -> Option<String> {
     let read = command.redirects.iter().filter(|r| r.operator.ends_with('<') && !r.operator.contains("<<"));
     let args = if words { command.args() } else { &[] };
     let named = args.iter().map(|w| &w.text);
     let says = |word: &str| command.args().iter().any(|w| w.text.starts_with(word));
     let printed = match command.name() {
-        Some(name) if name.eq_ignore_ascii_case("get-childitem") && says_env(command) => {
+        Some(name) if name.eq_ignore_ascii_case("get-childitem") && lists_environment(command) => {
             Some("the environment, with the keys in it")
         }
-        // all of it, or what is picked out of all of it
+        // all of the environment, or the keys of it
         Some("env" | "printenv") if command.args().is_empty() => Some("the environment, with the keys in it"),
         Some("printenv")
             if command
@@ -247,7 +250,7 @@ fn secret_of(command: &Invocation, words: bool) -> Option<String> {
         {
             Some("a key in the environment")
         }
-        Some("aws" | "az" | "gcloud" | "kubectl" | "oc" | "vault" | "gh") if tells_keys(command) => {
+        Some("aws" | "az" | "gcloud" | "kubectl" | "oc" | "vault" | "gh") if prints_keys(command) => {
             Some("a key of the account")
         }
         Some("pg_dump" | "pg_dumpall" | "mysqldump" | "mongodump" | "mongoexport") => Some("a dump of a database"),
@@ -276,7 +279,8 @@ fn secret_of(command: &Invocation, words: bool) -> Option<String> {
         .or_else(|| printed.map(str::to_owned))
 }
 
-/// True for the name of what lets its reader in somewhere, or tells what somebody typed. What a public key says may be known.
+/// True for the name of a file that gives access to something, or records what the user typed. Public keys are no
+/// secrets.
 pub(super) fn is_secret(path: &str) -> bool {
     const PARTS: [&str; 36] = [
         "/etc/shadow",

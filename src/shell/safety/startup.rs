@@ -1,19 +1,19 @@
-//! Judges what is put where it runs by itself later: scheduled jobs, services, the files that shells read when they start, hooks.
-//! A text that the script spells out is judged as the command that it will be.
+//! Assesses files that run automatically later: scheduled jobs, services, files read at the start of a shell, hooks.
+//! A text that is known is assessed as the command that will run.
 
 use super::flow::is_fetcher;
-use super::given::printed;
-use super::{Level, Reason, assess, given, reason};
+use super::given::printed_text;
+use super::{Level, Reason, assess, reason, stdin_texts};
 use crate::Dialect;
 use crate::effects::{Effect, Kind, Place, place_of};
 use crate::parse::Script;
 
-/// The form in which a file tells what is run.
+/// The format of a file that runs automatically.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
-    /// It is a script of the shell.
+    /// A shell script.
     Shell,
-    /// Five fields or a word with `@` stand before the command; in the system's own tables a user, too.
+    /// A crontab: five fields or a word with `@` before the command; a user name too in the system's tables.
     Table,
     /// `ExecStart=command`.
     Unit,
@@ -28,47 +28,47 @@ pub(super) fn reasons(script: &Script, all: &[Effect]) -> Vec<Reason> {
         let Some(index) = effect.command else { continue };
         let command = &script.commands[index];
         let texts: Vec<String> = match command.name() {
-            Some("echo" | "printf" | "print") => vec![printed(command)],
-            _ => given(script, index),
+            Some("echo" | "printf" | "print") => vec![printed_text(command)],
+            _ => stdin_texts(script, index),
         };
         for text in &texts {
-            found.extend(later(text, form, path, &effect.token, &effect.span));
+            found.extend(danger_of(text, form, path, &effect.token, &effect.span));
         }
-        let unread = is_fetcher(script, command) || from_network(script, index);
-        let planted = matches!(command.name(), Some("cp" | "mv" | "ln" | "install"))
-            && command.operands().any(|w| w.text != path && is_loose(&w.text));
-        if texts.is_empty() && (unread || planted) {
+        let from_elsewhere = is_fetcher(script, command) || from_network(script, index);
+        let copies_temporary = matches!(command.name(), Some("cp" | "mv" | "ln" | "install"))
+            && command.operands().any(|w| w.text != path && is_in_temporary(&w.text));
+        if texts.is_empty() && (from_elsewhere || copies_temporary) {
             let why = format!("it puts something unread where it runs by itself: {path}");
             found.push(
                 reason(Level::Danger, "persistence", &effect.token, effect.span.clone(), why)
-                    .reaching("every start from now on"),
+                    .with_scope("every start from now on"),
             );
         }
     }
     for (index, command) in script.commands.iter().enumerate().filter(|(_, c)| c.name() == Some("crontab")) {
         let Some(first) = command.words.first() else { continue };
-        for text in given(script, index) {
-            found.extend(later(&text, Form::Table, "the scheduled jobs", &first.raw, &first.span));
+        for text in stdin_texts(script, index) {
+            found.extend(danger_of(&text, Form::Table, "the scheduled jobs", &first.raw, &first.span));
         }
     }
     found
 }
 
-/// True if what the command reads comes from the network.
+/// True if the command reads its input from the network.
 fn from_network(script: &Script, index: usize) -> bool {
     script.commands.iter().any(|c| c.feeds.contains(&index) && is_fetcher(script, c))
 }
 
-/// True for a program in a folder in which everybody may write, or one that is hidden.
-fn is_loose(path: &str) -> bool {
+/// True for a program in a folder in which anyone may create files.
+fn is_in_temporary(path: &str) -> bool {
     place_of(path) == Place::Temporary || path.starts_with("/dev/shm/")
 }
 
-/// The danger of a text that runs later, if there is one.
-fn later(text: &str, form: Form, path: &str, token: &str, span: &std::ops::Range<usize>) -> Option<Reason> {
+/// Returns the danger of a text that runs later, if there is one.
+fn danger_of(text: &str, form: Form, path: &str, token: &str, span: &std::ops::Range<usize>) -> Option<Reason> {
     let commands: Vec<&str> = match form {
         Form::Shell => vec![text],
-        Form::Table => text.lines().filter_map(scheduled).collect(),
+        Form::Table => text.lines().filter_map(cron_command).collect(),
         Form::Unit => text
             .lines()
             .filter_map(|line| line.split_once('='))
@@ -85,17 +85,18 @@ fn later(text: &str, form: Form, path: &str, token: &str, span: &std::ops::Range
     for command in commands {
         let script = crate::parse(command, Dialect::Bash);
         let risk = assess(&script);
-        let bad = risk.reasons.into_iter().find(|r| r.level == Level::Danger);
-        let loose = || script.commands.iter().filter_map(|c| c.words.first()).find(|w| is_loose(&w.text));
-        let told = bad.map(|r| r.why).or_else(|| Some(format!("{} lies where anybody may have put it", loose()?.text)));
-        worst = worst.or(told);
+        let danger = risk.reasons.into_iter().find(|r| r.level == Level::Danger);
+        let untrusted = || script.commands.iter().filter_map(|c| c.words.first()).find(|w| is_in_temporary(&w.text));
+        let reason =
+            danger.map(|r| r.why).or_else(|| Some(format!("{} lies where anybody may have put it", untrusted()?.text)));
+        worst = worst.or(reason);
     }
     let why = format!("what it puts into {path} runs by itself later: {}", worst?);
-    Some(reason(Level::Danger, "persistence", token, span.clone(), why).reaching("every start from now on"))
+    Some(reason(Level::Danger, "persistence", token, span.clone(), why).with_scope("every start from now on"))
 }
 
-/// The command of a line of a crontab.
-pub(super) fn scheduled(line: &str) -> Option<&str> {
+/// Returns the command of a crontab line.
+pub(super) fn cron_command(line: &str) -> Option<&str> {
     let line = line.trim_start();
     if line.starts_with('#') || line.is_empty() {
         return None;
@@ -106,13 +107,13 @@ pub(super) fn scheduled(line: &str) -> Option<&str> {
         let end = rest.find(char::is_whitespace)?;
         rest = rest[end..].trim_start();
     }
-    // the system's own tables have a user before the command
+    // the system's crontabs have a user before the command
     let (first, behind) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
     let user = matches!(first, "root" | "www-data" | "nobody" | "daemon") && !behind.is_empty();
     Some(if user { behind.trim_start() } else { rest })
 }
 
-/// True for a file that runs by itself, or says who may log in or gain rights.
+/// True for a file that runs automatically, or that grants logins or rights.
 pub(super) fn runs_by_itself(path: &str) -> bool {
     let decides = [
         "authorized_keys",
@@ -127,7 +128,7 @@ pub(super) fn runs_by_itself(path: &str) -> bool {
     form_of(path).is_some() || decides.iter().any(|own| path.contains(own))
 }
 
-/// The form of that file, if it is one that runs by itself.
+/// Returns the format of a file, if it runs automatically.
 fn form_of(path: &str) -> Option<Form> {
     const SHELL: [&str; 17] = [
         ".bashrc",
@@ -180,11 +181,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_command_of_a_scheduled_line_is_found_behind_its_times() {
-        assert_eq!(scheduled("*/5 * * * * curl x | sh"), Some("curl x | sh"));
-        assert_eq!(scheduled("@reboot /tmp/x"), Some("/tmp/x"));
-        assert_eq!(scheduled("0 3 * * * root /opt/a.sh"), Some("/opt/a.sh"));
-        assert_eq!(scheduled("# comment"), None);
-        assert_eq!(scheduled("* * *"), None);
+    fn the_command_of_a_crontab_line_is_found() {
+        assert_eq!(cron_command("*/5 * * * * curl x | sh"), Some("curl x | sh"));
+        assert_eq!(cron_command("@reboot /tmp/x"), Some("/tmp/x"));
+        assert_eq!(cron_command("0 3 * * * root /opt/a.sh"), Some("/opt/a.sh"));
+        assert_eq!(cron_command("# comment"), None);
+        assert_eq!(cron_command("* * *"), None);
     }
 }

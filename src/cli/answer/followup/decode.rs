@@ -1,27 +1,27 @@
-//! The bytes of a terminal as keys. A paste is told from keys by the marks that a terminal puts around it, and where it puts
-//! none by coming all at once: no part of it is ever taken for a key.
+//! Decodes the bytes of a terminal into keys. A paste is recognized by the marks of bracketed paste or, without
+//! marks, by arriving all at once: no part of it is ever taken for a key.
 
 use super::machine::{Event, Key};
 
 const ESC: u8 = 0x1b;
 
-/// The marks around a paste, on a terminal that was asked for them.
-const PASTE_BEGINS: &[u8] = b"\x1b[200~";
-const PASTE_ENDS: &[u8] = b"\x1b[201~";
+/// The marks around a paste, if the terminal was asked for them.
+const PASTE_START: &[u8] = b"\x1b[200~";
+const PASTE_END: &[u8] = b"\x1b[201~";
 
-/// Reads events out of bytes as they come.
+/// Decodes events from bytes as they arrive.
 #[derive(Debug, Default)]
 pub struct Decoder {
-    /// Within the marks: the last bytes seen, in which the second mark may begin.
+    /// Inside the marks: the last bytes, in which the end mark may begin.
     paste: Option<Vec<u8>>,
-    /// More came at once than a key: what follows without a pause belongs to it.
+    /// True after more bytes than one key arrived at once: what follows without a pause belongs to them.
     burst: bool,
-    /// An escape came, alone so far: the rest of a sequence may be on its way.
+    /// True after a lone escape byte: the rest of a sequence may follow.
     escape: bool,
 }
 
 impl Decoder {
-    /// The event of the bytes that one read gave, if they are one; of none where there was a pause.
+    /// Returns the event of the bytes of one read, if there is one. No bytes mean a pause.
     pub fn read(&mut self, bytes: &[u8]) -> Option<Event> {
         let escape = std::mem::take(&mut self.escape);
         if bytes.is_empty() {
@@ -40,13 +40,13 @@ impl Decoder {
 
     fn bytes(&mut self, bytes: &[u8]) -> Option<Event> {
         if self.paste.is_some() {
-            return self.pasted(bytes);
+            return self.skip_paste(bytes);
         }
-        if let Some(at) = find(bytes, PASTE_BEGINS) {
+        if let Some(at) = find(bytes, PASTE_START) {
             self.paste = Some(Vec::new());
-            return self.pasted(&bytes[at + PASTE_BEGINS.len()..]);
+            return self.skip_paste(&bytes[at + PASTE_START.len()..]);
         }
-        // Ctrl-C is heard wherever it stands
+        // Ctrl-C counts even amid other bytes
         if bytes.contains(&0x03) {
             return Some(Event::Key(Key::Interrupt));
         }
@@ -59,7 +59,7 @@ impl Decoder {
             [0x1a] => Key::Suspend,
             [b'\r' | b'\n'] | [b'\r', b'\n'] => Key::Enter,
             [byte] if byte.is_ascii_control() => Key::Other,
-            _ => match std::str::from_utf8(bytes).ok().and_then(|text| one(text.chars())) {
+            _ => match std::str::from_utf8(bytes).ok().and_then(|text| only(text.chars())) {
                 Some(c) => Key::Char(c),
                 None => {
                     self.burst = true;
@@ -70,17 +70,17 @@ impl Decoder {
         Some(Event::Key(key))
     }
 
-    /// Passes over a paste, up to the mark at its end.
-    fn pasted(&mut self, bytes: &[u8]) -> Option<Event> {
+    /// Skips a paste up to its end mark.
+    fn skip_paste(&mut self, bytes: &[u8]) -> Option<Event> {
         let tail = self.paste.as_mut()?;
         tail.extend_from_slice(bytes);
-        if find(tail, PASTE_ENDS).is_none() {
-            let kept = tail.len().min(PASTE_ENDS.len() - 1);
+        if find(tail, PASTE_END).is_none() {
+            let kept = tail.len().min(PASTE_END.len() - 1);
             tail.drain(..tail.len() - kept);
             return None;
         }
         self.paste = None;
-        // what comes in the same breath is no choice of the person either
+        // bytes that follow without a pause are not keys either
         self.burst = true;
         Some(Event::Pasted)
     }
@@ -90,8 +90,8 @@ fn find(bytes: &[u8], mark: &[u8]) -> Option<usize> {
     bytes.windows(mark.len()).position(|window| window == mark)
 }
 
-/// The only item of an iterator.
-fn one<T>(mut all: impl Iterator<Item = T>) -> Option<T> {
+/// Returns the only item of an iterator; `None` if there are none or several.
+fn only<T>(mut all: impl Iterator<Item = T>) -> Option<T> {
     let first = all.next();
     if all.next().is_some() { None } else { first }
 }
@@ -123,7 +123,7 @@ mod tests {
         }
         assert_eq!(read(&[b"\x1b"]), []);
         assert_eq!(read(&[b"\x1b", b""]), [Event::Key(Key::Esc)]);
-        // a sequence that comes in two pieces is no escape
+        // a sequence that arrives in two pieces is not an escape
         assert_eq!(read(&[b"\x1b", b"[A", b""]), [Event::Key(Key::Other)]);
         assert_eq!(read(&[b"\x1b", b"\x1b", b""]), [Event::Key(Key::Other)]);
         assert_eq!(read(&[b"r", b"", b"q"]), [Event::Key(Key::Char('r')), Event::Key(Key::Char('q'))]);

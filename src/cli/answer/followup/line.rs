@@ -1,20 +1,20 @@
-//! The line of keys as it looks: on a terminal in rows that break between words, in words where nothing is drawn.
+//! Lays out the keys: in rows broken between words, or as a question on a terminal that is not drawn over.
 
 use super::machine::{Item, Key};
 
-/// Between two keys.
+/// Columns between two keys.
 const GAP: usize = 2;
-/// Before the first of a row.
+/// Columns before the first key of a row.
 const MARGIN: usize = 2;
 
-/// The keys in rows of a terminal with so many columns. No row is wider, but for a single key that is.
+/// Arranges the keys in rows of less than `columns` columns; a row of a single key may be wider.
 pub fn rows(items: &[Item], columns: usize) -> Vec<Vec<&Item>> {
     let mut rows: Vec<Vec<&Item>> = Vec::new();
     let mut width = 0;
     for item in items {
         let own = item.0.chars().count() + 1 + item.1.chars().count();
         match rows.last_mut() {
-            // the last column stays free: some terminals go to the next line once it is written to
+            // the last column stays free: some terminals wrap once it is written
             Some(row) if width + GAP + own < columns => {
                 row.push(item);
                 width += GAP + own;
@@ -28,13 +28,14 @@ pub fn rows(items: &[Item], columns: usize) -> Vec<Vec<&Item>> {
     rows
 }
 
-/// The keys as a question that a line answers.
+/// Returns the keys as a question that is answered by a line.
 pub fn question(items: &[Item]) -> String {
-    let told: Vec<String> = items.iter().map(|(key, word)| format!("{key} {word}")).collect();
-    format!("{}?", told.join(", "))
+    let choices: Vec<String> = items.iter().map(|(key, word)| format!("{key} {word}")).collect();
+    format!("{}?", choices.join(", "))
 }
 
-/// The key that a line stands for: the key itself or its word. `None` for any other.
+/// Returns the key that a typed line stands for: the key itself or its word, or Enter if it is empty. `None` for any
+/// other.
 pub fn key_of(line: &str, items: &[Item]) -> Option<Key> {
     let line = line.trim().to_lowercase();
     if line.is_empty() {
@@ -44,9 +45,9 @@ pub fn key_of(line: &str, items: &[Item]) -> Option<Key> {
     if let (Some(key), None) = (chars.next(), chars.next()) {
         return if "rxevahcq?".contains(key) || key.is_ascii_digit() { Some(Key::Char(key)) } else { None };
     }
-    // a choice has no word of its own: its number says which
-    let named = items.iter().find(|(key, word)| *word == line && key.chars().count() == 1);
-    named.and_then(|(key, _)| key.chars().next()).map(Key::Char)
+    // `choose` is not a key: a command is chosen by its number
+    let item = items.iter().find(|(key, word)| *word == line && key.chars().count() == 1);
+    item.and_then(|(key, _)| key.chars().next()).map(Key::Char)
 }
 
 #[cfg(test)]
@@ -59,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_stand_in_one_row_and_break_between_words_where_that_is_too_narrow() {
+    fn keys_are_in_one_row_and_break_between_words_on_a_narrow_terminal() {
         let items = items();
         let words = |columns| -> Vec<String> {
             let row = |row: &Vec<&Item>| row.iter().map(|(k, w)| format!("{k} {w}")).collect::<Vec<_>>().join("  ");

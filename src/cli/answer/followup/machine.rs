@@ -1,13 +1,13 @@
-//! The state machine of the keys: events in, effects out. It reads nothing, writes nothing and knows no clock.
+//! The state machine of the keys: events in, effects out. It does no input or output and knows no clock.
 //!
 //! ```text
-//! Choosing -- r --> Running   --> ran: over; not agreed to: Choosing
+//! Choosing -- r --> Running   --> ran: over; declined: Choosing
 //!          -- e --> Editing   --> a line: Working (it is checked)   --> Choosing
 //!          -- v --> Wording   --> words:  Working (the model)       --> Choosing
 //!          -- a --> Working (the model)                             --> Choosing
 //!          -- ? --> Working (the manuals)                           --> Choosing
 //!          -- c --> Working (the clipboard)                         --> Choosing
-//!          -- 1 ... 9: another of those that are shown is chosen
+//!          -- 1 ... 9: chooses another of the shown commands
 //!          -- q, Esc, Enter, Ctrl-C, Ctrl-D --> over
 //! ```
 
@@ -16,13 +16,13 @@
 pub enum Key {
     /// A character.
     Char(char),
-    /// The end of a line.
+    /// Enter.
     Enter,
     /// Escape, alone.
     Esc,
     /// Ctrl-C.
     Interrupt,
-    /// Ctrl-D, or a terminal that is gone.
+    /// Ctrl-D, or a closed terminal.
     End,
     /// Ctrl-Z.
     Suspend,
@@ -35,19 +35,19 @@ pub enum Key {
 pub enum Event {
     /// A key was pressed.
     Key(Key),
-    /// Text came at once, as from a paste.
+    /// Text was pasted.
     Pasted,
-    /// The terminal has another size.
+    /// The size of the terminal changed.
     Resized,
-    /// The person is back from Ctrl-Z.
+    /// The process was resumed after Ctrl-Z.
     Resumed,
-    /// The editor ended with this line; `None` if it was given up.
+    /// The editor returned this line; `None` if it was cancelled.
     Line(Option<String>),
-    /// An answer came and is shown: the commands that can be chosen, the first one first; none if nothing came of it.
+    /// An answer is shown: the commands to choose from, the first one chosen; empty if there is no answer.
     Answered(Vec<String>),
-    /// The work is done, and the command stays.
+    /// The work is done, and the command stays the same.
     Done,
-    /// The command ran and ended with this code; `None` if it was not agreed to.
+    /// The command ended with this exit code; `None` if the user declined to run it.
     Ran(Option<u8>),
 }
 
@@ -56,26 +56,26 @@ pub enum Event {
 pub enum Effect {
     /// Shows the keys.
     Draw,
-    /// Takes the keys off the terminal.
+    /// Erases the keys.
     Erase,
-    /// Leaves the terminal to the shell until the person comes back.
+    /// Suspends the process, as Ctrl-Z does.
     Suspend,
-    /// Shows the command of the choice anew.
+    /// Shows the chosen command.
     Show(String),
-    /// Lets the command be changed.
+    /// Opens the command in a line editor.
     Edit(String),
-    /// Asks for words that say how the command is to be changed.
+    /// Asks for words that say how to change the command.
     AskWords,
-    /// Checks a command that the person has written.
+    /// Checks a command that the user wrote.
     Check(String),
-    /// Has the model change the command by words.
+    /// Asks the model to change the command.
     Revise {
         /// The command.
         from: String,
-        /// The words.
+        /// The words that say how.
         words: String,
     },
-    /// Has the model write another command.
+    /// Asks the model for another command.
     Another,
     /// Explains the command.
     Explain(String),
@@ -83,20 +83,20 @@ pub enum Effect {
     Copy(String),
     /// Runs the command.
     Run(String),
-    /// Tells the person something.
+    /// Prints a note.
     Tell(&'static str),
-    /// Ends.
+    /// Ends the keys.
     End(Ending),
 }
 
-/// How the keys end.
+/// The outcome of the keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// Given up.
+    /// The user left.
     Left,
-    /// The command was taken: it goes into the history of a shell that keeps it.
+    /// The command was accepted: it goes into the shell's history, if the shell asks for it.
     Taken,
-    /// It ran, with this code.
+    /// The command ran, with this exit code.
     Ran(u8),
     /// Ctrl-C.
     Interrupted,
@@ -111,7 +111,7 @@ enum State {
     Editing,
     /// A line editor has the terminal, for words.
     Wording,
-    /// Something is at work.
+    /// Work is in progress, as a request to the model.
     Working,
     /// The command has the terminal.
     Running,
@@ -119,48 +119,48 @@ enum State {
     Over,
 }
 
-/// A key that can be chosen, with its word.
+/// A key with its word.
 pub type Item = (String, &'static str);
 
-/// The keys beside a command.
+/// The keys below an answer.
 #[derive(Debug, Clone)]
 pub struct Machine {
     state: State,
-    /// The commands that can be chosen.
+    /// The commands to choose from.
     commands: Vec<String>,
-    /// Which of them is.
+    /// The index of the chosen one.
     chosen: usize,
-    /// False where the command is for another machine.
-    runs: bool,
-    /// False where no model is to be asked for more.
-    asks: bool,
+    /// False if the commands are for another machine.
+    can_run: bool,
+    /// False if no model may be asked for further answers.
+    can_ask: bool,
 }
 
 impl Machine {
-    /// The machine beside the commands that are shown. `runs` is false if they are for another machine, `asks` if no model is to be
-    /// asked for more.
-    pub fn new(commands: Vec<String>, runs: bool, asks: bool) -> Self {
-        Self { state: State::Choosing, commands, chosen: 0, runs, asks }
+    /// Creates the keys for the shown commands. `can_run` is false if they are for another machine, `can_ask` if no
+    /// model may be asked for further answers.
+    pub fn new(commands: Vec<String>, can_run: bool, can_ask: bool) -> Self {
+        Self { state: State::Choosing, commands, chosen: 0, can_run, can_ask }
     }
 
-    /// The command that the keys are about.
+    /// The chosen command.
     pub fn command(&self) -> &str {
         self.commands.get(self.chosen).map_or("", String::as_str)
     }
 
-    /// The keys that do something now.
+    /// The keys that have an effect now.
     pub fn items(&self) -> Vec<Item> {
         let item = |key: &str, word| (key.to_owned(), word);
         let mut items = Vec::new();
-        if self.runs {
+        if self.can_run {
             items.push(item("r", "run"));
         }
         items.push(item("e", "edit"));
-        if self.asks {
+        if self.can_ask {
             items.push(item("v", "revise"));
         }
         items.extend([item("?", "explain"), item("c", "copy")]);
-        if self.asks {
+        if self.can_ask {
             items.push(item("a", "another"));
         }
         if self.commands.len() > 1 {
@@ -170,45 +170,45 @@ impl Machine {
         items
     }
 
-    /// Takes an event, and says what is to be done about it, in order.
+    /// Handles an event, and returns its effects in order.
     pub fn on(&mut self, event: Event) -> Vec<Effect> {
         use Effect::{Draw, Erase, Tell};
         match (self.state, event) {
             (State::Over, _) => Vec::new(),
-            (State::Choosing, Event::Key(key)) => self.key(key),
+            (State::Choosing, Event::Key(key)) => self.on_key(key),
             (State::Choosing, Event::Pasted) => {
                 vec![Erase, Tell("pasted text is not taken for keys: press one of them"), Draw]
             }
             (State::Choosing, Event::Resized) => vec![Erase, Draw],
             (State::Choosing, Event::Resumed) => vec![Effect::Show(self.command().to_owned()), Draw],
             (State::Editing, Event::Line(line)) => match line.map(|line| line.trim().to_owned()) {
-                Some(line) if !line.is_empty() && line != self.command() => self.at_work(Effect::Check(line)),
-                _ => self.again(),
+                Some(line) if !line.is_empty() && line != self.command() => self.start_work(Effect::Check(line)),
+                _ => self.back_to_keys(),
             },
             (State::Wording, Event::Line(words)) => match words.map(|words| words.trim().to_owned()) {
                 Some(words) if !words.is_empty() => {
-                    self.at_work(Effect::Revise { from: self.command().to_owned(), words })
+                    self.start_work(Effect::Revise { from: self.command().to_owned(), words })
                 }
-                _ => self.again(),
+                _ => self.back_to_keys(),
             },
             (State::Working, Event::Answered(commands)) => {
                 if !commands.is_empty() {
                     (self.commands, self.chosen) = (commands, 0);
                 }
-                self.again()
+                self.back_to_keys()
             }
             (State::Running, Event::Ran(Some(code))) => self.end(Ending::Ran(code)),
-            (State::Working, Event::Done) | (State::Running, Event::Ran(None)) => self.again(),
-            // an event of a state that is over
+            (State::Working, Event::Done) | (State::Running, Event::Ran(None)) => self.back_to_keys(),
+            // a late event of an earlier state
             _ => Vec::new(),
         }
     }
 
-    fn key(&mut self, key: Key) -> Vec<Effect> {
+    fn on_key(&mut self, key: Key) -> Vec<Effect> {
         let command = self.command().to_owned();
         let effect = match key {
             Key::Char(c) => match c.to_ascii_lowercase() {
-                'r' | 'x' if self.runs => {
+                'r' | 'x' if self.can_run => {
                     self.state = State::Running;
                     Effect::Run(command)
                 }
@@ -216,26 +216,26 @@ impl Machine {
                     self.state = State::Editing;
                     Effect::Edit(command)
                 }
-                'v' if self.asks => {
+                'v' if self.can_ask => {
                     self.state = State::Wording;
                     Effect::AskWords
                 }
-                'a' if self.asks => return self.at_work_from_keys(Effect::Another),
-                '?' | 'h' => return self.at_work_from_keys(Effect::Explain(command)),
-                'c' => return self.at_work_from_keys(Effect::Copy(command)),
-                'q' => return self.end_from_keys(Ending::Left),
+                'a' if self.can_ask => return self.erase_and_start_work(Effect::Another),
+                '?' | 'h' => return self.erase_and_start_work(Effect::Explain(command)),
+                'c' => return self.erase_and_start_work(Effect::Copy(command)),
+                'q' => return self.erase_and_end(Ending::Left),
                 digit => return self.choose(digit),
             },
-            Key::Enter => return self.end_from_keys(Ending::Taken),
-            Key::Esc | Key::End => return self.end_from_keys(Ending::Left),
-            Key::Interrupt => return self.end_from_keys(Ending::Interrupted),
+            Key::Enter => return self.erase_and_end(Ending::Taken),
+            Key::Esc | Key::End => return self.erase_and_end(Ending::Left),
+            Key::Interrupt => return self.erase_and_end(Ending::Interrupted),
             Key::Suspend => return vec![Effect::Erase, Effect::Suspend],
             Key::Other => return Vec::new(),
         };
         vec![Effect::Erase, effect]
     }
 
-    /// Chooses one of the commands that are shown; any other character does nothing.
+    /// Chooses one of the shown commands; any other character has no effect.
     fn choose(&mut self, digit: char) -> Vec<Effect> {
         let number = digit.to_digit(10).and_then(|n| usize::try_from(n).ok()?.checked_sub(1));
         let Some(number) = number.filter(|n| *n < self.commands.len() && self.commands.len() > 1) else {
@@ -245,17 +245,17 @@ impl Machine {
         vec![Effect::Erase, Effect::Show(self.command().to_owned()), Effect::Draw]
     }
 
-    fn at_work(&mut self, effect: Effect) -> Vec<Effect> {
+    fn start_work(&mut self, effect: Effect) -> Vec<Effect> {
         self.state = State::Working;
         vec![effect]
     }
 
-    fn at_work_from_keys(&mut self, effect: Effect) -> Vec<Effect> {
+    fn erase_and_start_work(&mut self, effect: Effect) -> Vec<Effect> {
         self.state = State::Working;
         vec![Effect::Erase, effect]
     }
 
-    fn again(&mut self) -> Vec<Effect> {
+    fn back_to_keys(&mut self) -> Vec<Effect> {
         self.state = State::Choosing;
         vec![Effect::Draw]
     }
@@ -265,7 +265,7 @@ impl Machine {
         vec![Effect::End(ending)]
     }
 
-    fn end_from_keys(&mut self, ending: Ending) -> Vec<Effect> {
+    fn erase_and_end(&mut self, ending: Ending) -> Vec<Effect> {
         self.state = State::Over;
         vec![Effect::Erase, Effect::End(ending)]
     }
@@ -280,12 +280,12 @@ mod tests {
         Machine::new(vec!["ls -a".into()], true, true)
     }
 
-    fn pressed(machine: &mut Machine, key: char) -> Vec<Effect> {
+    fn press(machine: &mut Machine, key: char) -> Vec<Effect> {
         machine.on(Event::Key(Key::Char(key)))
     }
 
     #[test]
-    fn each_key_has_its_effect_and_takes_the_keys_away_first() {
+    fn each_key_erases_the_keys_and_has_its_effect() {
         let command = || "ls -a".to_owned();
         for (key, effect) in [
             ('r', Effect::Run(command())),
@@ -299,7 +299,7 @@ mod tests {
             ('c', Effect::Copy(command())),
             ('q', Effect::End(Ending::Left)),
         ] {
-            assert_eq!(pressed(&mut machine(), key), [Effect::Erase, effect], "{key}");
+            assert_eq!(press(&mut machine(), key), [Effect::Erase, effect], "{key}");
         }
         for (key, ending) in [
             (Key::Enter, Ending::Taken),
@@ -317,79 +317,79 @@ mod tests {
     #[test]
     fn a_command_for_another_machine_cannot_be_run() {
         let mut machine = Machine::new(vec!["ls -a".into()], false, true);
-        assert_eq!(pressed(&mut machine, 'r'), []);
+        assert_eq!(press(&mut machine, 'r'), []);
         assert!(machine.items().iter().all(|(_, word)| *word != "run"));
     }
 
     #[test]
-    fn where_no_model_is_asked_there_is_no_key_for_it() {
+    fn without_a_model_its_keys_are_absent() {
         let mut machine = Machine::new(vec!["ls -a".into()], true, false);
         assert!(machine.items().iter().all(|(_, word)| !["revise", "another"].contains(word)));
         for key in ['v', 'a'] {
-            assert_eq!(pressed(&mut machine, key), [], "{key}");
+            assert_eq!(press(&mut machine, key), [], "{key}");
         }
-        assert_eq!(pressed(&mut machine, 'e'), [Effect::Erase, Effect::Edit("ls -a".into())]);
+        assert_eq!(press(&mut machine, 'e'), [Effect::Erase, Effect::Edit("ls -a".into())]);
     }
 
     #[test]
     fn an_edited_line_is_checked_and_becomes_the_command() {
         let mut machine = machine();
-        pressed(&mut machine, 'e');
+        press(&mut machine, 'e');
         assert_eq!(machine.on(Event::Line(Some(" ls -A ".into()))), [Effect::Check("ls -A".into())]);
-        assert_eq!(pressed(&mut machine, 'r'), [], "nothing runs before it is checked");
+        assert_eq!(press(&mut machine, 'r'), [], "nothing runs before it is checked");
         assert_eq!(machine.on(Event::Answered(vec!["ls -A".into()])), [Effect::Draw]);
-        assert_eq!(pressed(&mut machine, 'r'), [Effect::Erase, Effect::Run("ls -A".into())]);
+        assert_eq!(press(&mut machine, 'r'), [Effect::Erase, Effect::Run("ls -A".into())]);
     }
 
     #[test]
-    fn a_line_that_is_given_up_empty_or_the_same_changes_nothing() {
+    fn a_cancelled_empty_or_unchanged_line_changes_nothing() {
         for line in [None, Some(""), Some("  "), Some("ls -a")] {
             let mut machine = machine();
-            pressed(&mut machine, 'e');
+            press(&mut machine, 'e');
             assert_eq!(machine.on(Event::Line(line.map(str::to_owned))), [Effect::Draw], "{line:?}");
             assert_eq!(machine.command(), "ls -a");
         }
         let mut machine = machine();
-        pressed(&mut machine, 'v');
+        press(&mut machine, 'v');
         assert_eq!(machine.on(Event::Line(Some(" ".into()))), [Effect::Draw]);
     }
 
     #[test]
-    fn a_command_is_revised_as_often_as_wanted() {
+    fn a_command_can_be_revised_repeatedly() {
         let mut machine = machine();
         for (words, before, after) in
             [("only folders", "ls -a", "ls -d */"), ("the newest first", "ls -d */", "ls -dt */")]
         {
-            assert_eq!(pressed(&mut machine, 'v'), [Effect::Erase, Effect::AskWords]);
+            assert_eq!(press(&mut machine, 'v'), [Effect::Erase, Effect::AskWords]);
             let revise = Effect::Revise { from: before.into(), words: words.into() };
             assert_eq!(machine.on(Event::Line(Some(words.into()))), [revise]);
             assert_eq!(machine.on(Event::Answered(vec![after.into()])), [Effect::Draw]);
             assert_eq!(machine.command(), after);
         }
-        // where the model has nothing the command stays
-        pressed(&mut machine, 'a');
+        // without an answer of the model the command stays
+        press(&mut machine, 'a');
         machine.on(Event::Answered(Vec::new()));
         assert_eq!(machine.command(), "ls -dt */");
     }
 
     #[test]
-    fn what_is_not_agreed_to_brings_the_keys_back_and_what_ran_ends() {
+    fn a_declined_command_brings_the_keys_back_and_a_run_ends_them() {
         let mut machine = machine();
-        pressed(&mut machine, 'r');
+        press(&mut machine, 'r');
         assert_eq!(machine.on(Event::Ran(None)), [Effect::Draw]);
-        pressed(&mut machine, 'r');
+        press(&mut machine, 'r');
         assert_eq!(machine.on(Event::Ran(Some(7))), [Effect::End(Ending::Ran(7))]);
-        assert_eq!(pressed(&mut machine, 'r'), []);
+        assert_eq!(press(&mut machine, 'r'), []);
     }
 
     #[test]
     fn one_of_several_is_chosen_by_its_number() {
         let mut machine = Machine::new(vec!["one".into(), "two".into()], true, true);
         assert!(machine.items().contains(&("1-2".into(), "choose")));
-        assert_eq!(pressed(&mut machine, '2'), [Effect::Erase, Effect::Show("two".into()), Effect::Draw]);
-        assert_eq!(pressed(&mut machine, '3'), []);
-        assert_eq!(pressed(&mut machine, '0'), []);
-        assert_eq!(pressed(&mut machine, 'c'), [Effect::Erase, Effect::Copy("two".into())]);
+        assert_eq!(press(&mut machine, '2'), [Effect::Erase, Effect::Show("two".into()), Effect::Draw]);
+        assert_eq!(press(&mut machine, '3'), []);
+        assert_eq!(press(&mut machine, '0'), []);
+        assert_eq!(press(&mut machine, 'c'), [Effect::Erase, Effect::Copy("two".into())]);
     }
 
     #[test]
@@ -416,8 +416,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever comes in whatever order: nothing but the key runs a command, it is the one that is shown, and nothing
-        /// happens any more after the end.
+        /// For any sequence of events: only the key runs a command, the shown one, and nothing happens after the end.
         #[test]
         fn only_the_key_runs_anything(events in proptest::collection::vec(event(), 0..60)) {
             let mut machine = Machine::new(vec!["one".into(), "two".into()], true, true);

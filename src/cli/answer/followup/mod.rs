@@ -1,11 +1,10 @@
-//! The keys after an answer on a terminal: run the command, edit it, have it revised, explained, copied or replaced, or leave.
+//! Offers keys after an answer on a terminal: to run, edit, revise, explain, copy or replace the command, or to leave.
 //!
-//! - `machine`: the state machine, pure. `decode`: bytes as keys, pure. `line`: how the keys look, pure.
-//! - `tty`: the terminal as it is read (Unix).
-//! - here: the driver, which carries out the effects with what the other verbs have: `-x`, `--from`, `caro explain`.
-//!
-//! Nothing is asked and nothing is decided here that the state machine does not say.
-// without a terminal of Unix there are no keys
+//! - `machine`: the state machine. `decode`: turns bytes into keys. `line`: lays out the keys. All three are pure.
+//! - `tty`: reads the terminal (Unix).
+//! - here: the driver, which carries out the effects with the code of `-x`, `--from` and `caro explain`. It decides
+//!   nothing itself.
+// the keys need a Unix terminal
 #![cfg_attr(not(unix), allow(dead_code, unused_imports))]
 
 mod decode;
@@ -25,40 +24,40 @@ use crate::{Cx, Exit, Failure, Outcome, Settings};
 use caro_command::Answer;
 use caro_host::ExecutionContext;
 
-/// True if keys are to be offered after an answer: a person sees both streams, and nobody waits for the bare command, as `is_bare`
-/// says.
-pub fn are_wanted(is_bare: bool, settings: &Settings, cx: &Cx) -> bool {
+/// True if keys are to be offered after an answer: the user sees both streams, and the bare command alone is not wanted
+/// (`is_bare`).
+pub fn should_offer(is_bare: bool, settings: &Settings, cx: &Cx) -> bool {
     let is_seen = cx.ui.is_talkative() && cx.ui.is_at_terminal() && crate::term::interrupt::has_terminal();
     cfg!(unix) && settings.keys && !is_bare && is_seen
 }
 
-/// Everything that the keys need.
+/// The context of the keys.
 pub struct Session<'a> {
-    /// For further answers.
+    /// Asks for further answers.
     pub asker: Asker<'a>,
-    /// True if the model may be asked for more.
+    /// True if the model may be asked for further answers.
     pub asks: bool,
-    /// The words that were asked with, where they are to be kept.
+    /// The words of the request, for the log; `None` to log nothing.
     pub request: Option<&'a str>,
 }
 
 impl Session<'_> {
-    /// The machine.
+    /// This machine.
     fn context(&self) -> &ExecutionContext {
         &self.asker.context
     }
 
-    /// Keeps the conversation that ends with this command as the last answer of the terminal.
-    fn keep_last(&self, command: &str) {
+    /// Saves the conversation that ends with this command as the last answer of the terminal.
+    fn save_last(&self, command: &str) {
         let asker = &self.asker;
-        last::keep(&asker.exchanges(command), asker.place, asker.settings, asker.cx);
+        last::save(&asker.exchanges(command), asker.place, asker.settings, asker.cx);
     }
 }
 
-/// Shows an answer that has a command, and offers the keys until the person leaves.
+/// Shows an answer that has a command, and offers the keys until the user leaves.
 ///
 /// # Errors
-/// If the terminal cannot be written, and as what is chosen does.
+/// If the terminal cannot be written, or a chosen action fails.
 pub fn run(answer: Answer, session: &Session<'_>) -> Outcome {
     let asker = &session.asker;
     let (cx, place): (&Cx, &Place) = (asker.cx, asker.place);
@@ -73,12 +72,12 @@ pub fn run(answer: Answer, session: &Session<'_>) -> Outcome {
     let context = session.context();
     let runs = place.target.os == context.target.os && run::program(place.dialect, context).is_some();
     let commands = commands(&answer);
-    // whoever puts the keys aside with Ctrl-Z goes on from it, too
-    session.keep_last(&answer.cmd);
+    // saved now, so that `--from last` works after Ctrl-Z, too
+    session.save_last(&answer.cmd);
     offer::offer(answer, machine::Machine::new(commands, runs, session.asks), session, left)
 }
 
-/// The commands of an answer that can be chosen.
+/// The commands of an answer to choose from.
 fn commands(answer: &Answer) -> Vec<String> {
     std::iter::once(&answer.cmd).chain(answer.alternatives.iter().map(|other| &other.cmd)).cloned().collect()
 }
@@ -98,11 +97,11 @@ mod offer {
     use super::tty::{Keys, Tty};
     use super::*;
     use crate::answer::{log, present};
-    use crate::term::interrupt::{Phase, line_of_terminal};
+    use crate::term::interrupt::{Phase, read_terminal_line};
     use crate::term::{edit, history};
     use caro_command::risk;
 
-    /// The driver.
+    /// Carries out the effects of the state machine.
     struct Driver<'a, 's> {
         session: &'a Session<'s>,
         tty: &'a Tty,
@@ -110,20 +109,20 @@ mod offer {
         waited: bool,
         /// True once a command was run.
         has_run: bool,
-        /// The answer whose first command is chosen.
+        /// The last shown answer.
         answer: Answer,
         machine: Machine,
     }
 
-    /// Offers the keys; `left` is the exit code of who takes none.
+    /// Offers the keys; `left` is the exit code if the user leaves.
     pub(super) fn offer(answer: Answer, machine: Machine, session: &Session<'_>, left: Exit) -> Outcome {
         let Some(tty) = Tty::open() else { return Ok(left) };
         let mut driver = Driver { session, tty: &tty, waited: false, has_run: false, answer, machine };
-        let ending = driver.go();
-        session.keep_last(driver.machine.command());
+        let ending = driver.run();
+        session.save_last(driver.machine.command());
         let ending = ending?;
         if !driver.has_run && ending != Ending::Interrupted {
-            driver.keep(driver.machine.command(), None);
+            driver.log_request(driver.machine.command(), None);
         }
         match ending {
             Ending::Left => Ok(left),
@@ -141,22 +140,22 @@ mod offer {
             self.session.asker.cx
         }
 
-        /// Keeps the request with what came of it, where requests are kept.
-        fn keep(&self, command: &str, code: Option<u8>) {
+        /// Logs the request with its command and exit code, if requests are logged.
+        fn log_request(&self, command: &str, code: Option<u8>) {
             if let Some(request) = self.session.request {
-                log::keep(request, command, code.map(i32::from), self.session.asker.place, self.cx());
+                log::add(request, command, code.map(i32::from), self.session.asker.place, self.cx());
             }
         }
 
-        /// Goes round until the machine ends.
-        fn go(&mut self) -> Result<Ending, Failure> {
+        /// Carries out effects until the machine ends.
+        fn run(&mut self) -> Result<Ending, Failure> {
             let mut effects = Vec::new();
             loop {
                 let mut event = None;
                 for effect in std::mem::take(&mut effects) {
                     match effect {
                         Effect::End(ending) => return Ok(ending),
-                        // whoever waits draws: a key that is pressed as soon as they are seen is heard
+                        // `wait` draws once it reads keys, so that a key pressed at once is not lost
                         Effect::Draw => {}
                         effect => event = self.carry_out(effect)?,
                     }
@@ -171,7 +170,8 @@ mod offer {
             }
         }
 
-        /// Waits for a key that does something. What was typed before the first answer is left to the shell, and ends the keys.
+        /// Waits for a key that has an effect. Input typed before the first answer is left to the shell, and ends the
+        /// keys.
         fn wait(&mut self) -> Result<Vec<Effect>, Failure> {
             let _phase = self.cx().interrupt().during(Phase::Ends);
             let is_drawn = self.cx().ui.may_draw();
@@ -180,7 +180,7 @@ mod offer {
             if is_ahead || is_drawn && keys.is_none() {
                 return Ok(vec![Effect::End(Ending::Left)]);
             }
-            // from now on what is typed while something is at work is no choice: what it chose from was not there yet
+            // keys typed during later work are dropped: they cannot be about what is shown now
             if std::mem::replace(&mut self.waited, true) {
                 self.tty.discard();
             }
@@ -189,10 +189,10 @@ mod offer {
             loop {
                 let mut effects = self.machine.on(keys.next());
                 if effects.contains(&Effect::Suspend) {
-                    self.leave(keys);
+                    self.suspend(keys);
                     effects = self.machine.on(Event::Resumed);
                 }
-                // what only draws needs no leave of the terminal
+                // effects that only draw do not need the terminal restored
                 let is_drawing =
                     |e: &Effect| matches!(e, Effect::Draw | Effect::Erase | Effect::Show(_) | Effect::Tell(_));
                 if !effects.iter().all(is_drawing) {
@@ -204,16 +204,16 @@ mod offer {
             }
         }
 
-        /// The same by lines, on a terminal that nothing is drawn over.
+        /// Waits for a key that is typed as a line, on a terminal that is not drawn over.
         fn wait_for_line(&mut self) -> Result<Vec<Effect>, Failure> {
             loop {
                 let items = self.machine.items();
                 self.cx().ui.ask(&self.cx().ui.paint_err(Role::Plain, &line::question(&items)));
-                let typed = line_of_terminal();
+                let typed = read_terminal_line();
                 self.cx().ui.answered();
                 let key = match typed {
                     Ok(Some(typed)) => line::key_of(&typed, &items),
-                    // the end of the input leaves the cursor behind the question
+                    // at the end of the input the cursor is still on the line of the question
                     Ok(None) | Err(_) => {
                         self.cx().ui.tell("");
                         Some(Key::End)
@@ -227,8 +227,8 @@ mod offer {
             }
         }
 
-        /// Leaves the terminal to the shell until the person is back.
-        fn leave(&self, keys: &mut Keys<'_>) {
+        /// Suspends the process until the user resumes it.
+        fn suspend(&self, keys: &mut Keys<'_>) {
             let _ = self.carry_out_drawing(&Effect::Erase);
             keys.suspend();
         }
@@ -246,7 +246,7 @@ mod offer {
                         format!("  {}", row.iter().map(one).collect::<Vec<_>>().join("  "))
                     });
                     let text = painted.collect::<Vec<_>>().join("\r\n");
-                    // the cursor goes back to where the line begins: from there it is erased, however wide the terminal is by then
+                    // the cursor goes back to the start: from there the keys are erased, even after a resize
                     let up = if rows.len() > 1 { format!("\x1b[{}A", rows.len() - 1) } else { String::new() };
                     ui.draw(&format!("\x1b[?2004h{text}{up}\r"));
                 }
@@ -260,28 +260,28 @@ mod offer {
                     let risk = risk::assess_text(command, place.dialect, here.then_some(place.cwd.as_path()));
                     present::verdict(ui, &risk);
                 }
-                Effect::Tell(what) => ui.note(what),
+                Effect::Tell(text) => ui.note(text),
                 _ => {}
             }
             Ok(())
         }
 
-        /// Carries out an effect; what came of it, where something does.
+        /// Carries out an effect, and returns the event that it leads to, if any.
         fn carry_out(&mut self, effect: Effect) -> Result<Option<Event>, Failure> {
             let asker = &self.session.asker;
             let ui = &self.cx().ui;
             Ok(Some(match effect {
-                Effect::Edit(command) => Event::Line(given_up(edited(&command, self.cx()))?),
-                Effect::AskWords => Event::Line(given_up(words(self.cx()))?),
+                Effect::Edit(command) => Event::Line(none_if_interrupted(edit_command(&command, self.cx()))?),
+                Effect::AskWords => Event::Line(none_if_interrupted(ask_words(self.cx()))?),
                 Effect::Check(command) => {
                     let answer = {
                         let _status = ui.status("checking");
-                        asker.checked(command)
+                        asker.check(command)
                     };
-                    self.shown(Ok(answer))?
+                    self.show_answer(Ok(answer))?
                 }
-                Effect::Revise { from, words } => self.shown(asker.revise(&from, &words))?,
-                Effect::Another => self.shown(asker.another())?,
+                Effect::Revise { from, words } => self.show_answer(asker.revise(&from, &words))?,
+                Effect::Another => self.show_answer(asker.another())?,
                 Effect::Explain(command) => {
                     let _phase = self.cx().interrupt().during(Phase::Ends);
                     explained::tell(&command, asker.place.dialect, self.session.context(), self.cx())?;
@@ -294,7 +294,7 @@ mod offer {
                     );
                     Event::Done
                 }
-                Effect::Run(command) => self.ran(&command)?,
+                Effect::Run(command) => self.run_command(&command)?,
                 drawing => {
                     self.carry_out_drawing(&drawing)?;
                     return Ok(None);
@@ -302,8 +302,8 @@ mod offer {
             }))
         }
 
-        /// Shows an answer, or why there is none: the command before it stays then.
-        fn shown(&mut self, answer: Result<Answer, Failure>) -> Result<Event, Failure> {
+        /// Shows an answer, or the reason there is none; then the command before it stays.
+        fn show_answer(&mut self, answer: Result<Answer, Failure>) -> Result<Event, Failure> {
             let ui = &self.cx().ui;
             let answer = match answer {
                 Ok(answer) => answer,
@@ -319,12 +319,12 @@ mod offer {
             Ok(Event::Answered(commands))
         }
 
-        /// Runs the command, as `-x` does. Why it cannot be is told, and the keys come back.
-        fn ran(&mut self, command: &str) -> Result<Event, Failure> {
+        /// Runs the command, as `-x` does. If it cannot be run, the error is printed and the keys come back.
+        fn run_command(&mut self, command: &str) -> Result<Event, Failure> {
             let asker = &self.session.asker;
             let chosen = match command == self.answer.cmd {
                 true => self.answer.clone(),
-                false => asker.checked(command.to_owned()),
+                false => asker.check(command.to_owned()),
             };
             let run = Run {
                 place: asker.place,
@@ -338,7 +338,7 @@ mod offer {
             match execute::run_shown(chosen, &run) {
                 Ok(Some(code)) => {
                     self.has_run = true;
-                    self.keep(command, Some(code));
+                    self.log_request(command, Some(code));
                     Ok(Event::Ran(Some(code)))
                 }
                 Ok(None) => Ok(Event::Ran(None)),
@@ -351,36 +351,36 @@ mod offer {
         }
     }
 
-    /// A line, or nothing where the person gave it up: Ctrl-C in the editor leads back to the keys.
-    fn given_up(line: Result<Option<String>, Failure>) -> Result<Option<String>, Failure> {
+    /// Turns Ctrl-C in the editor into `None`, which leads back to the keys.
+    fn none_if_interrupted(line: Result<Option<String>, Failure>) -> Result<Option<String>, Failure> {
         match line {
             Err(failure) if failure.exit == Exit::Interrupted => Ok(None),
             other => other,
         }
     }
 
-    /// The command as the person has changed it: in place, or anew where nothing is drawn over.
-    fn edited(command: &str, cx: &Cx) -> Result<Option<String>, Failure> {
+    /// Lets the user change the command: in place, or typed from its beginning on a terminal that is not drawn over.
+    fn edit_command(command: &str, cx: &Cx) -> Result<Option<String>, Failure> {
         match cx.ui.may_draw() {
             true => edit::line(command),
-            false => anew("the whole command, changed (Enter alone keeps it):", cx),
+            false => ask_line("the whole command, changed (Enter alone keeps it):", cx),
         }
     }
 
-    /// Words that say how the command is to be changed.
-    fn words(cx: &Cx) -> Result<Option<String>, Failure> {
+    /// Asks for words that say how to change the command.
+    fn ask_words(cx: &Cx) -> Result<Option<String>, Failure> {
         const QUESTION: &str = "how is it to be changed?";
         match cx.ui.may_draw() {
             true => edit::words(&format!("{QUESTION} ")),
-            false => anew(QUESTION, cx),
+            false => ask_line(QUESTION, cx),
         }
     }
 
-    /// A line that is typed from its beginning.
-    fn anew(question: &str, cx: &Cx) -> Result<Option<String>, Failure> {
+    /// Asks for a line, without an editor.
+    fn ask_line(question: &str, cx: &Cx) -> Result<Option<String>, Failure> {
         let _phase = cx.interrupt().during(Phase::Ends);
         cx.ui.ask(question);
-        let typed = line_of_terminal();
+        let typed = read_terminal_line();
         cx.ui.answered();
         typed.map_err(|e| Failure::no(format!("no line can be read: {e}")))
     }

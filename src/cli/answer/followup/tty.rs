@@ -1,4 +1,5 @@
-//! The terminal that the keys are read from: its own device, whatever standard input is. It is given back as it was found.
+//! Reads keys from the terminal device itself, whatever standard input is. The terminal's modes are restored
+//! afterwards.
 
 use super::decode::Decoder;
 use super::machine::{Event, Key};
@@ -12,56 +13,56 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Read};
 use std::time::{Duration, Instant};
 
-/// Reads that give nothing at once, one after the other, until the terminal counts as gone.
-const MOST_EMPTY: u32 = 20;
+/// Most consecutive reads that return no data at once; after more of them the terminal counts as closed.
+const MAX_EMPTY_READS: u32 = 20;
 
 /// The terminal of this process.
 #[derive(Debug)]
 pub struct Tty(Terminal);
 
 impl Tty {
-    /// Opens it, where it is there and not somebody else's.
+    /// Opens the terminal; `None` if there is none, or this process is in its background.
     pub fn open() -> Option<Self> {
         let terminal = Terminal::of_process();
-        terminal.ours()?;
+        terminal.in_foreground()?;
         Some(Self(terminal))
     }
 
     fn parts(&self) -> io::Result<(&File, &Termios)> {
-        let (file, modes) = self.0.ours().ok_or_else(|| io::Error::from(ErrorKind::NotConnected))?;
+        let (file, modes) = self.0.in_foreground().ok_or_else(|| io::Error::from(ErrorKind::NotConnected))?;
         Ok((file, modes))
     }
 
-    /// Takes its keys as bytes until the guard is dropped.
+    /// Makes the terminal pass its keys on as bytes until the guard is dropped.
     ///
     /// # Errors
-    /// If it is gone.
+    /// If the terminal is closed.
     pub fn keys(&self) -> io::Result<Keys<'_>> {
         let keys = Keys { tty: self, decoder: Decoder::default(), columns: self.columns() };
         keys.enter()?;
         Ok(keys)
     }
 
-    /// True if something was typed that nobody has read: while its keys are bytes any, else whole lines.
+    /// True if there is unread input: any bytes while keys are passed on as bytes, else whole lines.
     pub fn has_typed(&self) -> bool {
         self.parts().is_ok_and(|(file, _)| ioctl_fionread(file).is_ok_and(|waiting| waiting > 0))
     }
 
-    /// Drops what was typed and not read.
+    /// Discards unread input.
     pub fn discard(&self) {
         if let Ok((file, _)) = self.parts() {
             let _ = tcflush(file, QueueSelector::IFlush);
         }
     }
 
-    /// Its columns, 80 if it does not tell.
+    /// The number of columns; 80 if it is unknown.
     pub fn columns(&self) -> usize {
         let size = self.parts().ok().and_then(|(file, _)| tcgetwinsize(file).ok());
         size.map_or(80, |size| if size.ws_col == 0 { 80 } else { usize::from(size.ws_col) })
     }
 }
 
-/// The terminal in the state in which its keys are bytes.
+/// The terminal while it passes its keys on as bytes.
 #[derive(Debug)]
 pub struct Keys<'a> {
     tty: &'a Tty,
@@ -80,7 +81,7 @@ impl Keys<'_> {
         Ok(tcsetattr(file, OptionalActions::Now, &bytes)?)
     }
 
-    /// Waits for the next event. A terminal that is gone is the end of the keys.
+    /// Waits for the next event. A closed terminal is `Key::End`.
     pub fn next(&mut self) -> Event {
         let mut empty = 0;
         let mut typed = [0; 256];
@@ -90,11 +91,11 @@ impl Keys<'_> {
                 self.columns = columns;
                 return Event::Resized;
             }
-            let begun = Instant::now();
+            let start = Instant::now();
             let Ok((mut file, _)) = self.tty.parts() else { return Event::Key(Key::End) };
             match file.read(&mut typed) {
-                // one that is gone gives nothing at once
-                Ok(0) if begun.elapsed() < Duration::from_millis(20) => empty += 1,
+                // a closed terminal returns no data at once
+                Ok(0) if start.elapsed() < Duration::from_millis(20) => empty += 1,
                 Ok(n) => {
                     empty = 0;
                     if let Some(event) = self.decoder.read(&typed[..n]) {
@@ -104,17 +105,17 @@ impl Keys<'_> {
                 Err(e) if e.kind() == ErrorKind::Interrupted => {}
                 Err(_) => return Event::Key(Key::End),
             }
-            if empty > MOST_EMPTY {
+            if empty > MAX_EMPTY_READS {
                 return Event::Key(Key::End);
             }
         }
     }
 
-    /// Gives the terminal to the shell, as Ctrl-Z does, and goes on when the person comes back.
+    /// Suspends the process, as Ctrl-Z does, and goes on when it is resumed.
     pub fn suspend(&mut self) {
         self.tty.0.restore();
         let _ = kill_current_process_group(Signal::TSTP);
-        // whoever is put into the background here is stopped until it is in front again
+        // if resumed in the background, this stops the process until it is in the foreground
         let _ = self.enter();
     }
 }

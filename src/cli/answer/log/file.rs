@@ -1,4 +1,5 @@
-//! A file of requests: a line each, for its owner alone, bounded in number and age. Nothing is kept of one that has a secret.
+//! A log file of requests, one a line: private to its owner, limited in number and age, and without requests that
+//! hold a secret.
 
 use crate::Dirs;
 use caro_base::files::{self, Access};
@@ -7,61 +8,61 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-/// Requests that are kept.
-pub const MOST: usize = 2000;
-/// Days that they are kept.
-pub const DAYS: u64 = 180;
+/// Most requests stored.
+pub const MAX_ENTRIES: usize = 2000;
+/// Days after which a request is dropped.
+pub const MAX_DAYS: u64 = 180;
 
-/// The most bytes that are read.
-const LARGEST: u64 = 64 << 20;
+/// Most bytes read from the file.
+const MAX_FILE: u64 = 64 << 20;
 
-/// A request, and what came of it.
+/// A logged request with its command.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Entry {
-    /// When, seconds since 1970.
+    /// The time, seconds since 1970.
     pub at: u64,
-    /// The words.
+    /// The words of the request.
     pub request: String,
-    /// The command: that which was run, where one was.
+    /// The command; if one was run, that one.
     pub command: String,
     /// The machine that it is for.
     pub target: String,
     /// The shell that it is for.
     pub shell: String,
-    /// Where it was asked.
+    /// The working directory of the request.
     pub folder: String,
     /// True if caro ran it.
     pub ran: bool,
-    /// Its exit status, where it was run.
+    /// Its exit status, if it was run.
     pub status: Option<i32>,
 }
 
-/// The file.
+/// A log file.
 #[derive(Debug, Clone)]
 pub struct Log {
     file: PathBuf,
 }
 
 impl Log {
-    /// The log of this person; nothing where there is no place for it. Opens nothing.
+    /// The log of this user; `None` if there is no folder for it. Opens nothing.
     pub fn of(dirs: &Dirs) -> Option<Self> {
         Some(Self { file: dirs.state.as_ref()?.join("requests.jsonl") })
     }
 
-    /// The log of the last answer of a session of the system, in a folder of such; see [`super::last`].
+    /// The log of the last answer of a terminal session, in the folder of such logs; see [`super::last`].
     pub fn of_session(folder: &Path, leader: u32) -> Self {
         Self { file: folder.join(format!("{leader}.jsonl")) }
     }
 
-    /// Where it is.
+    /// The path of the file.
     pub fn file(&self) -> &Path {
         &self.file
     }
 
-    /// Adds a request. False where it has a secret, and so is not kept.
+    /// Adds a request. Returns false if it holds a secret and so is not stored.
     ///
     /// # Errors
-    /// The system's.
+    /// An I/O error.
     pub fn add(&self, entry: &Entry) -> io::Result<bool> {
         if has_secret(entry, &Redactor::default()) {
             return Ok(false);
@@ -69,11 +70,10 @@ impl Log {
         let _lock = self.lock()?;
         let mut line = serde_json::to_string(entry)?;
         line.push('\n');
-        let kept = self.lines()?;
-        if kept.iter().any(|old| !is_recent(old, entry.at)) || kept.len() >= MOST + MOST / 10 {
-            let left = bounded(kept, entry.at);
+        let entries = self.lines()?;
+        if entries.iter().any(|old| !is_recent(old, entry.at)) || entries.len() >= MAX_ENTRIES + MAX_ENTRIES / 10 {
             let mut text = String::new();
-            for old in &left {
+            for old in &bounded(entries, entry.at) {
                 text.push_str(&serde_json::to_string(old)?);
                 text.push('\n');
             }
@@ -81,17 +81,17 @@ impl Log {
             return files::replace(&self.file, text.as_bytes(), Access::Private).map(|()| true);
         }
         let mut file = private().append(true).open(&self.file)?;
-        // somebody may have opened it up
+        // its permissions may have been changed
         #[cfg(unix)]
         file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
         file.write_all(line.as_bytes())?;
         Ok(true)
     }
 
-    /// Keeps these requests alone, in their order, and of them only what comes after the last one with a secret.
+    /// Replaces the log with these requests, leaving out all up to the last one with a secret.
     ///
     /// # Errors
-    /// The system's.
+    /// An I/O error.
     pub fn replace(&self, entries: &[Entry]) -> io::Result<()> {
         let redactor = Redactor::default();
         let from = entries.iter().rposition(|entry| has_secret(entry, &redactor)).map_or(0, |at| at + 1);
@@ -106,10 +106,10 @@ impl Log {
         }
     }
 
-    /// Takes the file away.
+    /// Deletes the file, if it exists.
     ///
     /// # Errors
-    /// The system's.
+    /// An I/O error.
     pub fn remove(&self) -> io::Result<()> {
         match fs::remove_file(&self.file) {
             Err(e) if e.kind() != ErrorKind::NotFound => Err(e),
@@ -117,18 +117,18 @@ impl Log {
         }
     }
 
-    /// The requests that are kept at this time, the oldest first.
+    /// Returns the requests that are not too old at the time `now`, the oldest first.
     ///
     /// # Errors
-    /// The system's.
+    /// An I/O error.
     pub fn entries(&self, now: u64) -> io::Result<Vec<Entry>> {
         Ok(bounded(self.lines()?, now))
     }
 
-    /// Forgets all; how many there were.
+    /// Deletes all requests, and returns their number.
     ///
     /// # Errors
-    /// The system's.
+    /// An I/O error.
     pub fn clear(&self) -> io::Result<usize> {
         if !self.file.try_exists()? {
             return Ok(0);
@@ -139,9 +139,9 @@ impl Log {
         Ok(count)
     }
 
-    /// The lines that can be read: one that was cut off, or of a newer program, is passed over.
+    /// Reads the entries; a truncated line, or one of a newer program, is skipped.
     fn lines(&self) -> io::Result<Vec<Entry>> {
-        match files::read(&self.file, LARGEST) {
+        match files::read(&self.file, MAX_FILE) {
             Ok(bytes) => {
                 Ok(String::from_utf8_lossy(&bytes).lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
             }
@@ -150,7 +150,7 @@ impl Log {
         }
     }
 
-    /// Held while the file is changed; the system gives it back with the process.
+    /// Locks the log until the returned file is dropped or the process ends.
     fn lock(&self) -> io::Result<File> {
         if let Some(folder) = self.file.parent() {
             fs::create_dir_all(folder)?;
@@ -162,7 +162,7 @@ impl Log {
     }
 }
 
-/// How a file that is made is its owner's alone.
+/// Options that create a file private to its owner.
 fn private() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.create(true);
@@ -171,21 +171,21 @@ fn private() -> OpenOptions {
     options
 }
 
-/// True for one that has something which looks like a key or a password.
+/// True if an entry holds something that looks like a key or a password.
 fn has_secret(entry: &Entry, redactor: &Redactor) -> bool {
     [&entry.request, &entry.command, &entry.folder].into_iter().any(|text| redactor.text(text) != *text)
 }
 
-/// True for one that is not too old.
+/// True if an entry is not too old.
 fn is_recent(entry: &Entry, now: u64) -> bool {
-    now.saturating_sub(entry.at) <= DAYS * 86_400
+    now.saturating_sub(entry.at) <= MAX_DAYS * 86_400
 }
 
-/// The latest of those that are not too old.
+/// Drops the entries that are too old, and the oldest ones beyond the limit.
 fn bounded(mut entries: Vec<Entry>, now: u64) -> Vec<Entry> {
     entries.retain(|entry| is_recent(entry, now));
-    let over = entries.len().saturating_sub(MOST);
-    entries.drain(..over);
+    let excess = entries.len().saturating_sub(MAX_ENTRIES);
+    entries.drain(..excess);
     entries
 }
 
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_added_is_read_back_in_its_order() {
+    fn entries_are_read_back_in_order() {
         let dir = tempfile::tempdir().unwrap();
         let log = log(dir.path());
         assert_eq!((log.entries(9).unwrap(), log.clear().unwrap()), (Vec::new(), 0));
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_kept_of_a_request_with_a_secret() {
+    fn a_request_with_a_secret_is_not_stored() {
         let dir = tempfile::tempdir().unwrap();
         let log = log(dir.path());
         let token = format!("ghp_{}", "a1".repeat(18));
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_put_in_the_place_of_all_ends_before_a_secret() {
+    fn a_replacement_begins_after_the_last_secret() {
         let dir = tempfile::tempdir().unwrap();
         let log = Log::of_session(&dir.path().join("last"), 7);
         let secret = Entry { command: format!("curl -u me:ghp_{} x", "a1".repeat(18)), ..entry(2, "log in") };
@@ -252,28 +252,28 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_go_by_number_and_by_age() {
+    fn the_oldest_are_dropped_by_number_and_by_age() {
         let dir = tempfile::tempdir().unwrap();
         let log = log(dir.path());
         let day = 86_400;
         log.add(&entry(day, "old")).unwrap();
-        log.add(&entry(DAYS * day, "new")).unwrap();
-        let now = (DAYS + 2) * day;
+        log.add(&entry(MAX_DAYS * day, "new")).unwrap();
+        let now = (MAX_DAYS + 2) * day;
         assert_eq!(log.entries(now).unwrap().len(), 1, "what is too old is not shown");
         log.add(&entry(now, "newest")).unwrap();
         assert!(!fs::read_to_string(log.file()).unwrap().contains("\"old\""), "nor kept");
-        let many: String = (0..MOST + MOST / 10)
+        let many: String = (0..MAX_ENTRIES + MAX_ENTRIES / 10)
             .map(|n| serde_json::to_string(&entry(now, &format!("n{n}"))).unwrap() + "\n")
             .collect();
         fs::write(log.file(), many).unwrap();
         log.add(&entry(now, "last")).unwrap();
         let kept = log.entries(now).unwrap();
-        assert_eq!((kept.len(), kept[MOST - 1].request.as_str()), (MOST, "last"));
-        assert_eq!(fs::read_to_string(log.file()).unwrap().lines().count(), MOST + 1);
+        assert_eq!((kept.len(), kept[MAX_ENTRIES - 1].request.as_str()), (MAX_ENTRIES, "last"));
+        assert_eq!(fs::read_to_string(log.file()).unwrap().lines().count(), MAX_ENTRIES + 1);
     }
 
     #[test]
-    fn a_line_that_was_cut_off_is_passed_over() {
+    fn a_truncated_line_is_skipped() {
         let dir = tempfile::tempdir().unwrap();
         let log = log(dir.path());
         log.add(&entry(1, "a")).unwrap();

@@ -1,7 +1,7 @@
-//! The requests that were made, where they are kept.
+//! The log of requests, if the settings ask for one.
 //!
-//! - [`mod@file`]: the file. [`last`]: the last answer of a terminal, in a file of the same form. What was typed into `caro chat` is
-//!   [`history`](crate::term::history)'s matter.
+//! - [`mod@file`]: the file. [`last`]: the last answer of a terminal, in a file of the same form. Lines typed into
+//!   `caro chat` are stored by [`history`](crate::term::history).
 
 pub mod file;
 pub mod last;
@@ -16,8 +16,8 @@ pub fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs())
 }
 
-/// Keeps a request that has its command. Not to be able to is told, and costs nothing else.
-pub fn keep(request: &str, command: &str, ran: Option<i32>, place: &Place, cx: &Cx) {
+/// Adds a request with its command to the log. A failure is only a warning.
+pub fn add(request: &str, command: &str, ran: Option<i32>, place: &Place, cx: &Cx) {
     let Some(log) = Log::of(&cx.dirs) else { return };
     let entry = Entry {
         at: now(),

@@ -1,4 +1,4 @@
-//! Stands in where files cannot be put back: keeps nothing.
+//! Replaces undo on systems without it: nothing is saved.
 
 use super::ask::Place;
 use super::run::Run;
@@ -7,33 +7,33 @@ use caro_agent::tools::Keeper;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Nothing is kept for the agent.
+/// Returns no keeper for the agent.
 pub fn keeper(_: &Settings, _: &Cx, _: &Path) -> Option<Arc<dyn Keeper>> {
     None
 }
 
-/// Nothing is counted.
-pub fn counted(_: &str, _: &Place) -> Vec<String> {
+/// Returns no lines: nothing is counted.
+pub fn scope_lines(_: &str, _: &Place) -> Vec<String> {
     Vec::new()
 }
 
-/// There is nothing around a run.
+/// Undo, which saves nothing here.
 #[derive(Debug)]
-pub struct Net;
+pub struct Undo;
 
-/// A command that was looked at.
+/// The expected changes of a command, which are unknown here.
 #[derive(Debug)]
-pub struct Looked;
+pub struct Forecast;
 
-/// The record of it.
+/// The record of a command that runs, which is empty here.
 #[derive(Debug)]
-pub struct Caught;
+pub struct Record;
 
-impl Net {
-    /// There is none.
+impl Undo {
+    /// Creates it.
     ///
     /// # Errors
-    /// If there is to be a trash.
+    /// If `--trash` is given.
     pub fn new(run: &Run<'_>) -> Result<Self, Failure> {
         if run.trash {
             return Err(
@@ -43,32 +43,32 @@ impl Net {
         Ok(Self)
     }
 
-    /// Looks at nothing.
-    pub fn look(&self, _: &str, _: &Run<'_>) -> Looked {
-        Looked
+    /// Examines nothing.
+    pub fn forecast(&self, _: &str, _: &Run<'_>) -> Forecast {
+        Forecast
     }
 
-    /// Tells nothing.
-    pub fn tell(&self, _: &Looked, _: &Run<'_>) {}
+    /// Prints nothing.
+    pub fn report(&self, _: &Forecast, _: &Run<'_>) {}
 
-    /// Nothing is kept.
-    pub fn covers(&self, _: &Looked) -> bool {
+    /// False: nothing is saved.
+    pub fn covers(&self, _: &Forecast) -> bool {
         false
     }
 
-    /// Keeps nothing.
+    /// Saves nothing.
     ///
     /// # Errors
     /// Never.
-    pub fn cast(&self, _: Looked, _: &str, _: &Run<'_>) -> Result<Caught, Failure> {
-        Ok(Caught)
+    pub fn save(&self, _: Forecast, _: &str, _: &Run<'_>) -> Result<Record, Failure> {
+        Ok(Record)
     }
 }
 
-impl Caught {
-    /// There is nothing to let go of.
-    pub fn dropped(self) {}
+impl Record {
+    /// Discards nothing.
+    pub fn discard(self) {}
 
-    /// Takes note of nothing.
-    pub fn ended(self, _: i32, _: &Run<'_>) {}
+    /// Records nothing.
+    pub fn finish(self, _: i32, _: &Run<'_>) {}
 }

@@ -1,6 +1,6 @@
-//! Keeps what the commands of the agent's shell change, before they run.
+//! Saves what the commands of the agent's shell change, before they run.
 
-use super::net::{WAIT, refusal, seen, variables};
+use super::net::{REHEARSAL_TIMEOUT, named_variables, refusal, shown_changes};
 use super::store;
 use crate::{Cx, Settings};
 use caro_agent::tools::{Keeper, Kept};
@@ -13,7 +13,7 @@ use caro_undo::{Keeping, Store, demand, foresee, keep};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The one that the settings ask for.
+/// Returns the keeper for the agent's shell; `None` if the settings turn undo off or there is no folder for it.
 pub fn keeper(settings: &Settings, cx: &Cx, shell: &Path) -> Option<Arc<dyn Keeper>> {
     if !settings.undo {
         return None;
@@ -29,7 +29,7 @@ struct AgentKeeper {
 }
 
 impl AgentKeeper {
-    /// Why a plan will not be kept, as far as that is seen in a moment. What cannot be counted by then is tried.
+    /// The reason a plan will not be saved; `None` also if the files cannot be counted in a moment.
     fn refusal(&self, plan: &Plan) -> Option<String> {
         let whole: Vec<_> = plan.targets.iter().filter(|target| target.touch != Touch::Make).cloned().collect();
         if whole.is_empty() || scopes(&whole, MOMENT).iter().any(|scope| scope.more) {
@@ -38,15 +38,15 @@ impl AgentKeeper {
         refusal(&self.store, &demand(&self.store, plan))
     }
 
-    /// The changes that a rehearsal shows of a command whose text does not tell.
-    fn shown(&self, command: &str, script: &Script, cwd: &Path) -> Option<Rehearsal> {
+    /// Rehearses a command whose text does not tell what it changes.
+    fn rehearse(&self, command: &str, script: &Script, cwd: &Path) -> Option<Rehearsal> {
         if !self.rehearse || fit_to_show(script).is_err() {
             return None;
         }
-        let mut play = RehearsalJob::new(&self.shell, command, cwd);
-        play.limits.wall = WAIT;
-        play.env.extend(variables(command));
-        let work = rehearse(&play);
+        let mut job = RehearsalJob::new(&self.shell, command, cwd);
+        job.limits.wall = REHEARSAL_TIMEOUT;
+        job.env.extend(named_variables(command));
+        let work = rehearse(&job);
         match tokio::runtime::Handle::try_current() {
             Ok(handle) => handle.block_on(work).ok(),
             Err(_) => tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?.block_on(work).ok(),
@@ -57,9 +57,9 @@ impl AgentKeeper {
 impl Keeper for AgentKeeper {
     fn gaps(&self, script: &Script, cwd: &Path) -> Vec<String> {
         let foreseen = foresee(script, cwd);
-        let tried = self.rehearse && fit_to_show(script).is_ok();
+        let is_rehearsed = self.rehearse && fit_to_show(script).is_ok();
         let mut gaps = foreseen.outside.clone();
-        if !tried {
+        if !is_rehearsed {
             gaps.extend(foreseen.opaque.iter().cloned());
         }
         gaps.extend(self.refusal(&foreseen.plan(None)));
@@ -69,10 +69,10 @@ impl Keeper for AgentKeeper {
 
     fn keep(&self, command: &str, script: &Script, cwd: &Path) -> Result<Option<Box<dyn Kept>>, String> {
         let foreseen = foresee(script, cwd);
-        let told = self.refusal(&foreseen.clone().plan(None)).is_some();
-        let shown = if foreseen.wants_rehearsal() { self.shown(command, script, cwd) } else { None };
-        let plan = foreseen.plan(shown.as_ref().map(seen));
-        if told || plan.is_empty() {
+        let is_refused = self.refusal(&foreseen.clone().plan(None)).is_some();
+        let rehearsal = if foreseen.wants_rehearsal() { self.rehearse(command, script, cwd) } else { None };
+        let plan = foreseen.plan(rehearsal.as_ref().map(shown_changes));
+        if is_refused || plan.is_empty() {
             return Ok(None);
         }
         match keep(&self.store, command, cwd, plan, &mut ()) {
@@ -86,7 +86,7 @@ struct AgentKept(Keeping);
 
 impl Kept for AgentKept {
     fn ended(self: Box<Self>, code: i32) {
-        // it can be undone all the same if this is not written down
+        // it can be undone even if its end is not recorded
         let _ = self.0.ended(code, &mut ());
     }
 }

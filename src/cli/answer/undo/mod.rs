@@ -1,19 +1,19 @@
-//! Keeps files before a command deletes, moves or changes them.
+//! Saves files before a command deletes, moves or changes them.
 //!
-//! `net`: what happens around a run of `-x`. `keeper`: the same for the agent's shell. `preview`: how what it would change is shown.
-//! Where nothing can be put back, `elsewhere` stands in their place.
+//! `net`: undo for runs of `-x`. `keeper`: undo for the agent's shell. `preview`: prints what a command would change.
+//! On systems without undo, `elsewhere` replaces them.
 
 mod keeper;
 mod net;
 mod preview;
 
 pub use keeper::keeper;
-pub use net::{Caught, Looked, Net, counted};
+pub use net::{Forecast, Record, Undo, scope_lines};
 
 use crate::{Cx, Failure, Settings};
 use caro_undo::{Limits, Store};
 
-/// The limits of what is kept for undo.
+/// Returns the store of saved files, with the limits of the settings.
 ///
 /// # Errors
 /// If this user has no folder for it.

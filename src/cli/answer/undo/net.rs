@@ -1,5 +1,5 @@
-//! Around a run of `-x`: what it would change is looked at and told before it is asked for, kept before it runs, and noted
-//! when it ended.
+//! Undo for runs of `-x`: forecasts and reports what a command would change, saves it before the command runs, and
+//! records how it ended.
 
 use super::{preview, store};
 use crate::answer::ask::Place;
@@ -19,31 +19,32 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How long a rehearsal may take that a person waits for.
-pub(super) const WAIT: Duration = Duration::from_millis(1500);
-/// The same where they asked for it.
-const ASKED: Duration = Duration::from_secs(10);
-/// The word that has to be typed to run something without a net.
+/// Most time for a rehearsal that the user waits for.
+pub(super) const REHEARSAL_TIMEOUT: Duration = Duration::from_millis(1500);
+/// Most time for a rehearsal that the user asked for.
+const PREVIEW_TIMEOUT: Duration = Duration::from_secs(10);
+/// The word to type to run a command without undo.
 const WORD: &str = "without";
-/// The most gaps that are told.
-const GAPS: usize = 3;
+/// Most gaps reported.
+const MAX_GAPS: usize = 3;
 
-/// The lines that tell how much a command would touch here, where its text says: nothing is run, and what is counted is
-/// bounded in time.
-pub fn counted(command: &str, place: &Place) -> Vec<String> {
+/// Returns lines that tell how much a command would touch, as far as its text says: nothing is run, and the time for
+/// counting is limited.
+pub fn scope_lines(command: &str, place: &Place) -> Vec<String> {
     let plan = foresee(&parse(command, place.dialect), &place.cwd).plan(None);
-    scopes(&plan.targets, MOMENT).iter().filter_map(|scope| told(scope, plan.cover, &place.cwd)).collect()
+    scopes(&plan.targets, MOMENT).iter().filter_map(|scope| scope_line(scope, plan.cover, &place.cwd)).collect()
 }
 
-/// The store of kept files, if anything is to be kept.
-pub struct Net {
+/// Undo for a command.
+pub struct Undo {
+    /// The store of saved files; `None` if nothing is to be saved.
     store: Option<Store>,
-    /// Where deleted things are laid, if they are to be.
+    /// The trash that deleted files are copied to, if they are to be.
     trash: Option<PathBuf>,
 }
 
-/// A command that was looked at.
-pub struct Looked {
+/// The expected changes of a command.
+pub struct Forecast {
     plan: Plan,
     demand: Option<Result<Demand, UndoError>>,
     scopes: Vec<Scope>,
@@ -51,22 +52,22 @@ pub struct Looked {
 }
 
 /// The record of a command that runs.
-pub struct Caught {
+pub struct Record {
     keeping: Option<(Keeping, Store)>,
     trash: Option<PathBuf>,
 }
 
-impl Net {
-    /// The net that the settings ask for.
+impl Undo {
+    /// Opens undo as the settings ask for it.
     ///
     /// # Errors
-    /// If there is to be a trash, and none can be.
+    /// If `--trash` is given and there is no trash.
     pub fn new(run: &Run<'_>) -> Result<Self, Failure> {
         let store = if run.settings.undo { store(run.settings, run.cx).ok() } else { None };
         if !run.trash {
             return Ok(Self { store, trash: None });
         }
-        // beside our own data folder, as the platform's rules have it
+        // next to caro's data folder, as the specification of freedesktop.org says
         let data = run.cx.dirs.data.as_ref().and_then(|data| data.parent());
         let trash = if cfg!(target_os = "macos") { None } else { data.map(|data| data.join("Trash")) };
         if store.is_none() || trash.is_none() {
@@ -76,53 +77,53 @@ impl Net {
         Ok(Self { store, trash })
     }
 
-    /// Looks at what a command would change: by its text, and by a rehearsal where that does not tell, or where it is to be
-    /// shown.
-    pub fn look(&self, cmd: &str, run: &Run<'_>) -> Looked {
+    /// Finds out what a command would change: from its text, and by a rehearsal if the text does not tell or a
+    /// preview is wanted.
+    pub fn forecast(&self, cmd: &str, run: &Run<'_>) -> Forecast {
         let script = parse(cmd, run.place.dialect);
         let cwd = run.place.cwd.as_path();
         let foreseen = foresee(&script, cwd);
-        let wanted = run.preview || self.store.is_some() && run.settings.rehearse && foreseen.wants_rehearsal();
-        let shown = if wanted { shown(&script, cmd, run) } else { Err(String::new()) };
-        let items = if run.preview { Some(items(&foreseen, &shown)) } else { None };
-        let plan = foreseen.plan(shown.as_ref().ok().map(seen));
+        let is_wanted = run.preview || self.store.is_some() && run.settings.rehearse && foreseen.wants_rehearsal();
+        let rehearsal = if is_wanted { run_rehearsal(&script, cmd, run) } else { Err(String::new()) };
+        let items = if run.preview { Some(items(&foreseen, &rehearsal)) } else { None };
+        let plan = foreseen.plan(rehearsal.as_ref().ok().map(shown_changes));
         let scopes = scopes(&plan.targets, MOMENT);
-        // what was not counted in time is not counted again now, but when it is kept
+        // files that could not be counted in time are counted again only when they are saved
         let is_counted = scopes.iter().all(|scope| !scope.more);
         let demand = match &self.store {
             Some(store) if is_counted && !plan.is_empty() => Some(demand(store, &plan)),
             _ => None,
         };
-        Looked { plan, demand, scopes, items }
+        Forecast { plan, demand, scopes, items }
     }
 
-    /// Tells what it would change, and how much of it could be undone.
-    pub fn tell(&self, looked: &Looked, run: &Run<'_>) {
+    /// Prints what the command would change, and how much of it could be undone.
+    pub fn report(&self, forecast: &Forecast, run: &Run<'_>) {
         let ui = &run.cx.ui;
-        for scope in &looked.scopes {
-            if let Some(told) = told(scope, looked.plan.cover, &run.place.cwd) {
-                ui.aside(if scope.touch == Touch::Delete { Role::Caution } else { Role::Dim }, &told);
+        for scope in &forecast.scopes {
+            if let Some(line) = scope_line(scope, forecast.plan.cover, &run.place.cwd) {
+                ui.aside(if scope.touch == Touch::Delete { Role::Caution } else { Role::Dim }, &line);
             }
         }
-        if let Some((items, how)) = &looked.items {
-            preview::show(items, how, &run.place.cwd, run.cx);
+        if let Some((items, source)) = &forecast.items {
+            preview::show(items, source, &run.place.cwd, run.cx);
         }
         let Some(store) = &self.store else { return };
-        match (self.refusal(looked), looked.plan.cover) {
-            (Some(why), _) => uncovered(&why, run),
+        match (self.refusal(forecast), forecast.plan.cover) {
+            (Some(why), _) => print_uncovered(&why, run),
             (None, Cover::Partly) => {
-                let gaps = &looked.plan.gaps;
-                let told: Vec<String> = gaps.iter().take(GAPS).map(|gap| in_line(gap)).collect();
-                let more = gaps.len().saturating_sub(GAPS);
+                let gaps = &forecast.plan.gaps;
+                let first: Vec<String> = gaps.iter().take(MAX_GAPS).map(|gap| in_line(gap)).collect();
+                let more = gaps.len().saturating_sub(MAX_GAPS);
                 let more = if more > 0 { format!("; and {more} more") } else { String::new() };
-                let all = if looked.plan.is_empty() { "does not cover it" } else { "does not cover all of it" };
+                let all = if forecast.plan.is_empty() { "does not cover it" } else { "does not cover all of it" };
                 ui.tell(&format!(
                     "  {}",
-                    ui.paint_err(Role::Caution, &format!("undo {all}: {}{more}", told.join("; ")))
+                    ui.paint_err(Role::Caution, &format!("undo {all}: {}{more}", first.join("; ")))
                 ));
             }
             (None, Cover::Rehearsed) => ui.aside(Role::Dim, "undo covers what a rehearsal of it changed"),
-            (None, Cover::Whole) if looked.plan.is_empty() => {}
+            (None, Cover::Whole) if forecast.plan.is_empty() => {}
             (None, Cover::Whole) => {
                 let days = store.limits().age.as_secs() / 86_400;
                 ui.aside(
@@ -133,37 +134,37 @@ impl Net {
         }
     }
 
-    /// True if all that it changes is kept, as far as is known before it runs.
-    pub fn covers(&self, looked: &Looked) -> bool {
-        self.store.is_some() && self.refusal(looked).is_none() && looked.plan.cover != Cover::Partly
+    /// True if all changes will be saved, as far as is known before the command runs.
+    pub fn covers(&self, forecast: &Forecast) -> bool {
+        self.store.is_some() && self.refusal(forecast).is_none() && forecast.plan.cover != Cover::Partly
     }
 
-    /// Why it is known already that it will not be kept.
-    fn refusal(&self, looked: &Looked) -> Option<String> {
-        refusal(self.store.as_ref()?, looked.demand.as_ref()?)
+    /// The reason, if it is known already that the changes will not be saved.
+    fn refusal(&self, forecast: &Forecast) -> Option<String> {
+        refusal(self.store.as_ref()?, forecast.demand.as_ref()?)
     }
 
-    /// Keeps what the command would change. What was told before not to be kept is not asked about again; else the person
-    /// says whether to run it without.
+    /// Saves what the command would change. If that fails, asks whether to run the command without undo, unless it was
+    /// reported before.
     ///
     /// # Errors
-    /// If it is not to be run.
-    pub fn cast(&self, looked: Looked, cmd: &str, run: &Run<'_>) -> Result<Caught, Failure> {
-        let none = Ok(Caught { keeping: None, trash: None });
+    /// If the user declines to run it.
+    pub fn save(&self, forecast: Forecast, cmd: &str, run: &Run<'_>) -> Result<Record, Failure> {
+        let none = Ok(Record { keeping: None, trash: None });
         let Some(store) = &self.store else { return none };
-        if looked.plan.is_empty() || self.refusal(&looked).is_some() {
+        if forecast.plan.is_empty() || self.refusal(&forecast).is_some() {
             return none;
         }
-        let kept = {
-            // cut off here, nothing has run
+        let saved = {
+            // Ctrl-C may end the process here: nothing has run yet
             let _phase = run.cx.interrupt().during(Phase::Ends);
             let _status = run.cx.ui.status("keeping what it changes");
-            keep(store, cmd, &run.place.cwd, looked.plan, &mut ())
+            keep(store, cmd, &run.place.cwd, forecast.plan, &mut ())
         };
-        match kept {
-            Ok(keeping) => Ok(Caught { keeping: Some((keeping, store.clone())), trash: self.trash.clone() }),
+        match saved {
+            Ok(keeping) => Ok(Record { keeping: Some((keeping, store.clone())), trash: self.trash.clone() }),
             Err(why) => {
-                uncovered(&why.to_string(), run);
+                print_uncovered(&why.to_string(), run);
                 run.cx.ui.note(&format!("  {}", why.hint()));
                 run.cx.ui.ask(&format!("type {} to run it without undo:", run.cx.ui.paint_err(Role::Danger, WORD)));
                 match typed(run.cx)? {
@@ -175,16 +176,16 @@ impl Net {
     }
 }
 
-impl Caught {
-    /// Lets go of it: the command could not be started.
-    pub fn dropped(self) {
+impl Record {
+    /// Discards the record of a command that could not be started.
+    pub fn discard(self) {
         if let Some((keeping, _)) = self.keeping {
             keeping.dropped();
         }
     }
 
-    /// Takes note of how it ended, and says how to take it back.
-    pub fn ended(self, code: i32, run: &Run<'_>) {
+    /// Records how the command ended, and prints how to undo it.
+    pub fn finish(self, code: i32, run: &Run<'_>) {
         let Some((keeping, store)) = self.keeping else { return };
         let ui = &run.cx.ui;
         let entry = match keeping.ended(code, &mut ()) {
@@ -201,7 +202,7 @@ impl Caught {
     }
 }
 
-/// Why what is asked for will not be kept.
+/// The reason the demand exceeds the limits of the store, or could not be computed.
 pub(super) fn refusal(store: &Store, demand: &Result<Demand, UndoError>) -> Option<String> {
     let demand = match demand {
         Ok(demand) => demand,
@@ -212,61 +213,61 @@ pub(super) fn refusal(store: &Store, demand: &Result<Demand, UndoError>) -> Opti
     if demand.bytes > limits.total {
         return Some(beyond(demand.bytes, "undo_total", limits.total));
     }
-    // where files can be cloned, copies take nothing
+    // if files can be cloned, copies take no space
     if demand.copies > limits.copies && !store.clones() {
         return Some(beyond(demand.copies, "undo_copies", limits.copies));
     }
     None
 }
 
-fn uncovered(why: &str, run: &Run<'_>) {
+fn print_uncovered(why: &str, run: &Run<'_>) {
     let ui = &run.cx.ui;
     ui.tell(&format!("  {}", ui.paint_err(Role::Danger, &format!("undo does not cover it: {why}"))));
 }
 
-/// The changes of a rehearsal in the terms of undo.
-pub(super) fn seen(rehearsal: &Rehearsal) -> Shown<'_> {
+/// Converts the changes of a rehearsal for undo.
+pub(super) fn shown_changes(rehearsal: &Rehearsal) -> Shown<'_> {
     Shown { changes: &rehearsal.changes, whole: rehearsal.status.success() && rehearsal.unlisted == 0 }
 }
 
-/// The rehearsal of a command, or why there is none.
-fn shown(script: &Script, cmd: &str, run: &Run<'_>) -> Result<Rehearsal, String> {
+/// Rehearses a command, or returns the reason it cannot be rehearsed.
+fn run_rehearsal(script: &Script, cmd: &str, run: &Run<'_>) -> Result<Rehearsal, String> {
     fit_to_show(script).map_err(|unfit| format!("`{}`: {}", unfit.token, unfit.why))?;
     let shell = run::program(run.place.dialect, run.context).ok_or("its shell is not here")?;
-    let mut play = RehearsalJob::new(&shell, cmd, &run.place.cwd);
-    play.limits.wall = if run.preview { ASKED } else { WAIT };
-    play.env.extend(variables(cmd));
+    let mut job = RehearsalJob::new(&shell, cmd, &run.place.cwd);
+    job.limits.wall = if run.preview { PREVIEW_TIMEOUT } else { REHEARSAL_TIMEOUT };
+    job.env.extend(named_variables(cmd));
     let runtime = run.cx.runtime().map_err(|e| e.message)?;
     let _status = run.cx.ui.status("rehearsing");
-    runtime.block_on(rehearse(&play)).map_err(|e| e.to_string())
+    runtime.block_on(rehearse(&job)).map_err(|e| e.to_string())
 }
 
-/// The person's own variables that a command names: the run will see them.
-pub(super) fn variables(cmd: &str) -> impl Iterator<Item = (OsString, OsString)> {
+/// Returns the environment variables that a command names: a run would see them.
+pub(super) fn named_variables(cmd: &str) -> impl Iterator<Item = (OsString, OsString)> {
     env::everything().filter(|(name, _)| name.to_str().is_some_and(|name| mentions(cmd, name)))
 }
 
-/// True if a command names that variable.
+/// True if a command expands this variable.
 fn mentions(cmd: &str, name: &str) -> bool {
-    let part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let is_name_char = |c: char| c.is_ascii_alphanumeric() || c == '_';
     cmd.match_indices(name).any(|(at, _)| {
         let before = cmd[..at].trim_end_matches(['{', '#', '!']);
-        before.ends_with('$') && !cmd[at + name.len()..].starts_with(part)
+        before.ends_with('$') && !cmd[at + name.len()..].starts_with(is_name_char)
     })
 }
 
-/// The changes to be shown, and where they are known from.
-fn items(foreseen: &Foreseen, shown: &Result<Rehearsal, String>) -> (Vec<Item>, String) {
-    match shown {
+/// The changes for the preview, and how they are known.
+fn items(foreseen: &Foreseen, rehearsal: &Result<Rehearsal, String>) -> (Vec<Item>, String) {
+    match rehearsal {
         Ok(rehearsal) => {
             let items = of_changes(&rehearsal.changes, MOMENT);
-            let how = match seen(rehearsal).whole {
+            let source = match shown_changes(rehearsal).whole {
                 true => "as a rehearsal showed it".to_owned(),
                 false if rehearsal.timed_out() => "as far as a rehearsal came".to_owned(),
                 false if rehearsal.unlisted > 0 => format!("and {} more, in a rehearsal", rehearsal.unlisted),
-                false => format!("in a rehearsal, which ended badly: {}", complaint(rehearsal)),
+                false => format!("in a rehearsal, which ended badly: {}", first_error_line(rehearsal)),
             };
-            (items, how)
+            (items, source)
         }
         Err(why) => {
             let plan = foreseen.clone().plan(None);
@@ -275,18 +276,18 @@ fn items(foreseen: &Foreseen, shown: &Result<Rehearsal, String>) -> (Vec<Item>, 
     }
 }
 
-/// The first line of what was complained.
-fn complaint(rehearsal: &Rehearsal) -> String {
+/// The first line of standard error.
+fn first_error_line(rehearsal: &Rehearsal) -> String {
     let err = String::from_utf8_lossy(&rehearsal.stderr);
     let line = err.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("without a word");
     in_line(&line.chars().take(100).collect::<String>())
 }
 
-/// `deletes 1284 files, 3.2 GB under ./build; 12 not in git`.
-fn told(scope: &Scope, cover: Cover, cwd: &Path) -> Option<String> {
+/// Describes a scope in a line: `deletes 1284 files, 3.2 GB under ./build; 12 not in git`.
+fn scope_line(scope: &Scope, cover: Cover, cwd: &Path) -> Option<String> {
     let verb = match scope.touch {
         Touch::Delete if cover == Cover::Whole => "deletes",
-        // to a rehearsal what is renamed is gone, too
+        // in a rehearsal a renamed file counts as deleted, too
         Touch::Delete => "takes away",
         Touch::Write => "writes to",
         Touch::Move => "moves",
@@ -317,7 +318,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_scope_is_told_in_a_line() {
+    fn a_scope_is_described_in_a_line() {
         let scope = Scope {
             touch: Touch::Delete,
             files: 1284,
@@ -328,15 +329,15 @@ mod tests {
             more: false,
         };
         assert_eq!(
-            told(&scope, Cover::Whole, Path::new("/w")).unwrap(),
+            scope_line(&scope, Cover::Whole, Path::new("/w")).unwrap(),
             "deletes 1284 files, 3.2 GB under ./build; 12 not in git"
         );
         let some = Scope { files: 0, untracked: Some(0), more: true, below: "/w".into(), ..scope };
-        assert_eq!(told(&some, Cover::Whole, Path::new("/w")).unwrap(), "deletes 7 folders at least here");
+        assert_eq!(scope_line(&some, Cover::Whole, Path::new("/w")).unwrap(), "deletes 7 folders at least here");
     }
 
     #[test]
-    fn variables_that_are_named_are_known() {
+    fn named_variables_are_found() {
         for command in ["rm $X", "rm ${X}", "rm \"$X\"/a", "rm ${X:-a}", "echo ${#X}"] {
             assert!(mentions(command, "X"), "{command}");
         }

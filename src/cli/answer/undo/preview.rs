@@ -1,32 +1,32 @@
-//! Paints the tree of what a command would create, change and delete.
+//! Prints a tree of the files that a command would create, change and delete.
 
 use crate::Cx;
 use crate::term::ui::{Role, in_line, plural, size};
 use caro_undo::preview::{Item, Mark, Row, tree};
 use std::path::Path;
 
-/// Lines of a tree at most.
-const LINES: usize = 30;
+/// Most lines of a tree.
+const MAX_LINES: usize = 30;
 
-/// Shows the tree on the terminal; `how` says where it is known from.
-pub(super) fn show(items: &[Item], how: &str, cwd: &Path, cx: &Cx) {
+/// Prints the tree; `source` says how the changes are known.
+pub(super) fn show(items: &[Item], source: &str, cwd: &Path, cx: &Cx) {
     let ui = &cx.ui;
     let count = |mark: Mark| items.iter().filter(|item| item.mark == mark).count();
     let counts = [(Mark::Created, "created"), (Mark::Changed, "changed"), (Mark::Deleted, "deleted")];
-    let told: Vec<String> = counts
+    let parts: Vec<String> = counts
         .iter()
         .filter(|(mark, _)| count(*mark) > 0)
         .map(|(mark, word)| format!("{} {word}", plural(count(*mark), "path")))
         .collect();
-    let told = if told.is_empty() { "no file would change".to_owned() } else { told.join(", ") };
+    let summary = if parts.is_empty() { "no file would change".to_owned() } else { parts.join(", ") };
     ui.tell(&format!(
         "  {} {}",
         ui.paint_err(Role::Accent, "preview:"),
-        ui.paint_err(Role::Dim, &format!("{told} ({how})"))
+        ui.paint_err(Role::Dim, &format!("{summary} ({source})"))
     ));
-    let (rows, left) = tree(items, cwd, LINES);
+    let (rows, left) = tree(items, cwd, MAX_LINES);
     for row in &rows {
-        let (role, sign) = look(row.mark);
+        let (role, sign) = role_and_sign(row.mark);
         let indent = "  ".repeat(row.depth);
         let name = ui.paint_err(role, &format!("{sign} {indent}{}", in_line(&row.name)));
         ui.tell(&format!("    {name}{}", ui.paint_err(Role::Dim, &sizes(row))));
@@ -36,7 +36,7 @@ pub(super) fn show(items: &[Item], how: &str, cwd: &Path, cx: &Cx) {
     }
 }
 
-fn look(mark: Mark) -> (Role, char) {
+fn role_and_sign(mark: Mark) -> (Role, char) {
     match mark {
         Mark::Created => (Role::Good, '+'),
         Mark::Changed => (Role::Caution, '~'),
@@ -47,7 +47,7 @@ fn look(mark: Mark) -> (Role, char) {
 
 /// `3 files, 12.0 kB`, `1.2 kB to 0 bytes`.
 fn sizes(row: &Row) -> String {
-    let told = match (row.mark, row.before, row.after) {
+    let size = match (row.mark, row.before, row.after) {
         (Mark::Changed, Some(before), Some(after)) if before != after => format!("{} to {}", size(before), size(after)),
         (Mark::Created, _, Some(bytes)) | (Mark::Changed | Mark::Deleted, Some(bytes), _) => size(bytes),
         _ => String::new(),
@@ -57,6 +57,6 @@ fn sizes(row: &Row) -> String {
     } else {
         String::new()
     };
-    let parts: Vec<String> = [files, told].into_iter().filter(|part| !part.is_empty()).collect();
+    let parts: Vec<String> = [files, size].into_iter().filter(|part| !part.is_empty()).collect();
     if parts.is_empty() { String::new() } else { format!("  {}", parts.join(", ")) }
 }

@@ -1,42 +1,42 @@
-//! A file of settings as text: a value is put in, changed or taken out, and everything else stays as it was written.
+//! Edits the text of a settings file: adds, changes or removes a value, and leaves everything else as it was written.
 
 use crate::setup::config::Key;
 use toml_edit::{DocumentMut, Item, TableLike, Value};
 
-/// Why a text cannot be changed.
+/// The reason a text cannot be changed.
 #[derive(Debug, thiserror::Error)]
 pub enum Unchangeable {
-    /// It is no TOML.
+    /// It is not TOML.
     #[error("{0}")]
     Form(String),
-    /// Something else stands where a table should.
+    /// Something else is in the place of a table.
     #[error("`{0}` is no table there")]
     NoTable(String),
 }
 
-/// The text with this value of a setting. Comments, order and the form of all other lines stay.
+/// Returns the text with this value of a setting. Comments, order and all other lines stay unchanged.
 ///
 /// # Errors
-/// If it is no TOML, or something stands where the setting's table should.
+/// If it is not TOML, or something else is in the place of the setting's table.
 pub fn with(text: &str, key: &Key, value: &str) -> Result<String, Unchangeable> {
     let mut document = read(text)?;
     let (table, name) = split(key);
     if let Some(table) = table {
         let inner = document.entry(table).or_insert_with(toml_edit::table);
         let inner = inner.as_table_like_mut().ok_or_else(|| Unchangeable::NoTable(table.into()))?;
-        put(inner, name, form(key, value));
+        put(inner, name, toml_value(key, value));
         return Ok(document.to_string());
     }
     if document.as_table().is_empty() {
-        // a text of comments alone: what is new stands below them
+        // only comments: the new line goes below them
         let gap = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
-        return Ok(format!("{text}{gap}{name} = {}\n", form(key, value)));
+        return Ok(format!("{text}{gap}{name} = {}\n", toml_value(key, value)));
     }
-    put(document.as_table_mut(), name, form(key, value));
+    put(document.as_table_mut(), name, toml_value(key, value));
     Ok(document.to_string())
 }
 
-/// The text without the line of a setting; `None` if it has none. A comment above that line stays.
+/// Returns the text without the line of a setting; `None` if there is no such line. A comment above it stays.
 ///
 /// # Errors
 /// As [`with`].
@@ -50,7 +50,7 @@ pub fn without(text: &str, key: &Key) -> Result<Option<String>, Unchangeable> {
         }
         let mut text = document.to_string();
         if let Some((above, next)) = above {
-            text = place(text, &above, next.as_deref());
+            text = restore_comment(text, &above, next.as_deref());
         }
         return Ok(Some(text));
     };
@@ -65,7 +65,7 @@ fn read(text: &str) -> Result<DocumentMut, Unchangeable> {
     text.parse().map_err(|e: toml_edit::TomlError| Unchangeable::Form(e.message().to_owned()))
 }
 
-/// The table that a setting stands in, and its name there.
+/// Splits the key of a setting into its table and its name there.
 fn split(key: &Key) -> (Option<&str>, &str) {
     match key.name.split_once('.') {
         Some((table, name)) => (Some(table), name),
@@ -73,8 +73,8 @@ fn split(key: &Key) -> (Option<&str>, &str) {
     }
 }
 
-/// A value as it is written: a number where the setting is one, else text.
-fn form(key: &Key, value: &str) -> Value {
+/// Converts a value to TOML: a number if the setting is one, else a string.
+fn toml_value(key: &Key, value: &str) -> Value {
     let is_number = key.default.parse::<f64>().is_ok();
     match (value.parse::<i64>(), value.parse::<f64>()) {
         (Ok(number), _) if is_number => number.into(),
@@ -83,7 +83,7 @@ fn form(key: &Key, value: &str) -> Value {
     }
 }
 
-/// Puts a value where one is, and keeps what stands around it; else at the end of the table.
+/// Replaces a value, keeping the comments and blanks around it, or adds it at the end of the table.
 fn put(table: &mut dyn TableLike, name: &str, mut new: Value) {
     if let Some(old) = table.get_mut(name).and_then(Item::as_value_mut) {
         *new.decor_mut() = old.decor().clone();
@@ -93,7 +93,8 @@ fn put(table: &mut dyn TableLike, name: &str, mut new: Value) {
     table.insert(name, Item::Value(new));
 }
 
-/// The comment lines above a line of the outermost table, which would go with it, and the name of the next line.
+/// Returns the comment above a line of the top-level table, which would be removed with it, and the name of the next
+/// line.
 fn comment(table: &toml_edit::Table, name: &str) -> Option<(String, Option<String>)> {
     let above = table.key(name)?.leaf_decor().prefix()?.as_str()?.to_owned();
     if !above.contains('#') {
@@ -103,9 +104,9 @@ fn comment(table: &toml_edit::Table, name: &str) -> Option<(String, Option<Strin
     Some((above, next))
 }
 
-/// The text with these comment lines above the line of that name again, or at its end.
-fn place(text: String, above: &str, next: Option<&str>) -> String {
-    let begins = |line: &str, name: &str| {
+/// Puts a comment back above the line of the name `next`, or at the end of the text.
+fn restore_comment(text: String, above: &str, next: Option<&str>) -> String {
+    let begins_with_name = |line: &str, name: &str| {
         let rest = line.trim_start().trim_start_matches('[').trim_start();
         rest.strip_prefix(name).is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_'))
     };
@@ -113,12 +114,12 @@ fn place(text: String, above: &str, next: Option<&str>) -> String {
     let (mut placed, mut is_placed) = (String::with_capacity(text.len() + above.len()), false);
     let mut waiting = String::new();
     for line in text.split_inclusive('\n') {
-        // what stands above the next line already stays nearest to it
+        // comments already above the next line stay closest to it
         if line.trim().is_empty() || line.trim_start().starts_with('#') {
             waiting.push_str(line);
             continue;
         }
-        if !is_placed && begins(line, next) {
+        if !is_placed && begins_with_name(line, next) {
             placed.push_str(above);
             is_placed = true;
         }
@@ -142,7 +143,7 @@ mod tests {
     const FILE: &str = "# mine\n\n# slow machine\ntimeout = 9   # seconds\nrefine = \"never\"\n\n[serve] # for the team\nport = 9000\n# the end\n";
 
     #[test]
-    fn a_value_is_changed_in_its_place() {
+    fn a_value_is_changed_in_place() {
         let after = with(FILE, key("timeout"), "90").unwrap();
         assert_eq!(after, FILE.replace("= 9 ", "= 90 "));
         assert_eq!(with(FILE, key("timeout"), "2.5").unwrap(), FILE.replace("= 9 ", "= 2.5 "));
@@ -151,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_new_stands_before_the_tables_and_every_comment_stays() {
+    fn a_new_value_goes_before_the_tables_and_every_comment_stays() {
         let after = with(FILE, key("shell"), "fish").unwrap();
         assert_eq!(after, FILE.replace("refine = \"never\"\n", "refine = \"never\"\nshell = \"fish\"\n"));
         assert_eq!(with("", key("timeout"), "5").unwrap(), "timeout = 5\n");
@@ -164,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_goes_and_the_comment_above_it_stays() {
+    fn a_line_is_removed_and_the_comment_above_it_stays() {
         let after = without(FILE, key("timeout")).unwrap().unwrap();
         assert_eq!(after, FILE.replace("timeout = 9   # seconds\n", ""));
         assert_eq!(without("timeout = 1\n", key("timeout")).unwrap().as_deref(), Some(""));
@@ -175,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_is_no_toml_is_left_alone() {
+    fn a_text_that_is_not_toml_is_an_error() {
         assert!(matches!(with("a = [", key("timeout"), "5"), Err(Unchangeable::Form(_))));
         assert!(matches!(without("a = [", key("timeout")), Err(Unchangeable::Form(_))));
         assert!(matches!(with("serve = 1\n", key("serve.port"), "5"), Err(Unchangeable::NoTable(_))));
@@ -183,7 +184,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_put_in_is_read_back_and_its_removal_leaves_no_trace(
+        fn an_added_value_is_read_back_and_its_removal_leaves_no_trace(
             at in 0..KEYS.len(), value in "[ -~äß😀]{1,30}", other in 0..KEYS.len()
         ) {
             let key = &KEYS[at];

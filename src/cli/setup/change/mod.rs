@@ -1,4 +1,4 @@
-//! Changes to the files of settings. What holds is [`config`]'s matter; [`document`] is the text of a file.
+//! Changes the settings files. [`config`] has the values in force; [`document`] edits the text of a file.
 
 pub mod document;
 
@@ -11,35 +11,35 @@ use caro_base::files::{self, Access};
 use caro_model::fetch::{self, ModelSource};
 use std::path::{Path, PathBuf};
 
-/// A file of settings that is changed.
+/// A settings file to be changed.
 pub struct Target {
-    /// Where it lies.
+    /// Its path.
     pub path: PathBuf,
-    /// The text that it has.
+    /// Its present text.
     pub text: String,
     is_project: bool,
 }
 
 impl Target {
-    /// The user's own file, or the project's.
+    /// Opens the user's own file, or the project's.
     ///
     /// # Errors
-    /// If there is no place for one, or it cannot be read.
+    /// If there is no folder for it, or it cannot be read.
     pub fn open(is_project: bool, cx: &Cx) -> Result<Self, Failure> {
         let path = if is_project { project(cx)? } else { own(cx)? };
-        // a link to a file in a folder of dotfiles stays one
+        // a symbolic link, as into a folder of dotfiles, is kept
         let path = path.canonicalize().unwrap_or(path);
         Ok(Self { text: layers::text(&path)?, path, is_project })
     }
 
-    /// Writes it whole or not at all, with the rights that it had.
+    /// Writes the file atomically, with the permissions that it had.
     ///
     /// # Errors
     /// If it cannot be written.
     pub fn write(&self, text: &str) -> Result<(), Failure> {
         let access = match self.path.metadata() {
             Ok(meta) => Access::Like(meta.permissions()),
-            // what is in a project is for all who work on it; one's own may hold the password of a server
+            // a project's file is for all who work on it; the user's own may hold the password of a server
             Err(_) if self.is_project => Access::Umask,
             Err(_) => Access::Private,
         };
@@ -49,7 +49,7 @@ impl Target {
         })
     }
 
-    /// Why the text cannot be changed, with its line where it is known.
+    /// The failure of a text that cannot be changed, with the line if it is known.
     fn unchangeable(&self, why: &document::Unchangeable) -> Failure {
         let failure = match layers::parse(&self.text, &self.path, 0) {
             Err(failure) => failure,
@@ -61,10 +61,10 @@ impl Target {
     }
 }
 
-/// The user's own file.
+/// The path of the user's own file.
 ///
 /// # Errors
-/// If there is no place for one.
+/// If there is no folder for it.
 pub fn own(cx: &Cx) -> Result<PathBuf, Failure> {
     cx.dirs.config_file.clone().ok_or_else(|| {
         Failure::usage("there is no configuration file, because this user has no home folder")
@@ -72,7 +72,7 @@ pub fn own(cx: &Cx) -> Result<PathBuf, Failure> {
     })
 }
 
-/// The file of the project that the working folder is in: the nearest, or a new one at the top of the repository.
+/// The path of the file of the current project: the nearest one, or a new one at the top of the repository.
 fn project(cx: &Cx) -> Result<PathBuf, Failure> {
     let cwd = cx.folder()?;
     let top = || cwd.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(&cwd).join(PROJECT_FILE);
@@ -82,7 +82,7 @@ fn project(cx: &Cx) -> Result<PathBuf, Failure> {
 /// Sets a setting in a file.
 ///
 /// # Errors
-/// If the value does not fit, a project may not say so, or the file cannot be changed.
+/// If the value is not valid, a project may not set it, or the file cannot be changed.
 pub fn set(name: &str, value: &str, is_project: bool, cx: &Cx) -> Outcome {
     let key = key(name)?;
     if is_project && key.project == Project::Never {
@@ -94,18 +94,18 @@ pub fn set(name: &str, value: &str, is_project: bool, cx: &Cx) -> Outcome {
         "false" if SWITCHES.contains(&key.name) => "off",
         value => value,
     };
-    let value = &checked(key, value, cx)?;
+    let value = &check_value(key, value, cx)?;
     let target = Target::open(is_project, cx)?;
     let text = document::with(&target.text, key, value).map_err(|why| target.unchangeable(&why))?;
     if text != target.text {
         target.write(&text)?;
     }
     cx.ui.note(&format!("{name} = {} in {}", ui::in_line(&config::shown(value)), target.path.display()));
-    tell_who_else_says(key, Some(value), cx);
+    report_value_in_force(key, Some(value), cx);
     Ok(Exit::Success)
 }
 
-/// Takes a setting out of a file.
+/// Removes a setting from a file.
 ///
 /// # Errors
 /// If the file cannot be changed.
@@ -117,7 +117,7 @@ pub fn unset(name: &str, is_project: bool, cx: &Cx) -> Outcome {
         Some(text) => {
             target.write(&text)?;
             cx.ui.note(&format!("{name} is out of {}", target.path.display()));
-            tell_who_else_says(key, None, cx);
+            report_value_in_force(key, None, cx);
         }
     }
     Ok(Exit::Success)
@@ -127,35 +127,36 @@ fn key(name: &str) -> Result<&'static Key, Failure> {
     KEYS.iter().find(|key| key.name == name).ok_or_else(|| config::unknown(name, false, "caro config"))
 }
 
-/// Holds a value against its setting: its form, and that the model or adapter that it names is known. The value as it is to
-/// be written: a file of the working folder by its whole path.
-fn checked(key: &'static Key, value: &str, cx: &Cx) -> Result<String, Failure> {
-    let says = |failure: Failure| {
-        // those two say which there are
+/// Checks a value of a setting: its form, and that a named model or adapter is known. Returns the value to write: the
+/// path of a file is made absolute.
+fn check_value(key: &'static Key, value: &str, cx: &Cx) -> Result<String, Failure> {
+    let with_hint = |failure: Failure| {
+        // the hints of these two list the choices
         let hint = if ["model", "adapter"].contains(&key.name) { failure.hint } else { None };
         Failure { hint: Some(hint.unwrap_or_else(|| format!("{}: {}", key.name, key.what))), ..failure }
     };
     let alone = Config::of(key, value, Origin::Flag("caro config set".into()));
-    let settings = Settings::of(&alone).map_err(says)?;
-    serve(&alone).map_err(says)?;
+    let settings = Settings::of(&alone).map_err(with_hint)?;
+    serve(&alone).map_err(with_hint)?;
     let file = match (key.name, &settings.adapter) {
-        ("model", _) => match fetch::resolve(value, &download::settings(cx)?).map_err(|e| says(e.into()))? {
+        ("model", _) => match fetch::resolve(value, &download::settings(cx)?).map_err(|e| with_hint(e.into()))? {
             ModelSource::File(file) => Some(file),
             _ => None,
         },
         ("adapter", AdapterUse::Named(spec)) => {
-            let found = fetch::adapter_of_spec(spec, &download::settings(cx)?).map_err(|e| says(e.into()))?;
-            // a name stays one: what it stands for may lie in the program
+            let found = fetch::adapter_of_spec(spec, &download::settings(cx)?).map_err(|e| with_hint(e.into()))?;
+            // a name is kept: its adapter may be built into the program
             if found.name() == *spec { None } else { Some(found.path().to_owned()) }
         }
         _ => None,
     };
-    let whole = file.and_then(|file| std::path::absolute(file).ok());
-    Ok(whole.map_or_else(|| value.to_owned(), |file| file.to_string_lossy().into_owned()))
+    let absolute = file.and_then(|file| std::path::absolute(file).ok());
+    Ok(absolute.map_or_else(|| value.to_owned(), |file| file.to_string_lossy().into_owned()))
 }
 
-/// Says so where another layer has more to say than the file that was changed.
-fn tell_who_else_says(key: &Key, value: Option<&str>, cx: &Cx) {
+/// Prints the value in force after a change: a warning if another layer overrides the changed file, or a note after a
+/// removal.
+fn report_value_in_force(key: &Key, value: Option<&str>, cx: &Cx) {
     let Ok(config) = cx.config(&[]) else { return };
     let (now, origin) = (config.text(key.name), config.origin(key.name));
     let number = |text: &str| text.parse::<f64>().ok();
@@ -168,20 +169,20 @@ fn tell_who_else_says(key: &Key, value: Option<&str>, cx: &Cx) {
     }
 }
 
-/// The faults of a text, each with its place; none where a file may hold it.
+/// Returns the faults of a text, each with its line; none if the text is valid.
 pub fn faults(text: &str, path: &Path, is_project: bool) -> Vec<Failure> {
     let lines = match layers::parse(text, path, 0) {
         Ok(lines) => lines,
         Err(failure) => return vec![failure],
     };
-    let checked = |(key, value, origin): config::Line| {
+    let check = |(key, value, origin): config::Line| {
         if is_project && key.project == Project::Never {
             return Err(Failure::usage(format!("{origin}: a project may not set `{}`", key.name)));
         }
         let alone = Config::of(key, &value, origin);
         Settings::of(&alone).and_then(|_| serve(&alone)).map(|_| ())
     };
-    lines.into_iter().filter_map(|line| line.and_then(checked).err()).collect()
+    lines.into_iter().filter_map(|line| line.and_then(check).err()).collect()
 }
 
 #[cfg(test)]

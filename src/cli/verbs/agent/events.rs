@@ -1,6 +1,6 @@
-//! `caro events`: what happened in a run.
+//! `caro events`: shows the events of a run.
 
-use crate::harness::wire::{failure, kept};
+use crate::harness::wire::{existing_store, failure};
 use crate::term::ui::Role;
 use crate::{Cx, Exit, Outcome};
 use caro_agent::event::{Event, Kind};
@@ -25,31 +25,31 @@ pub struct Args {
     follow: bool,
 }
 
-/// Between two looks for what is new.
-const LOOK: Duration = Duration::from_millis(100);
+/// The time between two looks for new events.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Shows the events of a run.
 ///
 /// # Errors
 /// If there is no such run.
 pub fn run(args: &Args, cx: &Cx) -> Outcome {
-    let store = kept(cx)?;
+    let store = existing_store(cx)?;
     let found = store.run(&args.run).map_err(failure)?;
-    // the number of the last event that was shown: what was before it and what comes behind it never overlap
-    let (mut cursor, mut begun, mut last) = (args.after, None, None);
+    // `cursor` is the number of the last event that was shown, so that none is shown twice
+    let (mut cursor, mut first_time, mut last) = (args.after, None, None);
     loop {
-        // looked at first: whatever the process wrote before it let go of the run is there to be read then
-        let goes_on = args.follow && store.is_driven(&found.id, is_alive).map_err(failure)?;
+        // checked before reading, so that events written before the process released the run are read below
+        let is_running = args.follow && store.is_driven(&found.id, is_alive).map_err(failure)?;
         for event in store.events(&found.id, cursor).map_err(failure)? {
             cursor = event.sequence_number;
             last = Some(event.event_type);
-            let seconds = event.timestamp.saturating_sub(*begun.get_or_insert(event.timestamp)) as f64 / 1e3;
+            let seconds = event.timestamp.saturating_sub(*first_time.get_or_insert(event.timestamp)) as f64 / 1e3;
             show(args, &event, seconds, cx)?;
         }
-        if !goes_on {
+        if !is_running {
             break;
         }
-        std::thread::sleep(LOOK);
+        std::thread::sleep(POLL_INTERVAL);
     }
     if args.follow && last.is_some_and(|kind| kind != Kind::AgentEnd) {
         cx.ui.note(&format!("nobody works on it any more; `caro resume {}` goes on", found.id));
@@ -63,11 +63,11 @@ fn show(args: &Args, event: &Event, seconds: f64, cx: &Cx) -> std::io::Result<()
     }
     let head = cx.ui.paint(Role::Dim, &format!("{:>4} {seconds:>7.2}", event.sequence_number));
     let name = cx.ui.paint(Role::Accent, event.event_type.name());
-    cx.ui.line(&format!("{head}  {name}  {}", cx.ui.entry(Role::Plain, &gist(event))))
+    cx.ui.line(&format!("{head}  {name}  {}", cx.ui.entry(Role::Plain, &summary(event))))
 }
 
-/// An event in one line.
-fn gist(event: &Event) -> String {
+/// Summarizes an event in one line.
+fn summary(event: &Event) -> String {
     let text = |value: &Value| match value {
         Value::Null => String::new(),
         Value::String(text) => text.clone(),

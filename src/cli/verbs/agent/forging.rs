@@ -1,4 +1,5 @@
-//! A run that came to nothing for want of a skill: the forge makes one out of the examples, and the task is tried once more.
+//! `caro agent --forge`: if a run fails for lack of a skill, the forge makes one from the examples, and the task is
+//! tried once more.
 
 use super::Args;
 use crate::harness::end::exit_of;
@@ -14,19 +15,19 @@ use caro_agent::runtime::Driven;
 use std::collections::BTreeSet;
 
 /// True if a run ended in `cannot` and had no skill.
-pub(super) fn is_missing(driven: &Driven, run: &Prepared<'_>) -> bool {
+pub(super) fn lacks_skill(driven: &Driven, run: &Prepared<'_>) -> bool {
     let ended = matches!(driven, Driven::Done(report) if exit_of(report) == Exit::No);
     ended && run.skills().active.is_empty()
 }
 
-/// Makes the skill that a task lacked, where the person wants one; true if it is there now.
+/// Makes the skill that a task lacked, if the user wants one. Returns true if it was made.
 ///
 /// # Errors
-/// If it is stopped, or cannot be begun. A skill that cannot be made is told, and the run's own end stands.
-pub(super) fn makes(args: &Args, text: &str, harness: &Harness, cx: &Cx) -> Result<bool, Failure> {
+/// If the forge is stopped or cannot start. That a skill cannot be made is only reported.
+pub(super) fn make_skill(args: &Args, text: &str, harness: &Harness, cx: &Cx) -> Result<bool, Failure> {
     let order = match args.examples.order(text, cx) {
         Ok(order) => order,
-        // they were held against the rules before the run: there are none
+        // examples that were given are valid, which was checked before the run: so there are none
         Err(why) => {
             if args.forge {
                 cx.ui.warn(&format!("no skill fits, and none is made: {}", why.message));
@@ -42,7 +43,7 @@ pub(super) fn makes(args: &Args, text: &str, harness: &Harness, cx: &Cx) -> Resu
     let name = name_of(&order.request);
     let wanted =
         Wanted { order: Order { request, ..order }, name, language: None, allowed: BTreeSet::new(), fix: None };
-    let (report, _) = forging::made(&wanted, harness.model().clone(), args.drive.shows(), cx)?;
+    let (report, _) = forging::forge_skill(&wanted, harness.model().clone(), args.drive.shows(), cx)?;
     if report.verdict != Verdict::Promoted {
         cx.ui.warn(&in_line(&format!("no skill was made: {}", report.line())));
         cx.ui.aside(Role::Dim, &in_line(&report.hint()));
@@ -52,7 +53,7 @@ pub(super) fn makes(args: &Args, text: &str, harness: &Harness, cx: &Cx) -> Resu
     Ok(true)
 }
 
-/// Asks the person where there is a terminal; without one the answer is no.
+/// Asks the user at a terminal; without one the answer is no.
 fn agrees(cx: &Cx) -> Result<bool, Failure> {
     if !cx.ui.can_ask_at_terminal() {
         return Ok(false);

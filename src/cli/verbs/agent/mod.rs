@@ -1,7 +1,8 @@
-//! `caro agent`: a task in several steps, with tools. What it does is shown as it happens; the answer is on stdout.
+//! `caro agent`: works on a task in several steps, with tools. The steps are shown as they happen; the answer is on
+//! stdout.
 //!
-//! - `forging`: a skill that is made where a run came to nothing. `shards`: a tree that is read in parts.
-//! - [`resume`], [`events`], [`session`], [`stats`]: what can be done with runs afterwards.
+//! - `forging`: makes a skill if a run fails for lack of one. `shards`: reads a tree of files in parts.
+//! - [`resume`], [`events`], [`session`], [`stats`]: the verbs for earlier runs.
 
 pub mod events;
 mod forging;
@@ -75,7 +76,7 @@ pub struct Args {
     drive: Drive,
 }
 
-/// Who makes the plan.
+/// The maker of the plan.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Planner {
     /// The words of the task.
@@ -97,9 +98,10 @@ struct PlanOnly<'a> {
 /// Works on a task.
 ///
 /// # Errors
-/// Whatever stands in the way of it. A run that fails is no error: its report says why.
+/// If the run cannot start or is broken off, or the task cannot be done. With `--json` or `--events` only the report
+/// says how a run ended.
 pub fn run(args: &Args, cx: &Cx) -> Outcome {
-    cx.documented(args.drive.json, work(args, cx))
+    cx.with_error_document(args.drive.json, work(args, cx))
 }
 
 fn work(args: &Args, cx: &Cx) -> Outcome {
@@ -122,37 +124,37 @@ fn work(args: &Args, cx: &Cx) -> Outcome {
     let root = cx.folder()?;
     let root = root.canonicalize().unwrap_or(root);
     let session = wire::session(args.session.as_deref(), cx)?;
-    let looks = args.show_prompt || args.explain;
-    let wants = if looks { Wants::Sizes } else { Wants::Answers };
+    let only_shows = args.show_prompt || args.explain;
+    let wants = if only_shows { Wants::Sizes } else { Wants::Answers };
     let harness = wire::open(cx, &args.drive, "agent", args.drive.options(), &root, wants)?;
-    let prepared = || {
+    let prepare = || {
         let task = Task { max_steps, batch: usize::from(args.batch), ..harness.task(&text, &session) };
         let cancel = cx.interrupt().cancel().clone();
         let run = harness.prepare(&task, cancel, &mut |warning| cx.ui.warn(&in_line(warning)))?;
         Ok::<_, Failure>((task, run))
     };
-    let (task, mut run) = prepared()?;
-    let new = |task| match args.plan {
+    let (task, mut run) = prepare()?;
+    let new_run = |task| match args.plan {
         Planner::Heuristic => AgentRun::new(task),
-        // a number that the person gave holds
+        // a number that the user gave is not changed
         Planner::Model => AgentRun::new(task).planned_by_model(args.max_steps.map_or(plan::CAP, |_| max_steps)),
     };
-    if looks {
+    if only_shows {
         run.recall_read()?;
-        return show(&run, AgentRun::new(task.clone()), &new(task), args.explain, cx);
+        return show(&run, AgentRun::new(task.clone()), &new_run(task), args.explain, cx);
     }
-    let limited = |task| {
-        let mut turn = new(task);
+    let limited_run = |task| {
+        let mut turn = new_run(task);
         turn.limit(args.drive.limits(Limits::default()));
         turn
     };
-    let begun = |run: &mut Prepared<'_>, turn: AgentRun| {
+    let begin = |run: &mut Prepared<'_>, turn: AgentRun| {
         wire::begin(run, &turn, cx.interrupt().cancel(), cx)?;
         run.recall_read()?;
         wire::keep_model(&harness, &turn.task().run, &args.drive, cx)?;
-        driven(run, turn, 1, &args.drive, cx)
+        drive_run(run, turn, 1, &args.drive, cx)
     };
-    let turn = limited(task);
+    let turn = limited_run(task);
     if args.plan_only {
         let runtime = run.runtime(1, Vec::new(), None).unrecorded();
         let turn = cx.runtime()?.block_on(runtime.planned(turn));
@@ -161,13 +163,13 @@ fn work(args: &Args, cx: &Cx) -> Outcome {
         }
         return plan_only(&turn.task().plan, turn.task().max_steps, args.drive.json, cx);
     }
-    let first = begun(&mut run, turn)?;
-    if forging::is_missing(&first, &run) && forging::makes(args, &text, &harness, cx)? {
-        let (task, mut run) = prepared()?;
-        let driven = begun(&mut run, limited(task))?;
-        return ended(&run, driven, &args.drive, cx);
+    let first = begin(&mut run, turn)?;
+    if forging::lacks_skill(&first, &run) && forging::make_skill(args, &text, &harness, cx)? {
+        let (task, mut run) = prepare()?;
+        let driven = begin(&mut run, limited_run(task))?;
+        return report_end(&run, driven, &args.drive, cx);
     }
-    ended(&run, first, &args.drive, cx)
+    report_end(&run, first, &args.drive, cx)
 }
 
 fn plan_only(plan: &Plan, max_steps: u32, json: bool, cx: &Cx) -> Outcome {
@@ -182,8 +184,8 @@ fn plan_only(plan: &Plan, max_steps: u32, json: bool, cx: &Cx) -> Outcome {
     Ok(Exit::Success)
 }
 
-/// Assembles the first prompt and shows it, behind that for a plan where a model is to make one, or how it came about. The
-/// model is not asked.
+/// Shows the first prompt, after that of the planner if a model makes the plan; or, with `explain`, how the first
+/// prompt is assembled. The model is not asked.
 fn show(run: &Prepared<'_>, turn: AgentRun, planned: &AgentRun, explain: bool, cx: &Cx) -> Outcome {
     let asks = needs_knowledge(&turn.task().text);
     let runtime = run.runtime(1, Vec::new(), None);
@@ -201,8 +203,8 @@ fn show(run: &Prepared<'_>, turn: AgentRun, planned: &AgentRun, explain: bool, c
             run.skills().all().map(|(skill, why)| format!("{} ({why})", skill.front.name)).collect();
         cx.ui.line(&format!("skills: {}", if skills.is_empty() { "none".to_owned() } else { skills.join(", ") }))?;
         for layer in &assembly.layers {
-            let whose = if layer.trusted { "" } else { " (data)" };
-            cx.ui.line(&format!("{:>4}  {}{whose}: {} tokens", layer.priority, layer.name, layer.tokens))?;
+            let mark = if layer.trusted { "" } else { " (data)" };
+            cx.ui.line(&format!("{:>4}  {}{mark}: {} tokens", layer.priority, layer.name, layer.tokens))?;
         }
         for name in &assembly.dropped {
             cx.ui.line(&format!("      {name}: left out, it did not fit"))?;
@@ -221,41 +223,41 @@ fn show(run: &Prepared<'_>, turn: AgentRun, planned: &AgentRun, explain: bool, c
         cx.ui.warn(&format!("{name} is left out: {why}"));
     }
     let plan = plan.map(|ask| ask.prompt.messages).unwrap_or_default();
-    let whose = |for_plan: bool| move |said| (said, if for_plan { " (planner)" } else { "" });
+    let marked = |for_plan: bool| move |message| (message, if for_plan { " (planner)" } else { "" });
     let first = match turn.next() {
         Step::Reply(reply) => reply.prompt,
         Step::Draft(text) => text.prompt,
         _ => turn.prompt(),
     };
-    for (said, whose) in plan.into_iter().map(whose(true)).chain(first.messages.into_iter().map(whose(false))) {
-        let role = match said.role {
+    for (message, mark) in plan.into_iter().map(marked(true)).chain(first.messages.into_iter().map(marked(false))) {
+        let role = match message.role {
             caro_model::Role::System => "system",
             caro_model::Role::User => "user",
             caro_model::Role::Assistant => "assistant",
         };
-        cx.ui.data(&format!("--- {role}{whose}\n{}", said.text))?;
+        cx.ui.data(&format!("--- {role}{mark}\n{}", message.text))?;
     }
     Ok(Exit::Success)
 }
 
-/// Drives a run and tells how it ended.
+/// Drives a run and reports how it ended.
 fn drive(run: &Prepared<'_>, turn: AgentRun, first_event: u64, drive: &Drive, cx: &Cx) -> Outcome {
-    let driven = driven(run, turn, first_event, drive, cx)?;
-    ended(run, driven, drive, cx)
+    let driven = drive_run(run, turn, first_event, drive, cx)?;
+    report_end(run, driven, drive, cx)
 }
 
-/// Drives a run.
-fn driven(run: &Prepared<'_>, turn: AgentRun, first_event: u64, drive: &Drive, cx: &Cx) -> Result<Driven, Failure> {
-    view::while_shown(cx, drive.shows(), drive.verbose(), |signals| {
+/// Drives a run until it is done or stopped, and shows its steps.
+fn drive_run(run: &Prepared<'_>, turn: AgentRun, first_event: u64, drive: &Drive, cx: &Cx) -> Result<Driven, Failure> {
+    view::show_during(cx, drive.shows(), drive.verbose(), |signals| {
         let runtime = run.runtime(first_event, vec![signals.sink()], signals.approver(cx.ui.can_ask_at_terminal()));
         Ok::<_, Failure>(cx.runtime()?.block_on(runtime.run(turn)))
     })
 }
 
-/// Tells how a run ended.
-fn ended(run: &Prepared<'_>, driven: Driven, drive: &Drive, cx: &Cx) -> Outcome {
+/// Reports how a run ended.
+fn report_end(run: &Prepared<'_>, driven: Driven, drive: &Drive, cx: &Cx) -> Outcome {
     match driven {
-        Driven::Done(report) => end::told(&report, drive, cx),
-        Driven::Stopped(turn) => end::stopped(run, &turn, drive, cx),
+        Driven::Done(report) => end::print_report(&report, drive, cx),
+        Driven::Stopped(turn) => end::print_stopped(run, &turn, drive, cx),
     }
 }

@@ -1,7 +1,7 @@
-//! `caro resume`: goes on with a run that was stopped, where it stood.
+//! `caro resume`: continues a run that was stopped, where it stood.
 
 use crate::harness::Drive;
-use crate::harness::end::told;
+use crate::harness::end::print_report;
 use crate::harness::view::Shows;
 use crate::harness::wire::{self, failure};
 use crate::setup::download;
@@ -26,16 +26,16 @@ pub struct Args {
     drive: Drive,
 }
 
-/// Goes on with a run.
+/// Continues a run.
 ///
 /// # Errors
-/// If there is none, or another process has it.
+/// If there is no such run, or another process drives it.
 pub fn run(args: &Args, cx: &Cx) -> Outcome {
-    cx.documented(args.drive.json, go_on(args, cx))
+    cx.with_error_document(args.drive.json, continue_run(args, cx))
 }
 
-fn go_on(args: &Args, cx: &Cx) -> Outcome {
-    if let Some(option) = args.drive.of_a_prompt() {
+fn continue_run(args: &Args, cx: &Cx) -> Outcome {
+    if let Some(option) = args.drive.prompt_option() {
         return Err(Failure::usage(format!("{option} has no effect on a run that has begun: its prompt is made"))
             .hint("begin a new run with it"));
     }
@@ -52,7 +52,7 @@ fn go_on(args: &Args, cx: &Cx) -> Outcome {
     if found.is_over() {
         let none_left = if args.run.is_empty() { "no run is left to go on with: the latest, " } else { "" };
         cx.ui.note(&format!("{none_left}{} is over; it answered:", found.id));
-        return over(&found, &store.events(&found.id, 0).map_err(failure)?, &args.drive, cx);
+        return report_end(&found, &store.events(&found.id, 0).map_err(failure)?, &args.drive, cx);
     }
     if !found.root.is_dir() {
         return Err(Failure::usage(format!("its working folder {} is gone", found.root.display()))
@@ -72,24 +72,24 @@ fn go_on(args: &Args, cx: &Cx) -> Outcome {
     super::drive(&run, turn, next, &drive, cx)
 }
 
-/// The model that the run goes on with: the one that is named now, else the one that it had.
+/// The model that the run continues with: the one that is named now, or else the one that it had.
 fn model(run: &Run, store: &Store, drive: &Drive, cx: &Cx) -> Result<Option<String>, Failure> {
     if drive.model.is_some() {
         return Ok(drive.model.clone());
     }
-    let Some(kept) = store.model_of(&run.id).map_err(failure)? else {
+    let Some(stored) = store.model_of(&run.id).map_err(failure)? else {
         let now = cx.settings(&[])?.model;
         cx.ui.warn(&format!("which model it began with was not kept: it goes on with {now} (--model names another)"));
         return Ok(None);
     };
-    if let Err(gone) = fetch::resolve(&kept, &download::settings(cx)?) {
+    if let Err(gone) = fetch::resolve(&stored, &download::settings(cx)?) {
         return Err(Failure::usage(format!("the model that it was driven with is gone: {gone}"))
             .hint(format!("`caro resume {} --model MODEL` goes on with another one", run.id)));
     }
-    Ok(Some(kept))
+    Ok(Some(stored))
 }
 
-/// The latest run that can be gone on with; if none can, the latest that is not over: what keeps it is told.
+/// The latest run that can be continued. If none can, the latest that is not over, so that its obstacle is reported.
 fn open_run(store: &Store) -> Result<Option<Run>, StoreError> {
     let mut open = store.unfinished()?;
     let can_go_on = |run: &Run| run.root.is_dir() && store.check_idle(&run.session, is_alive).is_ok();
@@ -97,8 +97,8 @@ fn open_run(store: &Store) -> Result<Option<Run>, StoreError> {
     Ok(if open.is_empty() { None } else { Some(open.swap_remove(first)) })
 }
 
-/// Tells how a run ended that is over, in the form and with the exit code that it had then.
-fn over(run: &Run, events: &[Event], drive: &Drive, cx: &Cx) -> Outcome {
+/// Reports how a finished run ended, in the form and with the exit code that it had then.
+fn report_end(run: &Run, events: &[Event], drive: &Drive, cx: &Cx) -> Outcome {
     let end = events.iter().rfind(|event| event.event_type == Kind::AgentEnd);
     let read = |end: &Event| serde_json::from_value::<Report>(end.output.clone()).ok();
     let Some((end, report)) = end.and_then(|end| Some((end, read(end)?))) else {
@@ -108,5 +108,5 @@ fn over(run: &Run, events: &[Event], drive: &Drive, cx: &Cx) -> Outcome {
     if drive.shows() == Shows::Jsonl {
         cx.ui.json(end)?;
     }
-    told(&report, drive, cx)
+    print_report(&report, drive, cx)
 }

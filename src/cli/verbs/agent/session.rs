@@ -1,6 +1,6 @@
-//! `caro session`: what was asked and answered before.
+//! `caro session`: lists, shows, repairs and removes sessions.
 
-use crate::harness::wire::{failure, kept};
+use crate::harness::wire::{existing_store, failure};
 use crate::setup::repair;
 use crate::setup::stores::{no_home, notes};
 use crate::term::history::History;
@@ -52,7 +52,7 @@ enum What {
     },
 }
 
-/// Lists, shows or removes.
+/// Runs the chosen subcommand.
 ///
 /// # Errors
 /// If there is no such session.
@@ -62,9 +62,9 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
         let repaired = Store::repair(&file).map_err(failure)?;
         return repair::tell(cx, json, &[("runs", "run"), ("events", "event")], &[(file, repaired)]);
     }
-    let store = kept(cx)?;
+    let store = existing_store(cx)?;
     match &args.what {
-        // before anything is opened
+        // handled above, before anything is opened
         What::Repair { .. } => {}
         What::List { json, limit } => {
             let sessions = store.sessions(*limit as usize).map_err(failure)?;
@@ -100,21 +100,21 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
             let session = store.session(id).map_err(failure)?;
             let runs = plural(session.runs.len(), "run");
             if !session.id.starts_with(id) {
-                // who names one run means no more than that
+                // the id of one run must not remove the whole session
                 return Err(Failure::usage(format!("{id} is a run of {}, and a session goes as a whole", session.id))
                     .hint(format!("`caro session rm {}` removes it with its {runs}", session.id)));
             }
             if session.id != *id && !id::is_fresh("session", &session.id) {
-                // the beginning of a name is another name: who has typed it meant that one
+                // the beginning of a name that a user gave may be meant as another name
                 return Err(Failure::usage(format!("there is no session `{id}`"))
                     .hint(format!("`caro session rm {}` removes the one that is called so", session.id)));
             }
             let settings = cx.settings(&[])?;
             let (memory, workspaces) = (notes(cx, &settings)?, crate::harness::wire::workspaces(cx, &settings)?);
             empty(&session.id, &store, &memory, workspaces.as_ref())?;
-            let asked: Vec<&str> = session.runs.iter().map(|run| run.task.as_str()).collect();
-            History::of(&cx.dirs).map_or(Ok(()), |history| history.forget(&asked))?;
-            // last: whatever has failed until here can be tried again
+            let tasks: Vec<&str> = session.runs.iter().map(|run| run.task.as_str()).collect();
+            History::of(&cx.dirs).map_or(Ok(()), |history| history.forget(&tasks))?;
+            // last, so that the removal can be repeated if something failed before
             store.delete_session(&session.id, is_alive).map_err(failure)?;
             cx.ui.note(&format!("removed {} with {runs}", session.id));
         }

@@ -1,4 +1,4 @@
-//! `caro agent --shards DIR`: a question about a tree of files, or a long text, that is read in parts.
+//! `caro agent --shards DIR`: answers a question about a tree of files, or a long text, by reading it in parts.
 
 use crate::harness::{Drive, view, wire};
 use crate::setup::wire::Wants;
@@ -8,8 +8,8 @@ use caro_agent::shard::{self, Order, Sharded};
 use caro_agent::state::Limits;
 use std::path::Path;
 
-/// Files that were not read and are named.
-const NAMED: usize = 3;
+/// Most unread files that are named.
+const MAX_NAMED: usize = 3;
 
 /// Answers the question.
 ///
@@ -19,7 +19,7 @@ pub(super) fn run(question: &str, place: &Path, session: Option<&str>, drive: &D
     let root = cx.folder()?;
     let session = wire::session(session, cx)?;
     let harness = wire::open(cx, drive, "agent", drive.options(), &root, Wants::Answers)?;
-    let sharded = view::while_shown(cx, drive.shows(), drive.verbose(), |signals| {
+    let sharded = view::show_during(cx, drive.shows(), drive.verbose(), |signals| {
         let order = Order {
             question: question.to_owned(),
             session,
@@ -30,10 +30,10 @@ pub(super) fn run(question: &str, place: &Path, session: Option<&str>, drive: &D
         };
         Ok::<_, Failure>(cx.runtime()?.block_on(shard::run(&harness, order))?)
     })?;
-    told(&sharded, drive, cx)
+    print_report(&sharded, drive, cx)
 }
 
-fn told(sharded: &Sharded, drive: &Drive, cx: &Cx) -> Outcome {
+fn print_report(sharded: &Sharded, drive: &Drive, cx: &Cx) -> Outcome {
     if let Some(why) = &sharded.error {
         return Err(Failure::internal(why).hint(format!("`caro events {}` shows what was asked", sharded.run_id)));
     }
@@ -49,13 +49,13 @@ fn told(sharded: &Sharded, drive: &Drive, cx: &Cx) -> Outcome {
         cx.ui.data(&format!("- {}", in_line(file)))?;
     }
     for part in &sharded.shards {
-        // the synthesis of a small model loses files that its parts have found
-        let said = match &part.finding {
+        // a small model may lose files of its parts when it sums them up, so the parts are shown, too
+        let finding = match &part.finding {
             None => "no answer".to_owned(),
             Some(finding) if finding.files.is_empty() => finding.answer.clone(),
             Some(finding) => format!("{} [{}]", finding.answer, finding.files.join(", ")),
         };
-        cx.ui.aside(Role::Plain, &in_line(&format!("{}, {}: {said}", part.name, plural(part.items, "item"))));
+        cx.ui.aside(Role::Plain, &in_line(&format!("{}, {}: {finding}", part.name, plural(part.items, "item"))));
     }
     if let Some(why) = &sharded.apart {
         cx.ui.warn(&in_line(&format!("{why}: these are the words of its parts, not put together")));
@@ -65,7 +65,7 @@ fn told(sharded: &Sharded, drive: &Drive, cx: &Cx) -> Outcome {
     }
     if !sharded.left_out.is_empty() {
         let named: Vec<String> =
-            sharded.left_out.iter().take(NAMED).map(|(name, why)| format!("{name}: {why}")).collect();
+            sharded.left_out.iter().take(MAX_NAMED).map(|(name, why)| format!("{name}: {why}")).collect();
         let files = plural(sharded.left_out.len(), "file");
         cx.ui.note(&in_line(&format!("not read: {files} ({})", named.join("; "))));
     }

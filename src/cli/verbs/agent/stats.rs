@@ -1,6 +1,6 @@
-//! `caro stats`: what the kept runs have cost.
+//! `caro stats`: shows what the stored runs have cost.
 
-use crate::harness::wire::{failure, kept};
+use crate::harness::wire::{existing_store, failure};
 use crate::term::ui::Role;
 use crate::{Cx, Exit, Outcome};
 
@@ -12,12 +12,12 @@ pub struct Args {
     json: bool,
 }
 
-/// Shows the sums.
+/// Shows the totals.
 ///
 /// # Errors
 /// If they cannot be read.
 pub fn run(args: &Args, cx: &Cx) -> Outcome {
-    let stats = kept(cx)?.stats().map_err(failure)?;
+    let stats = existing_store(cx)?.stats().map_err(failure)?;
     if args.json {
         cx.ui.document(&stats)?;
         return Ok(Exit::Success);

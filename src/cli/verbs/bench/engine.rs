@@ -1,4 +1,4 @@
-//! `caro bench`: the engine alone.
+//! `caro bench`: measures the engine alone.
 
 use super::{mib, ms, row};
 use crate::setup::settings::{AdapterUse, DEVICES};
@@ -14,7 +14,7 @@ use caro_shell::{Dialect, Os, Target, Userland};
 use clap::builder::PossibleValuesParser;
 use std::path::PathBuf;
 
-/// Requests and commands, one pair a line with a tab between, that speculation is measured on.
+/// The requests and commands on which speculative decoding is measured: one pair a line, separated by a tab.
 const ANSWERS: &str = include_str!("../../../../benches/answers.txt");
 
 /// What to measure.
@@ -72,7 +72,8 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
     Ok(Exit::Success)
 }
 
-/// The pairs, with the prompt that such a request has on GNU/Linux, whatever this machine is: the same work everywhere.
+/// The pairs, each request as its prompt on GNU/Linux whatever this machine is, so that the work is the same
+/// everywhere.
 fn answers() -> Vec<(Prompt, String)> {
     let target = Target { os: Os::Linux, userland: Userland::Gnu };
     let pairs = ANSWERS.lines().filter_map(|line| line.split_once('\t'));
@@ -154,9 +155,9 @@ fn table(cx: &Cx, id: &str, report: &Report) -> Result<(), Failure> {
         row(cx, "decode of commands", &rate(e.plain))?;
         row(cx, "the same, guessing ahead", &rate(e.rate))?;
         row(cx, "guessed rightly", &format!("{} of {}, for {}", e.accepted, e.drafted, e.tokens))?;
-        let beside = |with: f64, without: f64| format!("{with:.1} tok/s ({:.2}x)", with / without);
-        row(cx, "decode, one core busy", &beside(busy.decode, busy.free_decode))?;
-        row(cx, "prefill, one core busy", &beside(busy.prefill, busy.free_prefill))?;
+        let with_ratio = |with: f64, without: f64| format!("{with:.1} tok/s ({:.2}x)", with / without);
+        row(cx, "decode, one core busy", &with_ratio(busy.decode, busy.free_decode))?;
+        row(cx, "prefill, one core busy", &with_ratio(busy.prefill, busy.free_prefill))?;
     }
     row(cx, "grammar", &ms(report.grammar))?;
     if let Some(bytes) = report.peak_memory {
@@ -169,32 +170,32 @@ fn milliseconds(time: std::time::Duration) -> f64 {
     tenths(time.as_secs_f64() * 1e3)
 }
 
-/// Two decimals, of what is compared closely.
+/// Rounds to two decimals, for values that are compared closely.
 fn hundredths(value: f64) -> f64 {
     (value * 100.0).round() / 100.0
 }
 
-/// One decimal: more would be noise.
+/// Rounds to one decimal: more would be noise.
 fn tenths(value: f64) -> f64 {
     (value * 10.0).round() / 10.0
 }
 
-/// The file of a local model, fetched if need be, its id, and the adapter beside it.
+/// Returns the file of a local model, fetched if need be, its id, and its adapter.
 fn model(cx: &Cx, settings: &Settings) -> Result<(PathBuf, String, Option<AdapterChoice>), Failure> {
     let (folders, spec) = (download::settings(cx)?, settings.model.as_str());
-    let beside = |model: adapter::Model<'_>| match settings.adapter {
+    let adapter_of = |model: adapter::Model<'_>| match settings.adapter {
         AdapterUse::Off => Ok(None),
         _ => adapter::choose(&settings.adapter, model, &folders, cx),
     };
     match fetch::resolve(spec, &folders)? {
         ModelSource::Card(card) => {
             let file = download::with_fetcher(&folders, cx, |f| fetch::ensure(&card, f))?;
-            let adapter = beside(adapter::Model::Card(&card))?;
+            let adapter = adapter_of(adapter::Model::Card(&card))?;
             Ok((file, card.id.clone(), adapter))
         }
         ModelSource::File(file) => {
             let id = file.file_stem().map_or_else(|| spec.to_owned(), |stem| stem.to_string_lossy().into_owned());
-            let adapter = beside(adapter::Model::File(&file))?;
+            let adapter = adapter_of(adapter::Model::File(&file))?;
             Ok((file, id, adapter))
         }
         ModelSource::Script(_) | ModelSource::Remote { .. } | ModelSource::Anthropic { .. } => {

@@ -1,7 +1,8 @@
-//! `caro bench`: how fast the model computes here, and (`caro bench loop`) how fast the whole way of a request is.
+//! `caro bench`: measures how fast the model computes here, and, with `caro bench loop`, how long whole requests
+//! take.
 //!
-//! Rates are the best of several runs, times of requests are medians: a machine that does something else besides only
-//! ever makes them worse.
+//! Rates are the best of several runs and times of requests are medians, because other load on the machine only ever
+//! makes them worse.
 
 mod engine;
 mod whole;
@@ -25,7 +26,7 @@ enum What {
     Loop(whole::Args),
 }
 
-/// Measures and shows.
+/// Measures, and prints the results.
 ///
 /// # Errors
 /// If there is no local model to measure, or stdout cannot be written.
@@ -36,17 +37,17 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
     }
 }
 
-/// Milliseconds for a table.
+/// Formats a time in milliseconds.
 fn ms(time: Duration) -> String {
     format!("{:.1} ms", time.as_secs_f64() * 1e3)
 }
 
-/// Mebibytes for a table.
+/// Formats a size in mebibytes.
 fn mib(bytes: u64) -> String {
     format!("{:.0} MiB", bytes as f64 / f64::from(1 << 20))
 }
 
-/// One row of a table on stdout.
+/// Prints a row of a table.
 fn row(cx: &Cx, name: &str, value: &str) -> Result<(), Failure> {
     Ok(cx.ui.line(&format!("{name:<28} {value:>14}"))?)
 }

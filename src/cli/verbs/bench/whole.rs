@@ -1,4 +1,5 @@
-//! `caro bench loop`: whole requests, from the start of a process to its answer; without a resident, unless asked for.
+//! `caro bench loop`: times whole requests, from the start of a process to its answer; without a resident, unless
+//! asked for.
 
 use super::row;
 use crate::flags::AnswerArgs;
@@ -10,11 +11,11 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// What is asked unless a file says otherwise.
+/// The requests that are sent if no file is given.
 const REQUESTS: &str = include_str!("../../../../benches/requests.txt");
 
-/// More than any request may take; the request's own limit is `--timeout`.
-const PATIENCE: Duration = Duration::from_secs(600);
+/// The time limit of a process, more than any request may take; the request's own limit is `--timeout`.
+const PROCESS_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// What to time.
 #[derive(Debug, clap::Args)]
@@ -32,41 +33,42 @@ struct Sample {
     request: String,
     cmd: String,
     iterations: u32,
-    /// Wall time of the process, as whoever called it sees it.
+    /// Wall time of the process, as its caller sees it.
     wall: f64,
     iteration1: f64,
-    /// Looking at the machine, and looking up manuals.
+    /// Examining the machine, and looking up manuals.
     context: f64,
     iteration2: f64,
-    /// Writing others, and choosing among them.
+    /// Generating further candidates, and choosing among them.
     choice: f64,
     /// Generated tokens.
     tokens: usize,
-    /// How many were guessed ahead, and how many of those rightly.
+    /// Tokens that were drafted ahead.
     drafted: usize,
+    /// Drafted tokens that were right.
     accepted: usize,
     /// Time to generate them.
     decode: f64,
-    /// How much of it went into the grammar.
+    /// The part of that time for the grammar.
     grammar: f64,
 }
 
-/// A stage's times against what they may be.
+/// The times of a stage, and their limit.
 #[derive(Debug, PartialEq, serde::Serialize)]
 struct Stage {
     name: &'static str,
     p50_ms: f64,
     max_ms: f64,
-    /// The specification's figure, where it has one.
+    /// The limit in the specification, if it has one.
     target_ms: Option<f64>,
     met: bool,
 }
 
-/// Asks everything and shows the times. Fails where a stage took longer than it may.
+/// Sends all requests and prints the times. The exit code is 1 if a stage took longer than its limit.
 pub fn run(args: &Args, cx: &Cx) -> Outcome {
     let requests = requests(args.requests.as_deref())?;
     let program = std::env::current_exe().map_err(|e| Failure::internal(format!("where this program is: {e}")))?;
-    // The first one pays for what happens once a machine: the state of the prompt, the shell's list of programs.
+    // a request that is not counted does what is done once on a machine: the state of the prompt, the list of programs
     ask(&program, &args.answer, cx, requests.first().map_or("list files", String::as_str))?;
     let mut samples = Vec::new();
     for request in &requests {
@@ -107,13 +109,13 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
     Ok(if stages.iter().all(|s| s.met) { Exit::Success } else { Exit::No })
 }
 
-/// The most bytes of a file of requests.
-const MOST_REQUESTS: u64 = 16 << 20;
+/// Most bytes of a file of requests.
+const MAX_REQUESTS_FILE: u64 = 16 << 20;
 
 fn requests(file: Option<&Path>) -> Result<Vec<String>, Failure> {
     let text = match file {
         None => REQUESTS.to_owned(),
-        Some(file) => caro_base::files::read_text(file, MOST_REQUESTS).map_err(|e| {
+        Some(file) => caro_base::files::read_text(file, MAX_REQUESTS_FILE).map_err(|e| {
             Failure::usage(format!("{}: {e}", file.display())).hint("--requests takes a text file, one request a line")
         })?,
     };
@@ -124,7 +126,7 @@ fn requests(file: Option<&Path>) -> Result<Vec<String>, Failure> {
     Ok(lines)
 }
 
-/// What is measured of an answer, which may be a refusal.
+/// The measured part of an answer, which may be a refusal.
 #[derive(serde::Deserialize)]
 struct Measured {
     #[serde(default)]
@@ -133,20 +135,20 @@ struct Measured {
     timing: Timing,
 }
 
-/// Asks a fresh process.
+/// Sends a request to a fresh process.
 fn ask(program: &Path, answer: &AnswerArgs, cx: &Cx, request: &str) -> Result<Sample, Failure> {
     let mut layer = answer.layer();
     if answer.resident.is_none() {
-        // What a process costs that finds nothing ready is the harder question.
+        // by default the harder case is measured: a process that finds nothing ready
         layer.push(("resident", "off".into()));
     }
     let flags = layer.into_iter().map(|(key, value)| format!("--{}={value}", key.replace('_', "-")));
     let AnswerArgs { debug, verbose, timing, .. } = *answer;
-    let told = [("--debug", debug), ("--verbose", verbose), ("--timing", timing)];
-    let told = told.into_iter().filter(|(_, asked)| *asked).map(|(flag, _)| flag.to_owned());
+    let switches = [("--debug", debug), ("--verbose", verbose), ("--timing", timing)];
+    let switches = switches.into_iter().filter(|(_, is_set)| *is_set).map(|(flag, _)| flag.to_owned());
     let numbers = [("alternatives", Some(answer.alternatives)), ("few-shot", answer.few_shot)];
     let numbers = numbers.into_iter().filter_map(|(name, n)| Some(format!("--{name}={}", n?)));
-    let flags = flags.chain(numbers).chain(told);
+    let flags = flags.chain(numbers).chain(switches);
     let job = Job {
         args: std::iter::once("--json".into())
             .chain(flags)
@@ -155,7 +157,7 @@ fn ask(program: &Path, answer: &AnswerArgs, cx: &Cx, request: &str) -> Result<Sa
             .collect(),
         cwd: cx.cwd.clone(),
         env: env::everything().collect(),
-        limits: Limits { wall: PATIENCE, output: 1 << 20 },
+        limits: Limits { wall: PROCESS_TIMEOUT, output: 1 << 20 },
         sandbox: Sandbox::None,
         ..Job::new(program)
     };
@@ -166,8 +168,8 @@ fn ask(program: &Path, answer: &AnswerArgs, cx: &Cx, request: &str) -> Result<Sa
         cx.ui.tell(cx.ui.paint_err(Role::Plain, &String::from_utf8_lossy(&output.stderr)).trim_end());
     }
     let answer: Measured = serde_json::from_slice(&output.stdout).map_err(|_| {
-        let said = String::from_utf8_lossy(&output.stderr);
-        failed(said.lines().next().unwrap_or("no answer").trim().to_owned())
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        failed(stderr.lines().next().unwrap_or("no answer").trim().to_owned())
     })?;
     let t = answer.timing;
     Ok(Sample {
@@ -190,7 +192,7 @@ fn ask(program: &Path, answer: &AnswerArgs, cx: &Cx, request: &str) -> Result<Sa
 /// The stages of the specification ("Performance targets") over all samples.
 fn stages(samples: &[Sample]) -> Vec<Stage> {
     let second: Vec<&Sample> = samples.iter().filter(|s| s.iterations > 1).collect();
-    let doubted: Vec<&Sample> = samples.iter().filter(|s| s.choice > 0.0).collect();
+    let with_choice: Vec<&Sample> = samples.iter().filter(|s| s.choice > 0.0).collect();
     let all: Vec<&Sample> = samples.iter().collect();
     let stage = |name, of: &[&Sample], value: fn(&Sample) -> f64, target_ms| {
         let mut times: Vec<f64> = of.iter().map(|s| value(s)).collect();
@@ -201,13 +203,13 @@ fn stages(samples: &[Sample]) -> Vec<Stage> {
     vec![
         stage("iteration 1", &all, |s| s.iteration1, Some(2000.0)),
         stage("context and manuals", &all, |s| s.context, Some(500.0)),
-        stage("others", &doubted, |s| s.choice, None),
+        stage("others", &with_choice, |s| s.choice, None),
         stage("iteration 2", &second, |s| s.iteration2, Some(1500.0)),
         stage("whole", &all, |s| s.wall, Some(4000.0)),
     ]
 }
 
-/// The middle of sorted values; 0 of none.
+/// The median of sorted values; 0 if there are none.
 fn median(sorted: &[f64]) -> f64 {
     match sorted.len() {
         0 => 0.0,
@@ -222,7 +224,7 @@ fn rate(samples: &[Sample]) -> f64 {
     if ms > 0.0 { tokens as f64 * 1e3 / ms } else { 0.0 }
 }
 
-/// What part of generating went into the grammar, over all samples.
+/// The share of the decoding time for the grammar, over all samples.
 fn grammar_share(samples: &[Sample]) -> f64 {
     let (grammar, decode) = samples.iter().fold((0.0, 0.0), |(g, d), s| (g + s.grammar, d + s.decode));
     if decode > 0.0 { grammar / decode } else { 0.0 }

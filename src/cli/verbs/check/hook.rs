@@ -1,5 +1,7 @@
-//! `caro check --hook NAME`: what another agent asks before it runs a command, answered in the form that it reads. Each
-//! gives one JSON document on standard input; what is no call of a shell is none of our business and gets no answer.
+//! `caro check --hook NAME`: answers another agent that asks before it runs a command, in the form that it reads.
+//!
+//! Each agent gives one JSON document on standard input. A question about anything but a shell command gets no
+//! answer.
 
 use super::FailOn;
 use crate::term::given;
@@ -11,8 +13,8 @@ use serde_json::{Value, json};
 use std::io::Read;
 use std::path::Path;
 
-/// The most bytes of a document.
-const LONGEST: u64 = 4 << 20;
+/// Most bytes of a document.
+const MAX_BYTES: u64 = 4 << 20;
 
 /// The agent that asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -23,16 +25,16 @@ pub enum Asker {
     Cursor,
 }
 
-/// Reads the question and answers it. The exit code is 0 with an answer: it is the answer that counts.
+/// Reads the question and answers it. The exit code is 0 whatever the answer is, since the agent reads the answer.
 ///
 /// # Errors
-/// If standard input is no such document. The exit code 2 stops the command with both of them.
+/// If standard input is no such document. The exit code 2 then stops the command in both agents.
 pub(super) fn run(asker: Asker, fail_on: FailOn, shell: Dialect, cx: &Cx) -> Outcome {
     let mut bytes = Vec::new();
-    let read = std::io::stdin().lock().take(LONGEST + 1).read_to_end(&mut bytes);
+    let read = std::io::stdin().lock().take(MAX_BYTES + 1).read_to_end(&mut bytes);
     read.map_err(|e| Failure::usage(format!("standard input cannot be read: {e}")))?;
-    if bytes.len() as u64 > LONGEST {
-        return Err(Failure::usage(format!("the question has more than {LONGEST} bytes")));
+    if bytes.len() as u64 > MAX_BYTES {
+        return Err(Failure::usage(format!("the question has more than {MAX_BYTES} bytes")));
     }
     let question: Value = serde_json::from_slice(&bytes).map_err(|e| {
         Failure::usage(format!("standard input is no JSON document: {e}"))
@@ -44,7 +46,7 @@ pub(super) fn run(asker: Asker, fail_on: FailOn, shell: Dialect, cx: &Cx) -> Out
     Ok(Exit::Success)
 }
 
-/// The answer; `None` where the agent goes on as it would without us.
+/// The answer; `None` if the agent is to go on as without this hook.
 fn answer(asker: Asker, question: &Value, fail_on: FailOn, shell: Dialect) -> Result<Option<Value>, Failure> {
     let command = match asker {
         Asker::ClaudeCode if question["tool_name"] != "Bash" => return Ok(None),
@@ -56,14 +58,14 @@ fn answer(asker: Asker, question: &Value, fail_on: FailOn, shell: Dialect) -> Re
             Failure::usage("the question has no command").hint("look at which event the hook is registered for")
         );
     };
-    given::sound(command, " in the question")?;
+    given::check_command(command, " in the question")?;
     let risk = assess_text(command, shell, question["cwd"].as_str().map(Path::new));
     let decision = match risk.level {
         Level::Safe => return Ok(None),
         level if risk.refused().is_some() || fail_on.fails(level) => "deny",
         _ => "ask",
     };
-    let why = told(&risk);
+    let why = reasons(&risk);
     Ok(Some(match asker {
         Asker::ClaudeCode => json!({ "hookSpecificOutput": {
             "hookEventName": "PreToolUse", "permissionDecision": decision, "permissionDecisionReason": why,
@@ -72,8 +74,8 @@ fn answer(asker: Asker, question: &Value, fail_on: FailOn, shell: Dialect) -> Re
     }))
 }
 
-/// The worst reasons in a line.
-fn told(risk: &Risk) -> String {
+/// The worst reasons in one line.
+fn reasons(risk: &Risk) -> String {
     let worst = risk.reasons.iter().filter(|r| r.level == risk.level).take(3);
     let reasons: Vec<String> =
         worst.map(|r| format!("`{}`: {}", given::clipped(&r.token, 60), given::clipped(&r.why, 240))).collect();
@@ -85,33 +87,31 @@ fn told(risk: &Risk) -> String {
 mod tests {
     use super::*;
 
-    fn asked(asker: Asker, question: Value, fail_on: FailOn) -> Option<Value> {
+    fn answer_to(asker: Asker, question: Value, fail_on: FailOn) -> Option<Value> {
         answer(asker, &question, fail_on, Dialect::Bash).unwrap()
     }
 
     #[test]
     fn each_agent_is_answered_in_its_own_form() {
         let call = |command: &str| json!({"tool_name": "Bash", "tool_input": {"command": command}, "cwd": "/"});
-        let danger = asked(Asker::ClaudeCode, call("rm -rf /"), FailOn::Danger).unwrap();
+        let danger = answer_to(Asker::ClaudeCode, call("rm -rf /"), FailOn::Danger).unwrap();
         let own = &danger["hookSpecificOutput"];
         assert_eq!((&own["hookEventName"], &own["permissionDecision"]), (&json!("PreToolUse"), &json!("deny")));
         assert!(own["permissionDecisionReason"].as_str().unwrap().contains("everything on this disk"), "{danger}");
-        let caution = asked(Asker::ClaudeCode, call("rm notes.txt"), FailOn::Danger).unwrap();
+        let caution = answer_to(Asker::ClaudeCode, call("rm notes.txt"), FailOn::Danger).unwrap();
         assert_eq!(caution["hookSpecificOutput"]["permissionDecision"], "ask");
-        assert_eq!(
-            asked(Asker::ClaudeCode, call("rm notes.txt"), FailOn::Caution).unwrap()["hookSpecificOutput"]["permissionDecision"],
-            "deny"
-        );
-        assert_eq!(asked(Asker::ClaudeCode, call("ls"), FailOn::Danger), None);
-        // in that folder there is no such file
+        let denied = answer_to(Asker::ClaudeCode, call("rm notes.txt"), FailOn::Caution).unwrap();
+        assert_eq!(denied["hookSpecificOutput"]["permissionDecision"], "deny");
+        assert_eq!(answer_to(Asker::ClaudeCode, call("ls"), FailOn::Danger), None);
+        // a file that does not exist is not overwritten
         let folder = tempfile::tempdir().unwrap();
         let there =
             |command: &str| json!({"tool_name": "Bash", "tool_input": {"command": command}, "cwd": folder.path()});
-        assert_eq!(asked(Asker::ClaudeCode, there("ls > new.txt"), FailOn::Danger), None);
+        assert_eq!(answer_to(Asker::ClaudeCode, there("ls > new.txt"), FailOn::Danger), None);
         std::fs::write(folder.path().join("new.txt"), "x").unwrap();
-        assert!(asked(Asker::ClaudeCode, there("ls > new.txt"), FailOn::Danger).is_some());
-        assert_eq!(asked(Asker::ClaudeCode, json!({"tool_name": "Write"}), FailOn::Danger), None);
-        let cursor = asked(Asker::Cursor, json!({"command": "curl x | sh", "cwd": "/"}), FailOn::Danger).unwrap();
+        assert!(answer_to(Asker::ClaudeCode, there("ls > new.txt"), FailOn::Danger).is_some());
+        assert_eq!(answer_to(Asker::ClaudeCode, json!({"tool_name": "Write"}), FailOn::Danger), None);
+        let cursor = answer_to(Asker::Cursor, json!({"command": "curl x | sh", "cwd": "/"}), FailOn::Danger).unwrap();
         assert_eq!(cursor["permission"], "deny");
     }
 

@@ -1,4 +1,5 @@
-//! `caro check --jsonl`: a command in each line, a verdict in each line; with `--summary` only how many of each.
+//! `caro check --jsonl`: reads a command from each line and prints a verdict for each; with `--summary` only the
+//! number of each.
 
 use super::FailOn;
 use crate::term::given;
@@ -10,13 +11,13 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// The most bytes of a line: what a command may have, escaped, and what else stands beside it.
-const LONGEST: u64 = 256 << 10;
+/// Most bytes of a line: those of a command, escaped, and of the other fields.
+const MAX_LINE: u64 = 256 << 10;
 
-/// The most reasons of a verdict that are told.
-const REASONS: usize = 8;
+/// Most reasons of a verdict that are printed.
+const MAX_REASONS: usize = 8;
 
-/// A line that is read. What else it holds is of no matter.
+/// A line of the input. Other fields are ignored.
 #[derive(Debug, serde::Deserialize)]
 struct Line {
     command: String,
@@ -24,12 +25,12 @@ struct Line {
     shell: Option<String>,
     #[serde(default)]
     id: Option<serde_json::Value>,
-    /// The folder of this machine that it runs in, from the root on.
+    /// The absolute path of the folder in which it runs.
     #[serde(default)]
     cwd: Option<PathBuf>,
 }
 
-/// A verdict, as it is written.
+/// A verdict, as it is printed.
 #[derive(Debug, serde::Serialize)]
 pub struct Verdict {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -48,7 +49,7 @@ struct Summary {
     safe: usize,
     caution: usize,
     danger: usize,
-    /// Cautions for no other reason than that a program is not known, or the text cannot be read as a whole.
+    /// Cautions whose only reason is an unknown program, or a text that cannot be parsed as a whole.
     caution_unknown: usize,
     errors: usize,
     warned_percent: f64,
@@ -72,7 +73,7 @@ impl Summary {
         self.times.push(time);
     }
 
-    fn finished(mut self) -> Self {
+    fn finish(mut self) -> Self {
         self.times.sort();
         let at = |share: usize| {
             let time = self.times.get(self.times.len() * share / 100).copied().unwrap_or_default();
@@ -85,7 +86,8 @@ impl Summary {
     }
 }
 
-/// Reads lines from standard input to its end. Exit code 1 if one of them fails, 2 if one is no line of this kind.
+/// Judges the lines of standard input to its end. The exit code is 1 if a command fails the check, 2 if a line is
+/// invalid.
 ///
 /// # Errors
 /// If standard input cannot be read or standard output is closed.
@@ -95,22 +97,22 @@ pub(super) fn run(summary: bool, fail_on: FailOn, shell: Dialect, cx: &Cx) -> Ou
     let mut exit = Exit::Success;
     for number in 1_u64.. {
         let mut bytes = Vec::new();
-        let read = input.by_ref().take(LONGEST + 1).read_until(b'\n', &mut bytes);
+        let read = input.by_ref().take(MAX_LINE + 1).read_until(b'\n', &mut bytes);
         let read = read.map_err(|e| Failure::usage(format!("standard input cannot be read: {e}")))?;
         if read == 0 {
             break;
         }
-        if bytes.len() as u64 > LONGEST && !bytes.ends_with(b"\n") {
+        if bytes.len() as u64 > MAX_LINE && !bytes.ends_with(b"\n") {
             skip_line(&mut input)?;
         }
         if bytes.iter().all(u8::is_ascii_whitespace) {
             continue;
         }
-        match line(&bytes, shell) {
+        match parse_line(&bytes, shell) {
             Ok((line, dialect)) => {
-                let begun = Instant::now();
+                let started = Instant::now();
                 let risk = line.assess(dialect);
-                counted.count(&risk, begun.elapsed());
+                counted.count(&risk, started.elapsed());
                 if fail_on.fails(risk.level) && exit == Exit::Success {
                     exit = Exit::No;
                 }
@@ -129,7 +131,7 @@ pub(super) fn run(summary: bool, fail_on: FailOn, shell: Dialect, cx: &Cx) -> Ou
         }
     }
     if summary {
-        cx.ui.document(&counted.finished())?;
+        cx.ui.document(&counted.finish())?;
     }
     Ok(exit)
 }
@@ -140,12 +142,12 @@ impl Line {
     }
 }
 
-/// The verdict on one line; the error says why nothing in it can be used.
+/// Returns the verdict on one line; the error says why the line is invalid.
 ///
 /// # Errors
 /// If it is too long or no JSON of this kind, or has no command or a shell that is not known.
 pub fn judge(bytes: &[u8], shell: Dialect) -> Result<Verdict, String> {
-    let (line, dialect) = line(bytes, shell)?;
+    let (line, dialect) = parse_line(bytes, shell)?;
     let risk = line.assess(dialect);
     Ok(Verdict::of(line.id, risk))
 }
@@ -154,7 +156,7 @@ impl Verdict {
     fn of(id: Option<serde_json::Value>, risk: Risk) -> Self {
         let refused = risk.refused().is_some();
         let mut reasons = risk.reasons;
-        reasons.truncate(REASONS);
+        reasons.truncate(MAX_REASONS);
         Self { id, verdict: risk.level, refused, reasons }
     }
 }
@@ -165,14 +167,14 @@ fn write(value: impl serde::Serialize, cx: &Cx) -> Result<(), Failure> {
     Ok(cx.ui.line(&line)?)
 }
 
-/// Reads a line; the error says why nothing in it can be used.
-fn line(bytes: &[u8], shell: Dialect) -> Result<(Line, Dialect), String> {
-    if bytes.len() as u64 > LONGEST {
-        return Err(format!("the line has more than {LONGEST} bytes"));
+/// Parses a line; the error says why it is invalid.
+fn parse_line(bytes: &[u8], shell: Dialect) -> Result<(Line, Dialect), String> {
+    if bytes.len() as u64 > MAX_LINE {
+        return Err(format!("the line has more than {MAX_LINE} bytes"));
     }
     let line: Line = serde_json::from_slice(bytes)
         .map_err(|e| format!("not a line as {{\"command\": \"ls -l\", \"shell\": \"bash\", \"id\": 1}}: {e}"))?;
-    given::sound(&line.command, "").map_err(|why| why.message)?;
+    given::check_command(&line.command, "").map_err(|why| why.message)?;
     let dialect = match &line.shell {
         None => shell,
         Some(name) => Dialect::of_program(name).ok_or_else(|| {
@@ -183,7 +185,7 @@ fn line(bytes: &[u8], shell: Dialect) -> Result<(Line, Dialect), String> {
     Ok((line, dialect))
 }
 
-/// Reads on to the end of a line that is too long.
+/// Skips the rest of a line that is too long.
 fn skip_line(input: &mut impl BufRead) -> Result<(), Failure> {
     loop {
         let (used, ended) = {
@@ -206,7 +208,7 @@ mod tests {
 
     #[test]
     fn a_line_names_its_command_and_its_shell() {
-        let of = |text: &str| line(text.as_bytes(), Dialect::Bash).map(|(line, dialect)| (line.command, dialect));
+        let of = |text: &str| parse_line(text.as_bytes(), Dialect::Bash).map(|(line, dialect)| (line.command, dialect));
         assert_eq!(of(r#"{"command": "ls", "more": 1}"#), Ok(("ls".into(), Dialect::Bash)));
         assert_eq!(of(r#"{"command": "ls", "shell": "fish"}"#), Ok(("ls".into(), Dialect::Fish)));
         for bad in ["ls", "{}", r#"{"command": ""}"#, r#"{"command": "ls", "shell": "tcsh"}"#, "[1]"] {
@@ -215,12 +217,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_counted_is_told_in_percent() {
+    fn the_summary_has_counts_and_percentages() {
         let mut counted = Summary::default();
         for text in ["ls", "rm x", "rm -rf /", "frobnicate"] {
             counted.count(&assess_text(text, Dialect::Bash, None), Duration::from_micros(10));
         }
-        let done = counted.finished();
+        let done = counted.finish();
         assert_eq!((done.safe, done.caution, done.danger, done.caution_unknown), (1, 2, 1, 1));
         assert_eq!((done.warned_percent, done.danger_percent, done.p99_microseconds), (75.0, 25.0, 10));
     }

@@ -1,6 +1,6 @@
-//! `caro check 'COMMAND'`: what is wrong with a command and how dangerous it is. No model.
+//! `caro check 'COMMAND'`: reports what is wrong with a command and how dangerous it is, without the model.
 //!
-//! `lines`: verdicts on many commands. `hook`: the answer to another agent that is about to run one.
+//! `lines`: verdicts on many commands. `hook`: answers to another agent that is about to run a command.
 
 mod hook;
 pub mod lines;
@@ -17,10 +17,10 @@ use caro_shell::safety::{Level, Risk};
 use caro_shell::{Dialect, Finding, Severity, Target};
 use std::sync::Arc;
 
-/// The most findings that are printed, and the most bytes of them.
+/// Most findings that are printed, and most bytes of them.
 const SHOWN: Bound = Bound { count: 20, bytes: 16 << 10 };
 
-/// The most characters of a piece of the command that are printed.
+/// Most characters of a piece of the command that are printed.
 const PIECE: usize = 120;
 
 /// Check any command: syntax, programs, flags of the installed versions, platform rules, risk
@@ -85,7 +85,7 @@ impl FailOn {
     }
 }
 
-/// Checks a command. Exit code 0: nothing against it but hints; 1: a warning, an error or danger.
+/// Checks a command. By default the exit code is 0 if there are only hints, 1 for a warning, an error or danger.
 ///
 /// # Errors
 /// If the command is empty or too long, or standard input cannot be read.
@@ -93,7 +93,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
     if args.jsonl || args.hook.is_some() {
         let fail_on = args.fail_on.unwrap_or(FailOn::Danger);
         let named = args.shell.as_deref().and_then(|name| Dialect::ALL.iter().find(|(n, _)| *n == name));
-        // what an agent or a file has is a command of bash, whichever shell called us
+        // the commands of agents and files are for bash, whichever shell called us
         let shell = named.map_or(Dialect::Bash, |(_, dialect)| *dialect);
         return match args.hook {
             Some(asker) => hook::run(asker, fail_on, shell, cx),
@@ -110,9 +110,9 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
         .as_deref()
         .and_then(|name| Some(Dialect::ALL.iter().find(|(n, _)| *n == name)?.1))
         .or(settings.shell);
-    crate::answer::ask::paired(&settings)?;
+    crate::answer::ask::check_target(&settings)?;
     let place = Place::of(&context, &settings, None);
-    // looking up may take its moment, and what was begun is ended well
+    // lookups may take a while, and Ctrl-C may end them: nothing is left behind
     let _phase = cx.interrupt().during(Phase::Ends);
     let bound = if args.json { LISTED } else { SHOWN };
     let looked = look(command.clone(), &place, context, crate::setup::wire::manual(cx), args.rehearse, bound);
@@ -123,8 +123,8 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
     } else {
         print(&report.findings, &report.risk, report.unlisted, cx)?;
         if cx.ui.out_is_terminal() {
-            for told in crate::answer::undo::counted(&command, &place) {
-                cx.ui.line(&cx.ui.paint(Role::Caution, &told))?;
+            for line in crate::answer::undo::scope_lines(&command, &place) {
+                cx.ui.line(&cx.ui.paint(Role::Caution, &line))?;
             }
         }
         if let Some(shown) = &report.rehearsal {

@@ -1,8 +1,9 @@
-//! `caro completions SHELL`: the completion script, made from the definition of the arguments; `caro completions man`: the
-//! manual pages, made from the same. They stand together because whoever packs caro makes both at once, and because `caro man tar`
-//! is a request.
+//! `caro completions SHELL`: prints the completion script; `caro completions man`: prints or writes the manual pages.
 //!
-//! - [`values`]: what is completed by what is on this machine: models, adapters, sessions.
+//! Both are generated from the definition of the arguments. They are one verb because a package needs both, and
+//! because `caro man tar` is a request.
+//!
+//! - [`values`]: words that are completed from what is on this machine: models, adapters, sessions.
 
 pub mod values;
 
@@ -15,7 +16,7 @@ use clap_complete::Shell;
 use std::path::{Path, PathBuf};
 use values::Kind;
 
-/// The things that can be made.
+/// The things that can be generated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum What {
     /// A script for bash
@@ -103,11 +104,11 @@ fn pages(folder: Option<&Path>, cx: &Cx) -> Outcome {
     Ok(Exit::Success)
 }
 
-/// The way in which the generator for bash completes words that it knows nothing of: by files, whose names fall apart at their blanks.
-const FILES: &str = "COMPREPLY=($(compgen -f \"${cur}\"))";
+/// The code by which the generator for bash completes words without known values: with file names, split at blanks.
+const GENERATED_FILES: &str = "COMPREPLY=($(compgen -f \"${cur}\"))";
 
-/// The functions that complete files and values in bash, in front of the script.
-const BASH: &str = r#"_caro_files() {
+/// The functions that complete files and values in bash, placed before the script.
+const BASH_FUNCTIONS: &str = r#"_caro_files() {
     local IFS=$'\n'
     COMPREPLY=($(compgen -f -- "${cur}"))
     compopt -o filenames 2>/dev/null || true
@@ -127,8 +128,9 @@ _caro_values_or_files() {
 }
 "#;
 
-/// The same in zsh. A value may have a colon in it, which its lists take for their own.
-const ZSH: &str = r#"
+/// The functions that complete values in zsh, placed in the script. They use `compadd`, because the lists of zsh give
+/// a meaning to the colon that a value may contain.
+const ZSH_FUNCTIONS: &str = r#"
 _caro_values() {
     local -a values
     values=(${(f)"$(caro completions --values $1 2>/dev/null)"})
@@ -140,10 +142,11 @@ _caro_values_or_files() {
 }
 "#;
 
-/// The way in which the generator for fish reads a line: one that ends with an option which waits for its value cannot be read.
+/// The code by which the generator for fish parses a line. It fails if the line ends with an option that lacks its
+/// value.
 const FISH_NO_VALUE: &str = "    argparse -s (__fish_caro_global_optspecs) -- $cmd 2>/dev/null\n    or return\n";
 
-/// The same, without that option then.
+/// The code that replaces it, which then parses the line without that option.
 const FISH_VALUE: &str = "    if not argparse -s (__fish_caro_global_optspecs) -- $cmd 2>/dev/null
         set -e cmd[-1]
         argparse -s (__fish_caro_global_optspecs) -- $cmd 2>/dev/null
@@ -151,27 +154,27 @@ const FISH_VALUE: &str = "    if not argparse -s (__fish_caro_global_optspecs) -
     end
 ";
 
-/// The script for a shell, with the values of this machine where the generator has their marks.
+/// Generates the script for a shell, and replaces the marks in it by code that asks for values.
 fn script(shell: Shell, definition: Command) -> String {
     let mut script = Vec::new();
     let mut command = values::marked(definition);
     clap_complete::generate(shell, &mut command, "caro", &mut script);
     let script = String::from_utf8_lossy(&script).into_owned();
     match shell {
-        Shell::Bash => for_bash(&script),
-        Shell::Zsh => for_zsh(&script),
-        Shell::Fish => for_fish(&script, &command),
+        Shell::Bash => patch_bash(&script),
+        Shell::Zsh => patch_zsh(&script),
+        Shell::Fish => patch_fish(&script, &command),
         _ => script,
     }
 }
 
-/// Names of files stay whole, and a mark is what its values are.
-fn for_bash(script: &str) -> String {
-    let mut script = script.replace(FILES, "_caro_files");
+/// Keeps file names with blanks whole, and replaces the marks.
+fn patch_bash(script: &str) -> String {
+    let mut script = script.replace(GENERATED_FILES, "_caro_files");
     for kind in Kind::ALL {
         for (with_files, call) in [(true, "_caro_values_or_files"), (false, "_caro_values")] {
             let mark = kind.mark(with_files);
-            // behind an option it is all there is; else it stands among the options
+            // after an option the mark is the only word; elsewhere it is among the options
             script = script.replace(
                 &format!("COMPREPLY=($(compgen -W \"{mark}\" -- \"${{cur}}\"))"),
                 &format!("{call} {}", kind.name()),
@@ -179,10 +182,10 @@ fn for_bash(script: &str) -> String {
             script = script.replace(mark, &format!("$(caro completions --values {} 2>/dev/null)", kind.name()));
         }
     }
-    format!("{BASH}\n{script}")
+    format!("{BASH_FUNCTIONS}\n{script}")
 }
 
-fn for_zsh(script: &str) -> String {
+fn patch_zsh(script: &str) -> String {
     let mut script = script.to_owned();
     for kind in Kind::ALL {
         for (with_files, call) in [(true, "_caro_values_or_files"), (false, "_caro_values")] {
@@ -190,15 +193,15 @@ fn for_zsh(script: &str) -> String {
         }
     }
     let script = without_words(&script);
-    // the first line says what the file completes
+    // the first line has to stay first: it says what the file completes
     match script.split_once('\n') {
-        Some((first, rest)) => format!("{first}\n{ZSH}{rest}"),
+        Some((first, rest)) => format!("{first}\n{ZSH_FUNCTIONS}{rest}"),
         None => script,
     }
 }
 
-/// Takes out the words of a request, and of a search, where a verb may stand in their place: the generator for zsh counts them
-/// before the verb, of which nothing is completed then.
+/// Removes the words of a request, or of a search, where a verb may stand in their place. The script for zsh would
+/// count them before the verb and complete nothing after it.
 fn without_words(script: &str) -> String {
     let lines: Vec<&str> = script.lines().collect();
     let (mut kept, mut dropped) = (Vec::new(), 0);
@@ -217,13 +220,13 @@ fn without_words(script: &str) -> String {
     kept.join("\n")
 }
 
-fn for_fish(script: &str, command: &Command) -> String {
+fn patch_fish(script: &str, command: &Command) -> String {
     let lines: Vec<String> = script
         .lines()
         .map(|line| match (marked_in(line), line.split_once(" -a \"")) {
             (Some((kind, with_files)), Some((before, _))) => {
                 let before = if with_files { before.replace(" -f", " -F") } else { before.to_owned() };
-                format!("{before} -a \"{}\"", asked(kind))
+                format!("{before} -a \"{}\"", values_of(kind))
             }
             _ => line.to_owned(),
         })
@@ -232,24 +235,24 @@ fn for_fish(script: &str, command: &Command) -> String {
     let mut lines = vec![script];
     for verb in command.get_subcommands() {
         let only = format!("__fish_caro_using_subcommand {}", verb.get_name());
-        words_for_fish(verb, &only, &mut lines);
+        add_words_for_fish(verb, &only, &mut lines);
     }
     lines.join("\n")
 }
 
-/// The kind whose mark stands in a text, and whether files may stand there as well.
+/// The kind whose mark is in a text, and true if files may stand there as well.
 fn marked_in(text: &str) -> Option<(Kind, bool)> {
     let mut all = Kind::ALL.into_iter().flat_map(|kind| [(kind, true), (kind, false)]);
     all.find(|(kind, with_files)| text.contains(kind.mark(*with_files)))
 }
 
-/// The command that asks for the values of a kind.
-fn asked(kind: Kind) -> String {
+/// The code of fish that asks for the values of a kind.
+fn values_of(kind: Kind) -> String {
     format!("(caro completions --values {} 2>/dev/null)", kind.name())
 }
 
-/// The generator for fish leaves out words that stand alone, without an option before them.
-fn words_for_fish(command: &Command, only: &str, lines: &mut Vec<String>) {
+/// Adds the words without an option before them, which the generator for fish leaves out.
+fn add_words_for_fish(command: &Command, only: &str, lines: &mut Vec<String>) {
     for word in command.get_positionals() {
         let values = word.get_possible_values();
         let names: Vec<&str> =
@@ -257,14 +260,14 @@ fn words_for_fish(command: &Command, only: &str, lines: &mut Vec<String>) {
         let names = names.join(" ");
         match marked_in(&names) {
             _ if names.is_empty() => {}
-            Some((kind, true)) => lines.push(format!("complete -c caro -n \"{only}\" -a \"{}\"", asked(kind))),
-            Some((kind, false)) => lines.push(format!("complete -c caro -n \"{only}\" -f -a \"{}\"", asked(kind))),
+            Some((kind, true)) => lines.push(format!("complete -c caro -n \"{only}\" -a \"{}\"", values_of(kind))),
+            Some((kind, false)) => lines.push(format!("complete -c caro -n \"{only}\" -f -a \"{}\"", values_of(kind))),
             None => lines.push(format!("complete -c caro -n \"{only}\" -f -a \"{names}\"")),
         }
     }
     for verb in command.get_subcommands() {
         let below = format!("{only}; and __fish_seen_subcommand_from {}", verb.get_name());
-        words_for_fish(verb, &below, lines);
+        add_words_for_fish(verb, &below, lines);
     }
 }
 
@@ -274,9 +277,9 @@ mod tests {
     use crate::args::Cli;
     use clap::CommandFactory;
 
-    /// The generator's form is held here: what it writes otherwise one day is seen.
+    /// Fails if a later version of the generator writes its marks in another form.
     #[test]
-    fn every_mark_becomes_what_is_on_this_machine() {
+    fn every_mark_is_replaced_by_a_call_for_values() {
         for shell in [Shell::Bash, Shell::Zsh, Shell::Fish, Shell::PowerShell, Shell::Elvish] {
             let script = script(shell, Cli::command());
             for kind in Kind::ALL {
@@ -285,30 +288,30 @@ mod tests {
                     "{shell} {}",
                     kind.name()
                 );
-                let asked = match shell {
+                let is_asked = match shell {
                     Shell::Zsh => script.contains(&format!("_caro_values {}", kind.name())),
                     Shell::Bash | Shell::Fish => script.contains(&format!("caro completions --values {}", kind.name())),
                     _ => true,
                 };
-                assert!(asked, "{shell}: {}", kind.name());
+                assert!(is_asked, "{shell}: {}", kind.name());
             }
         }
     }
 
     #[test]
-    fn the_generators_own_way_with_files_is_replaced_everywhere() {
+    fn the_generated_completion_of_files_is_replaced_everywhere() {
         let mut before = Vec::new();
         clap_complete::generate(Shell::Bash, &mut Cli::command(), "caro", &mut before);
-        assert!(String::from_utf8(before).unwrap().contains(FILES));
+        assert!(String::from_utf8(before).unwrap().contains(GENERATED_FILES));
         let after = script(Shell::Bash, Cli::command());
         assert!(script(Shell::Fish, Cli::command()).contains(FISH_VALUE));
         let zsh = script(Shell::Zsh, Cli::command());
         assert!(zsh.matches("case $line[1] in").count() > 10 && !zsh.contains("$line[2]"));
-        assert!(!after.contains(FILES) && after.matches("_caro_values_or_files models").count() > 1);
+        assert!(!after.contains(GENERATED_FILES) && after.matches("_caro_values_or_files models").count() > 1);
     }
 
     #[test]
-    fn fixed_words_are_there_for_the_three_shells() {
+    fn fixed_words_are_completed_in_the_three_shells() {
         for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
             let script = script(shell, Cli::command());
             for word in ["macos-bsd", "powershell", "exit-codes", "max_iterations", "uninstall"] {

@@ -1,5 +1,7 @@
-//! Words that are completed by what is on this machine. The generators know fixed words alone: here such an argument has a mark
-//! for its only word, in whose place the script asks `caro completions --values`.
+//! Words that are completed from what is on this machine.
+//!
+//! The generators know only fixed words. An argument of this kind therefore gets a mark as its only word, which the
+//! script replaces by a call of `caro completions --values`.
 
 use crate::Cx;
 use crate::harness::wire;
@@ -10,7 +12,7 @@ use caro_model::fetch;
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, Command};
 
-/// The things that a word can stand for.
+/// The kinds of words that are completed from this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Kind {
     /// Models by their ids.
@@ -22,10 +24,10 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Every one.
+    /// All kinds.
     pub const ALL: [Self; 3] = [Self::Models, Self::Adapters, Self::Sessions];
 
-    /// Its name.
+    /// The name of the kind.
     pub fn name(self) -> &'static str {
         match self {
             Self::Models => "models",
@@ -34,7 +36,7 @@ impl Kind {
         }
     }
 
-    /// The mark in a generated script where its values belong.
+    /// The mark in a generated script that stands for the values of the kind.
     pub fn mark(self, with_files: bool) -> &'static str {
         match (self, with_files) {
             (Self::Models, false) => "__caro_models__",
@@ -47,11 +49,11 @@ impl Kind {
     }
 }
 
-/// The most sessions that are offered.
-const MOST: usize = 100;
+/// Most sessions that are offered.
+const MAX_SESSIONS: usize = 100;
 
-/// The words of a kind. What cannot be read has none: nobody wants an error in the middle of a line. Nor is one offered that a
-/// shell would not take for a plain word: bash expands what it is given to choose from.
+/// The words of a kind. If they cannot be read there are none, since an error would land in the middle of the user's
+/// line. Words that are not plain are left out, because bash expands the words that it is given.
 pub fn of(kind: Kind, cx: &Cx) -> Vec<String> {
     let mut words = all(kind, cx);
     words.retain(|word| is_plain(word));
@@ -73,30 +75,31 @@ fn all(kind: Kind, cx: &Cx) -> Vec<String> {
             Err(_) => Vec::new(),
         },
         Kind::Sessions => {
-            let sessions = wire::kept(cx).ok().and_then(|store| store.sessions(MOST).ok()).unwrap_or_default();
+            let store = wire::existing_store(cx).ok();
+            let sessions = store.and_then(|store| store.sessions(MAX_SESSIONS).ok()).unwrap_or_default();
             sessions.into_iter().map(|session| session.id).collect()
         }
     }
 }
 
-/// The arguments with the marks, and with the words of help.
+/// Adds the marks to the arguments, and the topics and verbs as words of `help`.
 pub fn marked(command: Command) -> Command {
-    // clap wants names that live as long as the process; a script is made once in one
+    // clap needs names that live as long as the process; leaking them is fine, because a process makes one script
     let verbs = command.get_subcommands().map(|verb| &*verb.get_name().to_owned().leak());
     let words: Vec<&'static str> = TOPICS.iter().map(|topic| topic.name).chain(verbs).collect();
     let command = command
         .mut_subcommand("help", |help| help.mut_arg("word", |arg| arg.value_parser(PossibleValuesParser::new(words))));
-    below(command, &[])
+    mark_arguments(command, &[])
 }
 
-fn below(command: Command, path: &[String]) -> Command {
+fn mark_arguments(command: Command, path: &[String]) -> Command {
     let command = command.mut_args(|arg| match kind_of(&arg, path) {
         Some((kind, with_files)) => arg.value_parser(PossibleValuesParser::new([kind.mark(with_files)])),
         None => arg,
     });
     command.mut_subcommands(|verb| {
         let path = [path, &[verb.get_name().to_owned()]].concat();
-        below(verb, &path)
+        mark_arguments(verb, &path)
     })
 }
 
@@ -120,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_shell_would_expand_is_not_offered() {
+    fn words_that_a_shell_would_expand_are_not_offered() {
         for word in ["qwen2.5-coder-1.5b", "größe", "team/a_b", "k@h:1"] {
             assert!(is_plain(word), "{word}");
         }

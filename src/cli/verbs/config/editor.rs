@@ -1,4 +1,5 @@
-//! The person's own editor on a file of settings: on a copy, which takes the file's place once it can be read.
+//! `caro config edit`: opens the user's editor on a copy of a settings file, which replaces the file once it is
+//! valid.
 
 use crate::setup::change::{Target, faults};
 use crate::setup::config::{KEYS, Project};
@@ -9,16 +10,16 @@ use caro_base::files;
 use caro_exec as exec;
 use std::path::Path;
 
-/// The editors that are looked for where the person names none.
+/// The editors that are searched for if the user names none.
 const EDITORS: [&str; 4] = ["editor", "nano", "vi", "vim"];
 
-/// The most bytes that come back from an editor.
-const LONGEST: u64 = 64 * 1024;
+/// Most bytes read back from an editor.
+const MAX_FILE: u64 = 64 * 1024;
 
-/// Opens the editor on a copy until that is a file of settings, or the person gives up.
+/// Opens the editor on a copy until that is a valid settings file or the user gives up.
 ///
 /// # Errors
-/// If there is nobody to edit, no editor, or the file cannot be written.
+/// If there is no terminal or no editor, or the file cannot be written.
 pub fn edit(is_project: bool, cx: &Cx) -> Outcome {
     if !cx.ui.can_ask() {
         return Err(Failure::no("an editor needs a terminal").hint("`caro config set KEY VALUE` needs none"));
@@ -29,13 +30,13 @@ pub fn edit(is_project: bool, cx: &Cx) -> Outcome {
         Failure::internal(format!("no copy to edit: {e}")).hint("make room in the temporary folder")
     };
     let folder = tempfile::Builder::new().prefix("caro-").tempdir().map_err(failed)?;
-    // by its ending an editor knows what it is
+    // editors recognize the format by the extension
     let copy = folder.path().join("config.toml");
     let before = if target.text.is_empty() { template(is_project) } else { target.text.clone() };
     files::replace(&copy, before.as_bytes(), files::Access::Private).map_err(failed)?;
     loop {
-        opened(&editor, &copy, cx)?;
-        let text = files::read_text(&copy, LONGEST)
+        run_editor(&editor, &copy, cx)?;
+        let text = files::read_text(&copy, MAX_FILE)
             .map_err(|e| Failure::no(format!("what the editor left cannot be read: {e}; nothing was changed")))?;
         if text == before {
             cx.ui.note("nothing was changed");
@@ -73,8 +74,8 @@ fn editor(cx: &Cx) -> Result<String, Failure> {
     })
 }
 
-/// Runs the editor with the terminal until it ends.
-fn opened(editor: &str, file: &Path, cx: &Cx) -> Result<(), Failure> {
+/// Runs the editor in the terminal until it ends.
+fn run_editor(editor: &str, file: &Path, cx: &Cx) -> Result<(), Failure> {
     let shell = exec::find("sh").ok_or_else(|| {
         Failure::no("there is no sh here to start an editor with").hint("edit the file itself: `caro config path`")
     })?;
@@ -97,7 +98,7 @@ fn opened(editor: &str, file: &Path, cx: &Cx) -> Result<(), Failure> {
     }
 }
 
-/// The text of a file that is begun: each setting that may be there, as a comment.
+/// The text of a new file: each setting that may be in it, as a comment.
 fn template(is_project: bool) -> String {
     let mut text = String::from(match is_project {
         true => "# What holds for caro in this project, for all who work on it. A line without `#` in front holds.\n",
@@ -126,19 +127,19 @@ fn template(is_project: bool) -> String {
 mod tests {
     use super::*;
 
-    /// Whoever takes the marks away has a file that holds.
+    /// A user may remove any of the comment marks.
     #[test]
-    fn the_template_holds_once_its_marks_are_gone() {
+    fn the_template_is_valid_without_its_comment_marks() {
         for is_project in [false, true] {
             let text = template(is_project);
             assert!(faults(&text, Path::new("c.toml"), is_project).is_empty());
             let (head, lines) = text.split_once('\n').unwrap();
             assert!(head.starts_with("# "));
-            let open: String =
+            let uncommented: String =
                 lines.lines().map(|line| format!("{}\n", line.strip_prefix("# ").unwrap_or(line))).collect();
-            let wrong = faults(&open, Path::new("c.toml"), is_project);
-            assert!(wrong.is_empty(), "{wrong:?}\n{open}");
-            assert_eq!(open.contains("serve"), !is_project);
+            let wrong = faults(&uncommented, Path::new("c.toml"), is_project);
+            assert!(wrong.is_empty(), "{wrong:?}\n{uncommented}");
+            assert_eq!(uncommented.contains("serve"), !is_project);
         }
     }
 }

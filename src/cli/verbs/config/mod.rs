@@ -1,4 +1,4 @@
-//! `caro config`: shows what holds and where it comes from, and has files changed.
+//! `caro config`: shows the settings in force and where they come from, and changes the settings files.
 
 mod editor;
 
@@ -81,8 +81,8 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
         Some(What::Get { .. }) | None => {}
     }
     let config = cx.config(&[])?;
-    // a value that is wrong is shown as well: its error sends people here to see where it comes from
-    let sound = Settings::of(&config).and_then(|_| settings::serve(&config)).map(|_| Exit::Success);
+    // an invalid value is shown as well, because its error sends users here to see where it comes from
+    let validity = Settings::of(&config).and_then(|_| settings::serve(&config)).map(|_| Exit::Success);
     let with_origin =
         |name: &str, value: &str| serde_json::json!({ "value": value, "origin": config.origin(name).to_string() });
     if let Some(What::Get { key }) = &args.what {
@@ -103,5 +103,5 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
             cx.ui.line(&format!("{setting:<38} {}", cx.ui.paint(Role::Dim, &format!("# {note}"))))?;
         }
     }
-    sound
+    validity
 }

@@ -1,4 +1,4 @@
-//! The files of settings and the variables: what cannot be read, what is no setting, who else may write.
+//! Checks the settings files and the variables: what cannot be read, what is no setting, what others may write.
 
 use super::finding::Finding;
 use crate::env::{self, VARIABLES};
@@ -8,30 +8,30 @@ use crate::setup::settings::serve;
 use crate::{Config, Cx, Failure, Settings};
 use std::path::PathBuf;
 
-/// The facts.
+/// The facts about settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Facts {
     /// The user's own file; `None` where there is no place for one.
     pub file: Option<PathBuf>,
-    /// True if it is there.
-    pub is_there: bool,
-    /// The project's file, where one holds here.
+    /// True if that file exists.
+    pub file_exists: bool,
+    /// The project's file, if one applies here.
     pub project: Option<PathBuf>,
-    /// The error that stands in the way of every verb, or of the server's alone.
+    /// The error that stops every verb, or only the server.
     pub broken: Option<Failure>,
-    /// The warnings that every call tells.
+    /// The warnings that every call prints.
     pub warnings: Vec<String>,
-    /// Variables that look like ours and are read by nobody.
+    /// Variables that begin with `CARO_` but are not read by caro.
     pub unread: Vec<String>,
 }
 
-/// Variables of downloads, which are read where those are made.
-const OF_DOWNLOADS: [&str; 2] = ["CARO_HUB_URL", "CARO_PYTHON"];
+/// Variables that only the code for downloads reads.
+const DOWNLOAD_VARIABLES: [&str; 2] = ["CARO_HUB_URL", "CARO_PYTHON"];
 
-/// Reads all layers; where they are broken the defaults are what the other checks go on with.
+/// Reads all layers of settings. If they are broken, the other checks use the defaults.
 ///
 /// # Errors
-/// Never: the defaults fit their settings, which a test holds.
+/// Never: a test makes sure that the defaults are valid.
 pub fn look(cx: &Cx) -> Result<(Facts, Settings), Failure> {
     let loaded = Config::load(&cx.dirs, &cx.env, cx.cwd.as_deref(), &[]);
     let (broken, warnings, settings) = match loaded {
@@ -44,7 +44,7 @@ pub fn look(cx: &Cx) -> Result<(Facts, Settings), Failure> {
     };
     let file = cx.dirs.config_file.clone();
     let facts = Facts {
-        is_there: file.as_ref().is_some_and(|file| file.exists()),
+        file_exists: file.as_ref().is_some_and(|file| file.exists()),
         project: cx.cwd.as_deref().and_then(layers::project_file).filter(|found| Some(found) != file.as_ref()),
         file,
         broken,
@@ -55,19 +55,19 @@ pub fn look(cx: &Cx) -> Result<(Facts, Settings), Failure> {
     Ok((facts, settings))
 }
 
-/// Of these names those that begin as ours do and that nobody reads.
+/// The names that begin with `CARO_` but are not read by caro.
 fn unread(names: impl Iterator<Item = String>) -> Vec<String> {
     let is_known = |name: &str| {
         VARIABLES.iter().any(|(known, _)| *known == name)
             || KEYS.iter().any(|key| key.env == name)
-            || OF_DOWNLOADS.contains(&name)
+            || DOWNLOAD_VARIABLES.contains(&name)
     };
     let mut unread: Vec<String> = names.filter(|name| name.starts_with("CARO_") && !is_known(name)).collect();
     unread.sort();
     unread
 }
 
-/// The lines about settings.
+/// The findings about settings.
 pub fn findings(facts: &Facts) -> Vec<Finding> {
     const CHECK: &str = "settings";
     let mut all = Vec::new();
@@ -82,12 +82,16 @@ pub fn findings(facts: &Facts) -> Vec<Finding> {
     all.extend(facts.warnings.iter().map(|warning| Finding::warn(CHECK, warning, remedy(warning))));
     all.extend(facts.unread.iter().map(|name| {
         let near = KEYS.iter().map(|key| (strsim::levenshtein(name, key.env), key.env)).min();
-        let meant =
+        let suggestion =
             near.filter(|(edits, _)| *edits <= 3).map_or(String::new(), |(_, env)| format!("did you mean {env}? "));
-        Finding::warn(CHECK, format!("{name} is set, and caro reads no such variable"), format!("{meant}unset {name}"))
+        Finding::warn(
+            CHECK,
+            format!("{name} is set, and caro reads no such variable"),
+            format!("{suggestion}unset {name}"),
+        )
     }));
     if all.is_empty() {
-        let own = match (&facts.file, facts.is_there) {
+        let own = match (&facts.file, facts.file_exists) {
             (Some(file), true) => file.display().to_string(),
             (Some(file), false) => format!("{} is not there: the defaults hold", file.display()),
             (None, _) => "no file: the defaults hold".to_owned(),
@@ -106,7 +110,7 @@ mod tests {
     fn facts() -> Facts {
         Facts {
             file: Some("/c.toml".into()),
-            is_there: true,
+            file_exists: true,
             project: None,
             broken: None,
             warnings: Vec::new(),
@@ -125,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_passed_over_warns() {
+    fn a_warning_about_settings_is_a_finding() {
         let warned = findings(&Facts {
             warnings: vec!["others may write x (mode 666): `chmod go-w` keeps it yours".into()],
             ..facts()
@@ -136,11 +140,11 @@ mod tests {
     }
 
     #[test]
-    fn a_variable_that_nobody_reads_is_a_slip() {
+    fn an_unknown_variable_is_reported_with_the_nearest_known_one() {
         let names = ["CARO_TIMOUT", "CARO_TIMEOUT", "CARO_HUB_URL", "CARO_CACHE_DIR", "PATH"].map(String::from);
         let unread = unread(names.into_iter());
         assert_eq!(unread, ["CARO_TIMOUT"]);
-        let told = findings(&Facts { unread, ..facts() });
-        assert!(told[0].remedy.as_deref().unwrap().contains("did you mean CARO_TIMEOUT?"), "{told:?}");
+        let all = findings(&Facts { unread, ..facts() });
+        assert!(all[0].remedy.as_deref().unwrap().contains("did you mean CARO_TIMEOUT?"), "{all:?}");
     }
 }

@@ -1,12 +1,12 @@
-//! A line of the report: a check, how it came out, the fact, and what to do about it.
+//! A line of the report: the check, its state, the fact that was found, and what to do about it.
 
 use crate::term::ui::Role;
 
-/// The ways in which a check comes out, the best first.
+/// The states of a check, the best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum State {
-    /// As it should be.
+    /// All is well.
     Ok,
     /// It works, though not as well as it could.
     Warn,
@@ -15,7 +15,7 @@ pub enum State {
 }
 
 impl State {
-    /// Its word, and how that looks.
+    /// The word that is printed for the state, and its style.
     pub fn word(self) -> (&'static str, Role) {
         match self {
             Self::Ok => ("ok", Role::Good),
@@ -34,28 +34,28 @@ pub struct Finding {
     pub state: State,
     /// The fact that was found.
     pub fact: String,
-    /// A command or a sentence to act on; where all is well, what could be done besides.
+    /// A command or a sentence that says what to do; if all is well, an optional improvement.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remedy: Option<String>,
 }
 
 impl Finding {
-    /// All is well.
+    /// A finding that all is well.
     pub fn ok(check: &'static str, fact: impl Into<String>) -> Self {
         Self { check, state: State::Ok, fact: fact.into(), remedy: None }
     }
 
-    /// It works, though not as well as it could.
+    /// A finding that something works, though not as well as it could.
     pub fn warn(check: &'static str, fact: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self { check, state: State::Warn, fact: fact.into(), remedy: Some(remedy.into()) }
     }
 
-    /// Something does not work.
+    /// A finding that something does not work.
     pub fn fail(check: &'static str, fact: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self { check, state: State::Fail, fact: fact.into(), remedy: Some(remedy.into()) }
     }
 
-    /// The same with what could be done besides.
+    /// Adds a remedy.
     #[must_use]
     pub fn with(mut self, remedy: impl Into<String>) -> Self {
         self.remedy = Some(remedy.into());
@@ -63,7 +63,7 @@ impl Finding {
     }
 }
 
-/// The worst state of all; nothing found is well.
+/// The worst state of the findings; `Ok` if there are none.
 pub fn worst(findings: &[Finding]) -> State {
     findings.iter().map(|finding| finding.state).max().unwrap_or(State::Ok)
 }
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_well_always_has_a_remedy() {
+    fn a_finding_is_serialized_with_its_remedy_if_there_is_one() {
         let document = serde_json::to_value(Finding::fail("path", "none", "do it")).unwrap();
         let wanted = serde_json::json!({"check": "path", "state": "fail", "fact": "none", "remedy": "do it"});
         assert_eq!(document, wanted);

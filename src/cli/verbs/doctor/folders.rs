@@ -1,4 +1,4 @@
-//! Our folders: how much room their disks have, who they belong to and who else may read and write them.
+//! Checks caro's folders: the free space on their disks, their owners, and which other users may read or write them.
 
 use super::finding::Finding;
 use crate::Dirs;
@@ -6,40 +6,40 @@ use crate::term::ui::{plural, size};
 use caro_model::fetch;
 use std::path::{Path, PathBuf};
 
-/// Below this nothing can be kept any more.
-const TOO_LITTLE: u64 = 20_000_000;
-/// Below this it is time to make room.
-const LITTLE: u64 = 500_000_000;
-/// Entries of a folder that are looked at.
-const MOST: usize = 500;
+/// Bytes of free space below which nothing can be stored any more.
+const MIN_FREE: u64 = 20_000_000;
+/// Bytes of free space below which a warning is due.
+const LOW_FREE: u64 = 500_000_000;
+/// Most entries of a folder that are examined.
+const MAX_ENTRIES: usize = 500;
 
 /// One of our folders.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Folder {
     /// Its purpose.
     pub name: &'static str,
-    /// Where it is.
+    /// Its path.
     pub path: PathBuf,
-    /// The rights there; `None` where there is no such folder yet.
+    /// Its permissions; `None` if the folder does not exist yet.
     pub rights: Option<Rights>,
-    /// Bytes that can still be written there, where the system tells.
+    /// Free space on its disk in bytes, if the system reports it.
     pub free: Option<u64>,
 }
 
-/// The rights on a folder.
+/// The permissions of a folder.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rights {
-    /// The user that it belongs to, if that is another one.
-    pub stranger: Option<u32>,
-    /// The mode, where others may write.
+    /// Its owner, if that is another user.
+    pub other_owner: Option<u32>,
+    /// Its mode, if others may write.
     pub open_to_writers: Option<u32>,
     /// True if we can make files there.
     pub is_writable: bool,
-    /// Files of it that say what the person said and had, and that others may read.
+    /// Files in it with data of the user that others may read.
     pub open_files: Vec<PathBuf>,
 }
 
-/// Looks at each folder; the content of `data` and `state` is nobody else's business.
+/// Examines each folder once. In private ones, files that others may read are reported.
 pub fn look(dirs: &Dirs) -> Vec<Folder> {
     let all = [
         ("data", &dirs.data, true),
@@ -71,8 +71,8 @@ fn rights(path: &Path, is_private: bool) -> Option<Rights> {
     let me = rustix::process::geteuid().as_raw();
     let mode = meta.mode() & 0o777;
     let is_open = |meta: &std::fs::Metadata| meta.is_file() && meta.len() > 0 && meta.mode() & 0o044 != 0;
-    let entries = std::fs::read_dir(path).into_iter().flatten().flatten().take(MOST);
-    // behind a closed door nobody reads
+    let entries = std::fs::read_dir(path).into_iter().flatten().flatten().take(MAX_ENTRIES);
+    // files are protected by a folder that others may not enter
     let open_files = match is_private && mode & 0o011 != 0 {
         true => entries
             .map(|entry| entry.path())
@@ -81,7 +81,7 @@ fn rights(path: &Path, is_private: bool) -> Option<Rights> {
         false => Vec::new(),
     };
     Some(Rights {
-        stranger: (meta.uid() != me).then_some(meta.uid()),
+        other_owner: (meta.uid() != me).then_some(meta.uid()),
         open_to_writers: (mode & 0o022 != 0).then_some(mode),
         is_writable: rustix::fs::access(path, rustix::fs::Access::WRITE_OK).is_ok(),
         open_files,
@@ -94,13 +94,13 @@ fn rights(path: &Path, _: bool) -> Option<Rights> {
     Some(Rights { is_writable: !meta.permissions().readonly(), ..Rights::default() })
 }
 
-/// The lines about folders: one on rights for each that has something against it, else one for all; and one on room.
+/// The findings about folders: those on permissions, or one if all are well, and one on free space.
 pub fn findings(folders: &[Folder]) -> Vec<Finding> {
     if folders.is_empty() {
         let fact = "there are no folders for caro, because this user has no home folder";
         return vec![Finding::warn("folders", fact, "set HOME to a folder of yours: nothing can be kept without")];
     }
-    let mut all: Vec<Finding> = folders.iter().flat_map(of_rights).collect();
+    let mut all: Vec<Finding> = folders.iter().flat_map(permission_findings).collect();
     if all.is_empty() {
         let there: Vec<&str> = folders.iter().filter(|f| f.rights.is_some()).map(|f| f.name).collect();
         all.push(match there.is_empty() {
@@ -108,16 +108,16 @@ pub fn findings(folders: &[Folder]) -> Vec<Finding> {
             false => Finding::ok("folders", format!("{}: nobody else may write them", there.join(", "))),
         });
     }
-    all.extend(of_room(folders));
+    all.extend(space_finding(folders));
     all
 }
 
-fn of_rights(folder: &Folder) -> Vec<Finding> {
+fn permission_findings(folder: &Folder) -> Vec<Finding> {
     const CHECK: &str = "folders";
     let Some(rights) = &folder.rights else { return Vec::new() };
     let (name, path) = (folder.name, folder.path.display());
     let mut all = Vec::new();
-    if let Some(user) = rights.stranger {
+    if let Some(user) = rights.other_owner {
         let fact = format!("the {name} folder {path} belongs to user {user}");
         all.push(Finding::fail(CHECK, fact, format!("`sudo chown -R \"$USER\" '{path}'`")));
     }
@@ -138,15 +138,15 @@ fn of_rights(folder: &Folder) -> Vec<Finding> {
     all
 }
 
-/// One line about room: the disk that has least of it decides.
-fn of_room(folders: &[Folder]) -> Option<Finding> {
+/// The finding about free space: the disk with the least of it decides.
+fn space_finding(folders: &[Folder]) -> Option<Finding> {
     let known = folders.iter().filter_map(|folder| Some((folder.free?, folder)));
     let (free, least) = known.min_by_key(|(free, _)| *free)?;
     let fact = format!("{} free where the {} folder is ({})", size(free), least.name, least.path.display());
     let remedy = "make room there; `caro undo --clear` and `caro model rm ID` give some back";
     Some(match free {
-        0..TOO_LITTLE => Finding::fail("room", fact, remedy),
-        TOO_LITTLE..LITTLE => Finding::warn("room", fact, remedy),
+        0..MIN_FREE => Finding::fail("room", fact, remedy),
+        MIN_FREE..LOW_FREE => Finding::warn("room", fact, remedy),
         _ => Finding::ok("room", fact),
     })
 }
@@ -167,28 +167,28 @@ mod tests {
     #[test]
     fn each_fault_of_a_folder_has_its_command() {
         let states = |rights| {
-            let all = findings(&[folder(Some(rights), LITTLE)]);
+            let all = findings(&[folder(Some(rights), LOW_FREE)]);
             all.into_iter().map(|f| (f.state, f.remedy.unwrap_or_default())).collect::<Vec<_>>()
         };
         assert_eq!(states(sound()), [(State::Ok, String::new()), (State::Ok, String::new())]);
         let chmod = "`chmod go-w '/h/caro'`".to_owned();
         assert_eq!(states(Rights { open_to_writers: Some(0o777), ..sound() })[0], (State::Fail, chmod));
-        assert!(states(Rights { stranger: Some(5), ..sound() })[0].1.contains("chown"));
+        assert!(states(Rights { other_owner: Some(5), ..sound() })[0].1.contains("chown"));
         assert_eq!(states(Rights { is_writable: false, ..sound() })[0].0, State::Warn);
         let open = states(Rights { open_files: vec!["/h/caro/a.db".into(), "/h/caro/b.db".into()], ..sound() });
         assert_eq!((open[0].0, open[0].1.as_str()), (State::Warn, "`chmod -R go-rwx '/h/caro'`"));
     }
 
     #[test]
-    fn the_fullest_disk_counts() {
+    fn the_disk_with_the_least_free_space_decides() {
         let state = |free: u64| findings(&[folder(None, u64::MAX), folder(None, free)]).pop().unwrap().state;
-        assert_eq!([0, TOO_LITTLE, LITTLE].map(state), [State::Fail, State::Warn, State::Ok]);
+        assert_eq!([0, MIN_FREE, LOW_FREE].map(state), [State::Fail, State::Warn, State::Ok]);
         assert_eq!(findings(&[])[0].state, State::Warn);
     }
 
     #[cfg(unix)]
     #[test]
-    fn modes_are_seen_as_they_are() {
+    fn modes_are_read_from_the_folders() {
         use std::os::unix::fs::PermissionsExt;
         let dir = tempfile::tempdir().unwrap();
         let chmod = |path: &Path, mode| std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();

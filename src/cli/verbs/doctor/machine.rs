@@ -1,4 +1,4 @@
-//! The grants of this machine: the sandbox, graphics cards, manual pages.
+//! Checks the machine: the sandbox, rehearsals, graphics cards, manual pages.
 
 use super::finding::Finding;
 use crate::setup::wire;
@@ -9,14 +9,14 @@ use caro_exec::{self as exec, Support};
 use caro_model::engine::Device;
 use std::path::Path;
 
-/// The facts.
+/// The facts about the machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Facts {
-    /// The parts of the fence around programs that only read which hold here.
-    pub fence: Support,
-    /// Why no command can be tried in a throw-away view; `None` where one was.
-    pub no_view: Option<(String, &'static str)>,
-    /// True if the settings let commands be tried.
+    /// The parts of the read-only sandbox that this system supports.
+    pub sandbox: Support,
+    /// The reason why no command can be rehearsed, and what to do; `None` if a rehearsal worked.
+    pub no_rehearsal: Option<(String, &'static str)>,
+    /// True if the settings turn rehearsals on.
     pub rehearse: bool,
     /// The devices that this build computes on, beside the CPU.
     pub built: Vec<&'static str>,
@@ -26,37 +26,37 @@ pub struct Facts {
     pub has_card: bool,
     /// True if `man` is on PATH.
     pub has_man: bool,
-    /// How many manuals were read; `None` where there is no index yet, or it cannot be read.
+    /// The number of manuals read; `None` if there is no index yet, or it cannot be read.
     pub manuals: Option<usize>,
 }
 
-/// The file that the driver of NVIDIA's cards makes.
-const NVIDIA: &str = "/proc/driver/nvidia/version";
+/// The file that the NVIDIA driver makes.
+const NVIDIA_DRIVER: &str = "/proc/driver/nvidia/version";
 
 /// The index of manuals, in the cache folder.
 const INDEX: &str = "manual.db";
 
-/// Looks, and tries the view once with a script that does nothing.
+/// Examines the machine, and rehearses once a script that does nothing.
 pub fn look(cx: &Cx, settings: &Settings) -> Facts {
     let index = cx.dirs.cache.as_ref().map(|cache| cache.join(INDEX));
-    // to open one where there is none would make it
+    // opening an index that does not exist would make it
     let manuals = if index.is_some_and(|index| index.is_file()) { wire::manual(cx).count().ok() } else { None };
     Facts {
-        fence: exec::support(),
-        no_view: no_view(cx),
+        sandbox: exec::support(),
+        no_rehearsal: no_rehearsal(cx),
         rehearse: settings.rehearse,
         built: [("cuda", cfg!(feature = "cuda")), ("metal", cfg!(feature = "metal"))]
             .into_iter()
             .filter_map(|(name, is_built)| is_built.then_some(name))
             .collect(),
         device: settings.device,
-        has_card: Path::new(NVIDIA).exists(),
+        has_card: Path::new(NVIDIA_DRIVER).exists(),
         has_man: exec::find("man").is_some(),
         manuals,
     }
 }
 
-fn no_view(cx: &Cx) -> Option<(String, &'static str)> {
+fn no_rehearsal(cx: &Cx) -> Option<(String, &'static str)> {
     let Some(shell) = exec::find("sh") else {
         return Some(("there is no sh here to try one with".into(), "commands are shown without having been tried"));
     };
@@ -64,11 +64,11 @@ fn no_view(cx: &Cx) -> Option<(String, &'static str)> {
         Ok(runtime) => runtime,
         Err(failure) => return Some((failure.message, "close something: the system gives no threads")),
     };
-    let tried = runtime.block_on(rehearse(&RehearsalJob::new(&shell, "exit 0", "/")));
-    let why = match tried {
-        Ok(tried) if tried.status.success() => return None,
-        Ok(tried) => (
-            format!("a script that does nothing ended with {}", tried.status),
+    let result = runtime.block_on(rehearse(&RehearsalJob::new(&shell, "exit 0", "/")));
+    let why = match result {
+        Ok(result) if result.status.success() => return None,
+        Ok(result) => (
+            format!("a script that does nothing ended with {}", result.status),
             "`caro check --rehearse true` says more",
         ),
         Err(error) => (error.to_string(), error.hint()),
@@ -76,10 +76,10 @@ fn no_view(cx: &Cx) -> Option<(String, &'static str)> {
     Some(why)
 }
 
-/// The lines about the machine.
+/// The findings about the machine.
 pub fn findings(facts: &Facts) -> Vec<Finding> {
-    let mut all = vec![fence(facts.fence)];
-    all.push(match &facts.no_view {
+    let mut all = vec![sandbox(facts.sandbox)];
+    all.push(match &facts.no_rehearsal {
         None if facts.rehearse => {
             Finding::ok("rehearsal", "commands are tried in a throw-away view before they are shown")
         }
@@ -101,20 +101,20 @@ pub fn findings(facts: &Facts) -> Vec<Finding> {
     all
 }
 
-fn fence(fence: Support) -> Finding {
-    let parts = [("writes", fence.writes), ("network", fence.network), ("signals", fence.processes)];
+fn sandbox(sandbox: Support) -> Finding {
+    let parts = [("writes", sandbox.writes), ("network", sandbox.network), ("signals", sandbox.processes)];
     let of = |wanted: bool| -> Vec<&str> {
         parts.iter().filter(|(_, holds)| *holds == wanted).map(|(name, _)| *name).collect()
     };
-    let (held, open) = (of(true), of(false));
-    if open.is_empty() {
-        return Finding::ok("sandbox", format!("holds back {}", held.join(", ")));
+    let (supported, missing) = (of(true), of(false));
+    if missing.is_empty() {
+        return Finding::ok("sandbox", format!("holds back {}", supported.join(", ")));
     }
-    let fact = match held.is_empty() {
+    let fact = match supported.is_empty() {
         true => "this system grants none".to_owned(),
-        false => format!("holds back {}, and not {}", held.join(", "), open.join(", ")),
+        false => format!("holds back {}, and not {}", supported.join(", "), missing.join(", ")),
     };
-    if fence.holds_to_reading() {
+    if sandbox.holds_to_reading() {
         return Finding::ok("sandbox", fact);
     }
     let remedy = "Linux 5.13 or newer with Landlock in the kernel's list (`cat /sys/kernel/security/lsm`) has it, and macOS; \
@@ -160,8 +160,8 @@ mod tests {
 
     fn facts() -> Facts {
         Facts {
-            fence: ALL,
-            no_view: None,
+            sandbox: ALL,
+            no_rehearsal: None,
             rehearse: true,
             built: Vec::new(),
             device: Device::Auto,
@@ -176,26 +176,26 @@ mod tests {
     }
 
     #[test]
-    fn where_all_is_granted_all_is_well() {
+    fn a_machine_that_supports_everything_has_no_warnings() {
         let all = findings(&facts());
         assert!(all.iter().all(|finding| finding.state == State::Ok && finding.remedy.is_none()), "{all:?}");
         assert_eq!(of(&facts(), "manuals").fact, "3 manuals read");
     }
 
     #[test]
-    fn a_fence_with_a_gap_says_which() {
-        let gap = of(&Facts { fence: Support { writes: false, ..ALL }, ..facts() }, "sandbox");
+    fn a_sandbox_with_a_gap_says_which() {
+        let gap = of(&Facts { sandbox: Support { writes: false, ..ALL }, ..facts() }, "sandbox");
         assert_eq!((gap.state, gap.fact.as_str()), (State::Warn, "holds back network, signals, and not writes"));
         let none = Support { writes: false, network: false, processes: false };
-        assert_eq!(of(&Facts { fence: none, ..facts() }, "sandbox").fact, "this system grants none");
-        // signals are not what reading hangs on
-        let macos = of(&Facts { fence: Support { processes: false, ..ALL }, ..facts() }, "sandbox");
+        assert_eq!(of(&Facts { sandbox: none, ..facts() }, "sandbox").fact, "this system grants none");
+        // programs that only read do not need protection from signals
+        let macos = of(&Facts { sandbox: Support { processes: false, ..ALL }, ..facts() }, "sandbox");
         assert_eq!(macos.state, State::Ok);
     }
 
     #[test]
-    fn a_view_that_cannot_be_had_says_why() {
-        let none = of(&Facts { no_view: Some(("no namespaces".into(), "have some")), ..facts() }, "rehearsal");
+    fn a_rehearsal_that_does_not_work_says_why() {
+        let none = of(&Facts { no_rehearsal: Some(("no namespaces".into(), "have some")), ..facts() }, "rehearsal");
         assert_eq!(
             (none.state, none.fact.as_str(), none.remedy.as_deref()),
             (State::Warn, "no namespaces", Some("have some"))
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn manuals_that_are_not_there_are_told() {
+    fn missing_manuals_are_reported() {
         assert_eq!(of(&Facts { has_man: false, ..facts() }, "manuals").state, State::Warn);
         assert!(of(&Facts { manuals: None, ..facts() }, "manuals").remedy.unwrap().contains("caro manual warm"));
     }

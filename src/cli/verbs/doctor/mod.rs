@@ -1,11 +1,12 @@
-//! `caro doctor`: what works here and what does not, each with the way to mend it. No model is loaded without `--test`.
+//! `caro doctor`: reports what works here and what does not, each with a remedy. No model is loaded without `--test`.
 //!
 //! - `finding`: a line of the report.
-//! - One file a group of checks: `model`, `machine`, `prompt`, `folders`, `config`, `stores`, `residents`. Each looks
-//!   (`look`: the facts, read from this machine) and judges (`findings`: a pure function of the facts).
+//! - A file for each group of checks: `model`, `machine`, `prompt`, `folders`, `config`, `stores`, `residents`. In
+//!   each,
+//!   `look` reads the facts from this machine and `findings`, a pure function, judges them.
 //! - `trial`: the request of `--test`.
 //!
-//! Nothing is changed here: what is to be mended is told, and left to the person.
+//! Nothing is changed here: faults are reported, and fixing them is left to the user.
 
 mod config;
 mod finding;
@@ -34,15 +35,15 @@ pub struct Args {
     test: bool,
 }
 
-/// Checks and tells; 1 if a check fails.
+/// Runs the checks and prints the findings. The exit code is 1 if a check fails.
 ///
 /// # Errors
 /// If stdout cannot be written.
 pub fn run(args: &Args, cx: &Cx) -> Outcome {
-    let begun = Instant::now();
+    let started = Instant::now();
     let version = env!("CARGO_PKG_VERSION");
     let (settings_facts, settings) = config::look(cx)?;
-    // each waits for something else: a child process, the disk, a socket
+    // at the same time, since each waits for something else: a child process, the disk, a socket
     let (machine, model, rest) = std::thread::scope(|scope| {
         let machine = scope.spawn(|| machine::look(cx, &settings));
         let model = scope.spawn(|| model::look(cx, &settings));
@@ -54,12 +55,12 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
         rest.extend(stores::findings(&stores::look(cx, &settings)));
         (machine.join(), model.join(), rest)
     });
-    let lost = |_| Failure::internal("a check did not come to its end");
-    let (machine, model) = (machine.map_err(lost)?, model.map_err(lost)?);
+    let panicked = |_| Failure::internal("a check did not come to its end");
+    let (machine, model) = (machine.map_err(panicked)?, model.map_err(panicked)?);
     let mut findings = model::findings(&model);
     findings.extend(machine::findings(&machine));
     findings.extend(rest);
-    let took = begun.elapsed();
+    let took = started.elapsed();
     let tested = args.test.then(|| trial::run(cx, &settings, &model.place));
     findings.extend(tested.as_ref().map(trial::finding));
     let worst = finding::worst(&findings);
@@ -83,7 +84,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
     Ok(if worst == State::Fail { Exit::No } else { Exit::Success })
 }
 
-/// A line for a check, and one below it for what to do.
+/// Prints a line for a finding, and one below it for its remedy.
 fn show(finding: &Finding, cx: &Cx) -> std::io::Result<()> {
     let (word, role) = finding.state.word();
     let word = cx.ui.paint(role, &format!("{word:<4}"));
@@ -94,7 +95,7 @@ fn show(finding: &Finding, cx: &Cx) -> std::io::Result<()> {
     cx.ui.line(&format!("                  {}", cx.ui.paint(role, &in_line(remedy))))
 }
 
-/// How many checks came out how.
+/// The numbers of checks, failures and warnings in words.
 fn summary(findings: &[Finding]) -> String {
     let count = |state| findings.iter().filter(|finding| finding.state == state).count();
     let all = plural(findings.len(), "check");
@@ -111,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_summary_counts_what_is_not_well() {
+    fn the_summary_counts_failures_and_warnings() {
         let (ok, warn, fail) = (Finding::ok("a", "x"), Finding::warn("a", "x", "y"), Finding::fail("a", "x", "y"));
         assert_eq!(summary(std::slice::from_ref(&ok)), "1 check: all is well");
         assert_eq!(summary(&[ok.clone(), warn.clone()]), "2 checks: 1 warning");

@@ -1,4 +1,4 @@
-//! The model's file and its sum, its adapter, what its first prompt costs, and the speed of this CPU.
+//! Checks the model's file and its checksum, its adapter, the cached start of its prompt, and the speed of this CPU.
 
 use super::finding::Finding;
 use crate::setup::settings::AdapterUse;
@@ -13,52 +13,52 @@ use caro_model::engine::{Tier, check_adapter};
 use caro_model::fetch::{self, ModelSource};
 use std::path::{Path, PathBuf};
 
-/// Where the model is that requests are answered by.
+/// The state of the model that answers requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Place {
-    /// Its file is here, and its sum was right.
+    /// Its file is here, and its checksum was right.
     Verified { id: String, file: PathBuf, bytes: u64 },
-    /// Its file is here and nobody has held it against its sum since it was written.
+    /// Its file is here, and its checksum was not verified since it was written.
     Unverified { id: String, file: PathBuf },
-    /// Its file has another size than the card says.
+    /// Its file does not have the size that the card says.
     Wrong { id: String, file: PathBuf, bytes: u64, wanted: u64 },
-    /// It was not fetched, or in part.
+    /// It was not fetched, or only in part.
     Missing { id: String, partial: u64, bytes: u64 },
     /// It was added by the user, and its file is gone.
     Gone { id: String, file: PathBuf },
-    /// A file that the user names, and what is wrong with it.
+    /// A file that the user names, and what is wrong with it, if anything.
     Named { file: PathBuf, bytes: u64, wrong: Option<String> },
-    /// A server; a variable of a key that it wants and that is not set.
+    /// A server, and the variable of the key that it needs, if that is not set.
     Server { name: String, missing_key: Option<&'static str> },
-    /// Canned replies.
+    /// A file of scripted replies.
     Script(PathBuf),
     /// No such model is known.
     Unknown(Failure),
 }
 
-/// How the model goes with its adapter.
+/// The state of the model's adapter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Adapter {
-    /// It has none, or wants none.
+    /// The model has none.
     None,
     /// The settings turn it off.
     Off,
-    /// Held against the model's file.
+    /// It fits the model's file.
     Fits { name: String, rank: usize },
-    /// The model is not here to hold it against.
+    /// It could not be checked, because the model is not here.
     Unchecked { name: String },
-    /// It cannot be used; without it where it is not named by the settings.
+    /// It cannot be used. The model runs without it unless the settings name it.
     Wrong { reason: String, is_named: bool },
 }
 
-/// The facts.
+/// The facts about the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Facts {
-    /// Where the model is.
+    /// The state of the model.
     pub place: Place,
-    /// Its adapter.
+    /// The state of its adapter.
     pub adapter: Adapter,
-    /// True if its standing prompt is computed and kept; `None` where nothing is kept.
+    /// True if the state of its standing prompt is cached; `None` without a model file or a cache folder.
     pub is_prepared: Option<bool>,
     /// The kernels that this CPU runs.
     pub tier: Tier,
@@ -66,7 +66,7 @@ pub struct Facts {
     pub threads: usize,
 }
 
-/// Looks at files by their names, sizes and headers; no weight is read.
+/// Examines files by their names, sizes and headers; no weights are read.
 pub fn look(cx: &Cx, settings: &Settings) -> Facts {
     let (place, adapter, file) = match crate::setup::download::settings(cx) {
         Ok(folders) => {
@@ -89,12 +89,12 @@ pub fn look(cx: &Cx, settings: &Settings) -> Facts {
     }
 }
 
-/// The model, its card where it has one, and its file where that can be used.
+/// The state of the model, its card if it has one, and its file if that can be used.
 fn place(cx: &Cx, spec: &str, folders: &fetch::Settings) -> (Place, Option<Box<Card>>, Option<PathBuf>) {
     let has = |key: &str| cx.env.get(key).is_some();
     match fetch::resolve(spec, folders) {
         Ok(ModelSource::Card(card)) => {
-            let (place, file) = of_card(&card, folders);
+            let (place, file) = place_of_card(&card, folders);
             (place, Some(card), file)
         }
         Ok(ModelSource::File(file)) => {
@@ -114,7 +114,7 @@ fn place(cx: &Cx, spec: &str, folders: &fetch::Settings) -> (Place, Option<Box<C
     }
 }
 
-fn of_card(card: &Card, folders: &fetch::Settings) -> (Place, Option<PathBuf>) {
+fn place_of_card(card: &Card, folders: &fetch::Settings) -> (Place, Option<PathBuf>) {
     let id = card.id.clone();
     if let Some(file) = fetch::locate(card, folders) {
         let bytes = card.files.iter().map(|one| length(&fetch::file_path(card, one, folders))).sum();
@@ -159,7 +159,7 @@ fn adapter(wanted: &AdapterUse, card: Option<&Card>, model: Option<&Path>, folde
     }
 }
 
-/// Holds an adapter against a model's file by their headers; its rank.
+/// Checks by their headers that an adapter fits a model's file. Returns its rank.
 fn fits(source: &AdapterSource, model: &Path, base: Option<&str>) -> Result<usize, String> {
     let file = source.open().map_err(|e| e.to_string())?;
     check_adapter(&file, model, base).map(|info| info.rank).map_err(|e| e.to_string())
@@ -169,9 +169,9 @@ fn length(file: &Path) -> u64 {
     std::fs::metadata(file).map_or(0, |meta| meta.len())
 }
 
-/// The lines about the model.
+/// The findings about the model.
 pub fn findings(facts: &Facts) -> Vec<Finding> {
-    let mut all = vec![of_place(&facts.place)];
+    let mut all = vec![place_finding(&facts.place)];
     match &facts.adapter {
         Adapter::None => {}
         Adapter::Off => all.push(Finding::ok("adapter", "turned off (adapter = off)")),
@@ -196,7 +196,7 @@ pub fn findings(facts: &Facts) -> Vec<Finding> {
         all.push(Finding::ok("first call", fact).with("`caro doctor --test` does it now"));
     }
     if computes_here(&facts.place) {
-        all.push(of_tier(facts.tier, facts.threads));
+        all.push(speed_finding(facts.tier, facts.threads));
     }
     all
 }
@@ -205,7 +205,7 @@ fn computes_here(place: &Place) -> bool {
     !matches!(place, Place::Server { .. } | Place::Script(_))
 }
 
-fn of_place(place: &Place) -> Finding {
+fn place_finding(place: &Place) -> Finding {
     const CHECK: &str = "model";
     match place {
         Place::Verified { id, file, bytes } => {
@@ -222,10 +222,10 @@ fn of_place(place: &Place) -> Finding {
             format!("`caro model pull {id}` fetches it anew"),
         ),
         Place::Missing { id, partial, bytes } => {
-            let begun = if *partial > 0 { format!(", {} of it are", size(*partial)) } else { String::new() };
+            let fetched = if *partial > 0 { format!(", {} of it are", size(*partial)) } else { String::new() };
             let of = if *bytes > 0 { format!(" ({})", size(*bytes)) } else { String::new() };
             let remedy = format!("`caro model pull {id}` fetches it; else the first request does");
-            Finding::warn(CHECK, format!("{id}{of} is not here{begun}"), remedy)
+            Finding::warn(CHECK, format!("{id}{of} is not here{fetched}"), remedy)
         }
         Place::Gone { id, file } => Finding::fail(
             CHECK,
@@ -255,7 +255,7 @@ fn of_place(place: &Place) -> Finding {
     }
 }
 
-fn of_tier(tier: Tier, threads: usize) -> Finding {
+fn speed_finding(tier: Tier, threads: usize) -> Finding {
     let cores = crate::term::ui::plural(threads, "thread");
     if tier == Tier::Portable {
         let remedy = "a CPU with AVX2 (2013 and later) or NEON dot products is several times faster; \
@@ -282,7 +282,7 @@ mod tests {
     fn each_state_of_the_model_has_its_remedy() {
         let id = || "m".to_owned();
         let file = || PathBuf::from("/m.gguf");
-        for (place, state, said) in [
+        for (place, state, remedy) in [
             (verified(), State::Ok, ""),
             (Place::Unverified { id: id(), file: file() }, State::Warn, "caro model verify m"),
             (Place::Wrong { id: id(), file: file(), bytes: 1, wanted: 2 }, State::Fail, "caro model pull m"),
@@ -296,13 +296,13 @@ mod tests {
         ] {
             let finding = &findings(&facts(place.clone()))[0];
             assert_eq!((finding.check, finding.state), ("model", state), "{place:?}");
-            assert!(finding.remedy.as_deref().unwrap_or_default().contains(said), "{finding:?}");
+            assert!(finding.remedy.as_deref().unwrap_or_default().contains(remedy), "{finding:?}");
             assert_eq!(finding.remedy.is_some(), state != State::Ok, "{finding:?}");
         }
     }
 
     #[test]
-    fn a_slow_cpu_is_told_and_only_where_it_computes() {
+    fn a_slow_cpu_is_reported_only_if_it_computes_the_answers() {
         let slow = findings(&facts(verified()));
         assert_eq!((slow[1].check, slow[1].state), ("speed", State::Warn));
         let elsewhere = findings(&facts(Place::Server { name: "m".into(), missing_key: None }));
@@ -319,9 +319,9 @@ mod tests {
     }
 
     #[test]
-    fn the_first_call_is_foretold_until_its_part_is_kept() {
-        let told = |is_prepared| findings(&Facts { is_prepared, ..facts(verified()) });
-        assert!(told(Some(false)).iter().any(|f| f.check == "first call" && f.state == State::Ok));
-        assert!([Some(true), None].into_iter().all(|kept| told(kept).iter().all(|f| f.check != "first call")));
+    fn a_slow_first_call_is_reported_until_the_prompt_is_cached() {
+        let with = |is_prepared| findings(&Facts { is_prepared, ..facts(verified()) });
+        assert!(with(Some(false)).iter().any(|f| f.check == "first call" && f.state == State::Ok));
+        assert!([Some(true), None].into_iter().map(with).all(|all| all.iter().all(|f| f.check != "first call")));
     }
 }

@@ -1,4 +1,4 @@
-//! The shells that are here, whether caro is in their prompts, and whether they find it on PATH.
+//! Checks which shells are here, whether caro is in their prompts, and whether they find it on PATH.
 
 use super::finding::Finding;
 use crate::setup::rc;
@@ -7,38 +7,38 @@ use caro_exec as exec;
 use caro_host::ExecutionContext;
 use std::path::{Path, PathBuf};
 
-/// A shell that caro can be in the prompt of.
+/// A shell whose prompt caro can be added to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prompt {
     /// Its name.
     pub name: &'static str,
-    /// The file that it reads at its start.
+    /// Its startup file.
     pub file: Option<PathBuf>,
-    /// How that loads caro.
+    /// The way in which that file loads caro.
     pub loading: Loading,
 }
 
-/// The facts.
+/// The facts about shells and PATH.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Facts {
-    /// The shell that called.
+    /// The shell that called caro.
     pub calling: String,
     /// Every shell on PATH by name.
     pub shells: Vec<&'static str>,
-    /// Those of them that caro can be in the prompt of.
+    /// The shells whose prompt caro can be added to.
     pub prompts: Vec<Prompt>,
-    /// The program that this is.
+    /// This program.
     pub own: Option<PathBuf>,
     /// The program that a shell starts for `caro`.
     pub found: Option<PathBuf>,
-    /// True if they are one file.
+    /// True if both are the same file.
     pub is_same: bool,
 }
 
-/// Shells that commands are written for, and others that are often met.
+/// Shells that caro writes commands for, and other common ones.
 const SHELLS: [&str; 7] = ["bash", "zsh", "fish", "sh", "pwsh", "nu", "tcsh"];
 
-/// Looks at PATH and at the files of the shells.
+/// Examines PATH and the startup files of the shells.
 pub fn look(context: &ExecutionContext) -> Facts {
     let has = |name: &str| context.available_commands.contains_key(name);
     let prompts = Shell::ALL.into_iter().filter(|shell| has(shell.name())).map(|shell| {
@@ -58,21 +58,21 @@ pub fn look(context: &ExecutionContext) -> Facts {
     }
 }
 
-/// The lines about shells and PATH.
+/// The findings about shells and PATH.
 pub fn findings(facts: &Facts) -> Vec<Finding> {
     let mut all = vec![Finding::ok("shells", format!("{} (calling: {})", facts.shells.join(", "), facts.calling))];
-    all.extend(facts.prompts.iter().map(of_prompt));
-    all.push(of_path(facts));
+    all.extend(facts.prompts.iter().map(prompt_finding));
+    all.push(path_finding(facts));
     all
 }
 
-fn of_prompt(prompt: &Prompt) -> Finding {
+fn prompt_finding(prompt: &Prompt) -> Finding {
     const CHECK: &str = "prompt";
     let Prompt { name, file, loading } = prompt;
     let file = file.as_ref().map_or_else(|| "no file".to_owned(), |file| file.display().to_string());
     match loading {
         Loading::Block | Loading::ByHand => Finding::ok(CHECK, format!("{name}: {file} has `caro init`")),
-        // nobody has to want it
+        // this is no fault: caro in the prompt is optional
         Loading::None => Finding::ok(CHECK, format!("{name}: {file} has no `caro init`"))
             .with(format!("`caro init {name} --install` puts caro into its prompt")),
         Loading::Broken => Finding::warn(
@@ -88,7 +88,7 @@ fn of_prompt(prompt: &Prompt) -> Finding {
     }
 }
 
-fn of_path(facts: &Facts) -> Finding {
+fn path_finding(facts: &Facts) -> Finding {
     const CHECK: &str = "path";
     let folder = |path: &Path| path.parent().unwrap_or(path).display().to_string();
     match (&facts.found, &facts.own) {
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_no_key_in_the_prompt_is_told_how_to_have_it_and_nothing_is_wrong() {
+    fn a_prompt_without_caro_is_no_fault_and_says_how_to_add_it() {
         let none = &findings(&facts(Loading::None))[1];
         assert_eq!((none.check, none.state), ("prompt", State::Ok));
         assert!(none.remedy.as_deref().unwrap().contains("caro init bash --install"), "{none:?}");
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn another_program_of_that_name_is_told() {
+    fn another_program_with_that_name_is_reported() {
         let of = |facts: Facts| findings(&facts).pop().unwrap();
         assert_eq!(of(facts(Loading::None)).state, State::Ok);
         let other = of(Facts { is_same: false, ..facts(Loading::None) });
@@ -147,8 +147,8 @@ mod tests {
             other.state == State::Warn && other.fact.contains("/usr/bin/caro") && other.fact.contains("/opt/caro"),
             "{other:?}"
         );
-        let gone = of(Facts { found: None, is_same: false, ..facts(Loading::Block) });
-        assert!(gone.state == State::Warn && gone.fact.contains("though shells load it"), "{gone:?}");
-        assert!(gone.remedy.unwrap().contains("add /opt/caro to PATH"));
+        let missing = of(Facts { found: None, is_same: false, ..facts(Loading::Block) });
+        assert!(missing.state == State::Warn && missing.fact.contains("though shells load it"), "{missing:?}");
+        assert!(missing.remedy.unwrap().contains("add /opt/caro to PATH"));
     }
 }

@@ -1,29 +1,29 @@
-//! The process that keeps the model ready: is one there, does it answer, is it this version's.
+//! Checks the resident process that keeps the model ready: whether there is one, whether it answers, and its version.
 
 use super::finding::Finding;
 use crate::setup::settings::Use;
 use crate::{Cx, Settings};
 use caro_serve::resident;
 
-/// A process, as it was found.
+/// The state of a resident process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Found {
     /// It answers.
     Answers { pid: u32, version: String, model: String },
-    /// It is there and does not answer.
+    /// It runs but does not answer.
     Stuck(Option<u32>),
 }
 
-/// The facts.
+/// The facts about resident processes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Facts {
-    /// When one is used.
+    /// The setting that says when one is used.
     pub wanted: Use,
-    /// Those that are there; or why none can be: what, and what to do.
+    /// The processes that run; or the reason why none can, and what to do.
     pub found: Result<Vec<Found>, (String, &'static str)>,
 }
 
-/// Asks each. One that does not answer costs half a second.
+/// Asks each process. One that does not answer costs half a second.
 pub fn look(cx: &Cx, settings: &Settings) -> Facts {
     let listed = cx.dirs.runtime.as_deref().map_or(Ok(Vec::new()), resident::list);
     let found = listed.map_err(|absent| (absent.to_string(), absent.hint())).map(|all| {
@@ -36,7 +36,7 @@ pub fn look(cx: &Cx, settings: &Settings) -> Facts {
     Facts { wanted: settings.resident, found }
 }
 
-/// The lines about it, of a program of this version.
+/// The findings about resident processes; `version` is that of this program.
 pub fn findings(facts: &Facts, version: &str) -> Vec<Finding> {
     const CHECK: &str = "resident";
     let found = match &facts.found {
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn none_is_well_and_a_folder_that_others_use_is_not() {
+    fn no_process_is_fine_and_a_folder_that_others_may_use_is_not() {
         let none = findings(&Facts { wanted: Use::Off, found: Ok(Vec::new()) }, "1");
         assert!(none[0].state == State::Ok && none[0].fact.contains("turned off"), "{none:?}");
         let open = findings(&Facts { wanted: Use::Auto, found: Err(("others may use it".into(), "mend it")) }, "1");

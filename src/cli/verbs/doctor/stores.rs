@@ -1,4 +1,4 @@
-//! The files that things are kept in: those of sessions, notes and documents, and what undo keeps.
+//! Checks the databases of sessions, notes, conversations and documents, and reports what undo stores.
 
 use super::finding::Finding;
 use crate::term::ui::{plural, size};
@@ -7,10 +7,10 @@ use caro_database::repair::{Health, examine};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How long each file is looked at.
-const PATIENCE: Duration = Duration::from_millis(40);
+/// The time for examining each file.
+const EXAMINE_TIMEOUT: Duration = Duration::from_millis(40);
 
-/// Each file, what is in it, and what saves what can be read of it.
+/// The databases: file, contents, and the command that saves what can be read of a damaged file.
 const FILES: [(&str, &str, &str); 4] = [
     ("agent.db", "sessions", "`caro session repair`"),
     ("memory.db", "notes", "`caro memory repair`"),
@@ -18,49 +18,50 @@ const FILES: [(&str, &str, &str); 4] = [
     ("knowledge.db", "documents", "`caro knowledge repair`"),
 ];
 
-/// A file that things are kept in.
+/// A database file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Store {
-    /// The things in it.
+    /// Its contents.
     pub what: &'static str,
-    /// Where it is.
+    /// Its path.
     pub file: PathBuf,
     /// The command that saves all that can be read of it.
     pub remedy: &'static str,
-    /// How it is.
+    /// Its state.
     pub health: Health,
 }
 
-/// The facts.
+/// The facts about stored data.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Facts {
-    /// The files that are there.
+    /// The files that exist.
     pub stores: Vec<Store>,
     /// Damaged files that a repair has left beside the new ones.
-    pub aside: Vec<PathBuf>,
-    /// Commands that can be undone, and the bytes kept for that.
+    pub damaged: Vec<PathBuf>,
+    /// The number of commands that can be undone, and the bytes stored for that.
     pub undo: Option<(usize, u64)>,
 }
 
-/// Looks at each file for a moment.
+/// Examines each file for a short time.
 pub fn look(cx: &Cx, settings: &Settings) -> Facts {
     let data = cx.dirs.data.as_deref();
     let in_data = FILES.iter().filter_map(|(name, what, remedy)| Some((data?.join(name), *what, *remedy)));
     let index = cx.dirs.cache.as_ref().map(|cache| (cache.join("manual.db"), "manuals", "`caro manual clear`"));
     let stores = in_data.chain(index).filter(|(file, ..)| file.exists()).map(|(file, what, remedy)| Store {
         what,
-        health: examine(&file, PATIENCE),
+        health: examine(&file, EXAMINE_TIMEOUT),
         file,
         remedy,
     });
-    Facts { stores: stores.collect(), aside: data.map(aside).unwrap_or_default(), undo: undo(cx, settings) }
+    Facts { stores: stores.collect(), damaged: data.map(damaged).unwrap_or_default(), undo: undo(cx, settings) }
 }
 
-/// The files that a repair has left.
-fn aside(data: &Path) -> Vec<PathBuf> {
+/// The damaged files that a repair has left beside the new ones.
+fn damaged(data: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(data).into_iter().flatten().flatten().map(|entry| entry.path());
-    let is_aside = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().contains(".db.damaged"));
-    let mut found: Vec<PathBuf> = entries.filter(is_aside).collect();
+    let is_damaged =
+        |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().contains(".db.damaged"));
+    let mut found: Vec<PathBuf> = entries.filter(is_damaged).collect();
     found.sort();
     found
 }
@@ -76,7 +77,7 @@ fn undo(_: &Cx, _: &Settings) -> Option<(usize, u64)> {
     None
 }
 
-/// The lines about what is kept.
+/// The findings about stored data.
 pub fn findings(facts: &Facts) -> Vec<Finding> {
     const CHECK: &str = "stores";
     let mut all: Vec<Finding> = facts
@@ -94,8 +95,8 @@ pub fn findings(facts: &Facts) -> Vec<Finding> {
             }
         })
         .collect();
-    if let Some(first) = facts.aside.first() {
-        let more = facts.aside.len() - 1;
+    if let Some(first) = facts.damaged.first() {
+        let more = facts.damaged.len() - 1;
         let more = if more == 0 { String::new() } else { format!(" and {}", plural(more, "more")) };
         let fact = format!("a repair has left the damaged file {}{more}", first.display());
         all.push(Finding::ok(CHECK, fact).with("remove it when nothing in it is missed any more"));
@@ -133,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sound_is_one_line() {
+    fn sound_files_are_one_finding() {
         let facts = Facts {
             stores: vec![store(Health::Sound), store(Health::Unfinished)],
             undo: Some((2, 3_000)),
@@ -143,7 +144,7 @@ mod tests {
         assert_eq!(all[0].fact, "notes, notes: no damage; large ones were looked at in part");
         assert_eq!(all[1].fact, "2 commands can be undone, 3.0 kB kept");
         assert_eq!(findings(&Facts::default())[0].fact, "nothing is kept yet");
-        let aside = findings(&Facts { aside: vec!["/d/memory.db.damaged".into()], ..Facts::default() });
-        assert!(aside[0].state == State::Ok && aside[0].remedy.is_some(), "{aside:?}");
+        let damaged = findings(&Facts { damaged: vec!["/d/memory.db.damaged".into()], ..Facts::default() });
+        assert!(damaged[0].state == State::Ok && damaged[0].remedy.is_some(), "{damaged:?}");
     }
 }

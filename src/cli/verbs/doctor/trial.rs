@@ -1,4 +1,4 @@
-//! `caro doctor --test`: one request to the model, timed. The only check that loads anything.
+//! `caro doctor --test`: sends one request to the model and times it. It is the only check that loads a model.
 
 use super::finding::Finding;
 use super::model::Place;
@@ -9,38 +9,38 @@ use crate::term::first;
 use crate::{Cx, Failure, Settings};
 use std::time::{Duration, Instant};
 
-/// The request: every machine has an answer, and what it does is looked at by nobody.
+/// The request: it has an answer on every machine, and the answer is not run.
 const REQUEST: &str = "list the files in this folder";
 
-/// An answer, and what it took.
+/// An answer and its times.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trial {
     /// The command.
     pub command: String,
-    /// Until the model was there to be asked, seconds: opened, or found in the process that keeps it.
+    /// Seconds until the model could be asked: opened, or found in the resident process.
     pub load_s: f64,
-    /// From there to the whole answer, seconds.
+    /// Seconds from then to the whole answer.
     pub answer_s: f64,
-    /// True if the process that keeps the model answered.
+    /// True if the resident process answered.
     pub by_resident: bool,
 }
 
-/// Asks. A model that is not here is not fetched for this.
+/// Asks the model. A model that is not here is not fetched for this.
 ///
 /// # Errors
-/// Why there was no answer.
+/// If there is no answer.
 pub fn run(cx: &Cx, settings: &Settings, place: &Place) -> Result<Trial, Failure> {
     if let Place::Missing { id, .. } = place {
         return Err(Failure::no(format!("{id} is not here, and is not fetched for a test"))
             .hint(format!("`caro model pull {id}`, then `caro doctor --test`")));
     }
-    let begun = Instant::now();
+    let started = Instant::now();
     let runtime = cx.runtime()?;
     let wired = wire::open(cx, settings)?;
-    let opened = begun.elapsed();
+    let opened = started.elapsed();
     let place = ask::Place::of(&wired.recipe.context, settings, None);
     let ask = ask::ask(REQUEST.into(), &place, settings, &AnswerArgs::default(), cx.interrupt().cancel());
-    let answer = first::while_told(&cx.ui, wired.is_first, || {
+    let answer = first::with_progress(&cx.ui, wired.is_first, || {
         runtime.block_on(async {
             if wired.is_first {
                 let until = Instant::now() + ask.timeout;
@@ -52,18 +52,18 @@ pub fn run(cx: &Cx, settings: &Settings, place: &Place) -> Result<Trial, Failure
     .map_err(|e| ask::failure(e, settings));
     crate::wind_up(runtime);
     let answer = answer?;
-    let whole = begun.elapsed();
-    // opening is reported by the model itself, with its first call
+    let total = started.elapsed();
+    // the model itself reports the time for opening it, with its first call
     let load = opened + Duration::from_secs_f64(answer.timing.load.max(0.0) / 1e3);
     Ok(Trial {
         command: answer.cmd,
         load_s: load.as_secs_f64(),
-        answer_s: whole.saturating_sub(load).as_secs_f64(),
+        answer_s: total.saturating_sub(load).as_secs_f64(),
         by_resident: wired.resident.answers(),
     })
 }
 
-/// The line about it.
+/// The finding about the trial.
 pub fn finding(trial: &Result<Trial, Failure>) -> Finding {
     const CHECK: &str = "test";
     match trial {
@@ -90,7 +90,7 @@ mod tests {
     use crate::Exit;
 
     #[test]
-    fn an_answer_is_told_with_its_times_and_a_failure_with_its_hint() {
+    fn an_answer_is_reported_with_its_times_and_a_failure_with_its_hint() {
         let trial =
             |command: &str| Ok(Trial { command: command.into(), load_s: 0.24, answer_s: 0.96, by_resident: false });
         assert_eq!(finding(&trial("ls")).fact, "answered in 1.0 s, after 0.2 s of loading: ls");

@@ -1,4 +1,4 @@
-//! Is what an answer did the same as what was to be done? Pure: outputs and changes in, a verdict out.
+//! Compares what an answer did with what was to be done. Pure: outputs and changes in, a verdict out.
 
 use super::suite::{Expect, Files, Output, Task};
 use caro_exec::Status;
@@ -7,20 +7,20 @@ use regex::Regex;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// What a run left, relative to its fixture.
+/// The outcome of a run, relative to its fixture.
 #[derive(Debug, Clone)]
 pub struct Outcome {
-    /// How it ended.
+    /// Its exit status.
     pub status: Status,
-    /// What it printed.
+    /// Its standard output.
     pub stdout: String,
-    /// What the task's `then` printed.
+    /// The output of the task's `then`.
     pub afterwards: String,
-    /// What it changed.
+    /// The files that it changed.
     pub changes: Vec<Change>,
 }
 
-/// How an answer did.
+/// The verdict on an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
@@ -30,13 +30,13 @@ pub enum Verdict {
     WrongOutput,
     /// It left other files.
     WrongFiles,
-    /// It failed, or did not fail where it was to.
+    /// It failed, or should have failed and did not.
     WrongExit,
-    /// A program or builtin is not there (exit status 127).
+    /// A program or builtin does not exist (exit status 127).
     NotFound,
     /// It did not end in time.
     TimedOut,
-    /// It wrote without end.
+    /// It was stopped because it wrote without end.
     Flooded,
     /// A signal ended it.
     Killed,
@@ -46,7 +46,7 @@ pub enum Verdict {
     NoCommand,
 }
 
-/// Holds an outcome against the references' and the expectation: one of them must fit.
+/// Judges an outcome. It must match one of the references, and the expectation if there is one.
 pub fn verdict(task: &Task, got: &Outcome, references: &[Outcome]) -> Verdict {
     match got.status {
         Status::TimedOut => return Verdict::TimedOut,
@@ -55,14 +55,14 @@ pub fn verdict(task: &Task, got: &Outcome, references: &[Outcome]) -> Verdict {
         Status::Exited(127) => return Verdict::NotFound,
         Status::Exited(_) => {}
     }
-    let mut verdicts: Vec<Verdict> = references.iter().map(|want| against(task, got, want)).collect();
+    let mut verdicts: Vec<Verdict> = references.iter().map(|want| by_reference(task, got, want)).collect();
     if let Some(expect) = &task.expect {
-        let expected = as_expected(task, got, expect);
+        let expected = by_expectation(task, got, expect);
         if references.is_empty() || expected != Verdict::Passed {
             verdicts = vec![expected];
         }
     }
-    // The nearest miss is told: of the first reference.
+    // if none matches, the verdict by the first reference is reported
     verdicts
         .iter()
         .copied()
@@ -71,8 +71,10 @@ pub fn verdict(task: &Task, got: &Outcome, references: &[Outcome]) -> Verdict {
         .unwrap_or(Verdict::WrongOutput)
 }
 
-fn against(task: &Task, got: &Outcome, want: &Outcome) -> Verdict {
-    if !same_output(task.output, &got.stdout, &want.stdout) || lines(&got.afterwards) != lines(&want.afterwards) {
+fn by_reference(task: &Task, got: &Outcome, want: &Outcome) -> Verdict {
+    if !same_output(task.output, &got.stdout, &want.stdout)
+        || normalized_lines(&got.afterwards) != normalized_lines(&want.afterwards)
+    {
         return Verdict::WrongOutput;
     }
     if !same_changes(task.files, &got.changes, &want.changes) {
@@ -84,7 +86,7 @@ fn against(task: &Task, got: &Outcome, want: &Outcome) -> Verdict {
     Verdict::Passed
 }
 
-fn as_expected(task: &Task, got: &Outcome, expect: &Expect) -> Verdict {
+fn by_expectation(task: &Task, got: &Outcome, expect: &Expect) -> Verdict {
     let fits = |pattern: &String| Regex::new(pattern).is_ok_and(|p| p.is_match(&got.stdout));
     let printed = expect.stdout.as_ref().is_none_or(|want| same_output(task.output, &got.stdout, want));
     if !printed || !expect.regex.iter().all(fits) {
@@ -103,9 +105,9 @@ fn as_expected(task: &Task, got: &Outcome, expect: &Expect) -> Verdict {
         (ChangeKind::Changed, &expect.changed),
         (ChangeKind::Deleted, &expect.deleted),
     ];
-    // Beside references, an expectation that names no file leaves files to them.
-    let silent = kinds.iter().all(|(_, names)| names.is_empty()) && !task.references.is_empty();
-    if task.files != Files::Any && !silent && !kinds.iter().all(|(kind, names)| named(*kind, names)) {
+    // with references, an expectation that names no file leaves files to them
+    let names_none = kinds.iter().all(|(_, names)| names.is_empty()) && !task.references.is_empty();
+    if task.files != Files::Any && !names_none && !kinds.iter().all(|(kind, names)| named(*kind, names)) {
         return Verdict::WrongFiles;
     }
     if got.status.success() == expect.fails {
@@ -114,9 +116,9 @@ fn as_expected(task: &Task, got: &Outcome, expect: &Expect) -> Verdict {
     Verdict::Passed
 }
 
-/// Lines without what does not matter: colours, runs of blanks, `./` before a path, empty lines at the end.
-fn lines(text: &str) -> Vec<String> {
-    let mut lines: Vec<String> = plain(text)
+/// The lines of a text without colours, runs of blanks, `./` before words and empty lines at the end.
+fn normalized_lines(text: &str) -> Vec<String> {
+    let mut lines: Vec<String> = without_escapes(text)
         .lines()
         .map(|line| {
             let words: Vec<&str> =
@@ -131,7 +133,7 @@ fn lines(text: &str) -> Vec<String> {
 }
 
 /// The text without terminal escapes of the kind `ESC [ ... letter`.
-fn plain(text: &str) -> String {
+fn without_escapes(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("\u{1b}[") {
@@ -143,9 +145,9 @@ fn plain(text: &str) -> String {
     out
 }
 
-/// True if the outputs are the same in that sense.
+/// True if the outputs are the same in the given way.
 pub fn same_output(how: Output, got: &str, want: &str) -> bool {
-    let (mut got, mut want) = (lines(got), lines(want));
+    let (mut got, mut want) = (normalized_lines(got), normalized_lines(want));
     match how {
         Output::Any => true,
         Output::Exact => got == want,
@@ -156,7 +158,7 @@ pub fn same_output(how: Output, got: &str, want: &str) -> bool {
         }
         Output::Paths | Output::OrderedPaths => {
             let want: Vec<String> = want.iter().map(|line| line.trim_end_matches('/').to_owned()).collect();
-            let Some(mut got) = paths(&got, &want) else { return false };
+            let Some(mut got) = matched_paths(&got, &want) else { return false };
             let mut want: Vec<&String> = want.iter().collect();
             if how == Output::Paths {
                 got.sort();
@@ -172,11 +174,11 @@ pub fn same_output(how: Output, got: &str, want: &str) -> bool {
     }
 }
 
-/// Which of the wanted paths each line names: the whole line, its end after a blank, or a base name that only one of
-/// them has. `None` if a line names none. `ls -l` writes a total first, and where a link leads.
-fn paths<'w>(got: &[String], want: &'w [String]) -> Option<Vec<&'w String>> {
+/// Finds the wanted path that each line names: as the whole line, as its end after a blank, or by a base name that is
+/// unique. `None` if a line names none. The total and the targets of links that `ls -l` prints are ignored.
+fn matched_paths<'w>(got: &[String], want: &'w [String]) -> Option<Vec<&'w String>> {
     let base = |path: &'w str| path.rsplit('/').next().unwrap_or(path);
-    let alone = |name: &str| want.iter().filter(|w| base(w) == name).count() == 1;
+    let is_unique = |name: &str| want.iter().filter(|w| base(w) == name).count() == 1;
     let ends =
         |line: &str, name: &str| line == name || line.strip_suffix(name).is_some_and(|before| before.ends_with(' '));
     let mut found = Vec::new();
@@ -186,13 +188,13 @@ fn paths<'w>(got: &[String], want: &'w [String]) -> Option<Vec<&'w String>> {
             continue;
         }
         let whole = want.iter().filter(|w| ends(line, w)).max_by_key(|w| w.len());
-        let short = || want.iter().filter(|w| alone(base(w)) && ends(line, base(w))).max_by_key(|w| w.len());
+        let short = || want.iter().filter(|w| is_unique(base(w)) && ends(line, base(w))).max_by_key(|w| w.len());
         found.push(whole.or_else(short)?);
     }
     Some(found)
 }
 
-/// The cells of each line that has some.
+/// The cells of each line that has any.
 fn cells(lines: &[String]) -> Vec<Vec<&str>> {
     lines.iter().map(|line| cells_of(line)).filter(|cells| !cells.is_empty()).collect()
 }
@@ -201,14 +203,15 @@ fn cells_of(line: &str) -> Vec<&str> {
     let between = |c: char| c.is_whitespace() || matches!(c, ',' | ';' | '|');
     let is_number = |cell: &&str| cell.parse::<f64>().is_ok();
     let mut cells: Vec<&str> = line.split(between).filter(|cell| !cell.is_empty()).collect();
-    // `uniq -c` has the count before what it counts
+    // `uniq -c` prints the count first
     if cells.first().is_some_and(is_number) && !cells.iter().skip(1).any(is_number) {
         cells.rotate_left(1);
     }
     cells
 }
 
-/// True if two tables say the same: a line without a number on top of one of them is its columns' names.
+/// True if two tables have the same cells. If one has an additional first line without digits, that is taken for the
+/// names of the columns.
 fn same_table(got: &[Vec<&str>], want: &[Vec<&str>], in_order: bool) -> bool {
     let same_cell = |(a, b): (&&str, &&str)| a == b || same_number(a, b);
     let same_line = |(a, b): (&Vec<&str>, &Vec<&str>)| a.len() == b.len() && a.iter().zip(b).all(same_cell);
@@ -232,7 +235,8 @@ fn same_table(got: &[Vec<&str>], want: &[Vec<&str>], in_order: bool) -> bool {
     }
 }
 
-/// True for two numbers of which one is rounded: to half a percent; whole numbers are counts, and the same or not.
+/// True if two numbers are equal; if one of them has a decimal point, to within half a percent, since it may be
+/// rounded.
 fn same_number(a: &str, b: &str) -> bool {
     let (Ok(x), Ok(y)) = (a.parse::<f64>(), b.parse::<f64>()) else { return false };
     let off = (x - y).abs();
@@ -245,7 +249,7 @@ fn one_number(lines: &[String]) -> Option<f64> {
     line.split(|c: char| !(c.is_ascii_digit() || c == '.' || c == '-')).find_map(|word| word.parse().ok())
 }
 
-/// True if the changes are the same in that sense, in any order.
+/// True if the changes are the same in the given way, in any order.
 pub fn same_changes(how: Files, got: &[Change], want: &[Change]) -> bool {
     if how == Files::Any {
         return true;
@@ -285,7 +289,7 @@ mod tests {
     use caro_exec::rehearse::EntryKind;
 
     #[test]
-    fn order_matters_only_where_it_is_said() {
+    fn order_matters_only_in_exact_outputs() {
         assert!(same_output(Output::Exact, "b\na\n", "b\na"));
         assert!(!same_output(Output::Exact, "a\nb\n", "b\na\n"));
         assert!(same_output(Output::Sorted, "a\nb\n", "b\na\n"));
@@ -294,14 +298,14 @@ mod tests {
     }
 
     #[test]
-    fn looks_do_not_matter() {
+    fn colours_and_blanks_do_not_matter() {
         assert!(same_output(Output::Exact, "\u{1b}[31m  3\t./x\u{1b}[0m \n\n", "3 x"));
         assert!(!same_output(Output::Exact, "\n3 x", "3 x"), "an empty line before it does");
         assert!(!same_output(Output::Exact, "", "3"));
     }
 
     #[test]
-    fn paths_are_found_on_their_lines() {
+    fn paths_are_found_in_their_lines() {
         let want = "./src/a.c\n./b c.txt\n";
         for got in [
             "b c.txt\nsrc/a.c\n",
@@ -321,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_is_its_cells() {
+    fn tables_are_compared_by_their_cells() {
         let want = "Ada,36\nBob,41\n";
         for got in [
             "Bob 41\nAda 36\n",
@@ -371,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_are_held_against_each_other_by_path() {
+    fn changes_are_compared_by_path() {
         use ChangeKind::{Changed, Created, Deleted};
         let one = [change(Created, "a", "1", 0o644), change(Deleted, "b", "", 0)];
         let other = [change(Deleted, "b", "", 0), change(Created, "a", "1", 0o644)];

@@ -1,9 +1,9 @@
-//! `caro eval`: asks the model tasks, runs its answers in a sandbox and tells how many did what was asked.
+//! `caro eval`: puts tasks to the model, runs its answers in a sandbox and reports how many did what was asked.
 //!
-//! - [`suite`]: what a suite of tasks looks like. [`stage`]: fixtures, userlands, running.
-//! - [`compare`]: is it right? [`stats`]: what is a score worth? [`report`]: what is told.
+//! - [`suite`]: reads suites of tasks. [`stage`]: fixtures, userlands, running.
+//! - [`compare`]: judges what a run did. [`stats`]: statistics of a score. [`report`]: the report.
 //!
-//! Nothing is run outside of a view that is thrown away, and no answer at all that is dangerous.
+//! Commands run only in a view of the machine that is thrown away, and dangerous answers are not run at all.
 
 pub mod compare;
 pub mod report;
@@ -31,7 +31,8 @@ use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 use suite::{Suite, Task};
 
-/// Lines of at most 78 columns: a longer one would be broken, and what is copied from there has to be a suite.
+/// The format of a suite, for the help. Lines have at most 78 columns: the help would wrap a longer one, and what
+/// users copy from it has to be a valid suite.
 const FORMAT: &str = "\
 A suite is a TOML file:
   target = \"linux-gnu\"       # or linux-busybox; left out: this machine
@@ -85,17 +86,17 @@ pub struct Args {
 /// Evaluates, or checks the suites.
 ///
 /// # Errors
-/// If a suite is none, no model can be opened, or there is no sandbox.
+/// If a suite is invalid, no model can be opened, or there is no sandbox.
 pub fn run(args: &Args, cx: &Cx) -> Outcome {
     let mut suite = Suite::read(&args.suites)?;
     suite.tasks.retain(|task| args.only.as_ref().is_none_or(|text| task.id.contains(text)));
     if suite.tasks.is_empty() {
         return Err(no_tasks(args));
     }
-    let other = args.against.as_ref().map(|file| earlier(file)).transpose()?;
-    let mut house = House::open(&suite)?;
+    let earlier = args.against.as_ref().map(|file| read_report(file)).transpose()?;
+    let mut runner = Runner::open(&suite)?;
     if args.check {
-        return check(&suite, &mut house, cx);
+        return check(&suite, &mut runner, cx);
     }
     let settings = cx.settings(&args.answer.layer())?.for_many();
     let runtime = cx.runtime()?;
@@ -105,13 +106,13 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
     let mut tasks = Vec::with_capacity(suite.tasks.len());
     for task in &suite.tasks {
         let _status = cx.ui.status("evaluating");
-        tasks.push(asker.task(&suite, task, &mut house)?);
+        tasks.push(asker.task(&suite, task, &mut runner)?);
     }
     let time = SystemTime::UNIX_EPOCH.elapsed().map_or(0, |t| t.as_secs());
     let config = cx.config(&args.answer.layer())?;
     let settings = crate::setup::config::KEYS.iter().map(|k| (k.name.to_owned(), config.shown(k.name))).collect();
     let mut report = Report::of(asker.wired.recipe.model.id().to_owned(), settings, time, tasks);
-    report.against = other.map(|other| report.against(&other));
+    report.against = earlier.map(|earlier| report.against(&earlier));
     crate::wind_up(asker.runtime);
     if args.answer.json {
         cx.ui.document(&report)?;
@@ -121,7 +122,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
     Ok(Exit::Success)
 }
 
-/// The failure of suites that leave nothing to ask.
+/// The failure of suites without a task that is to be run.
 fn no_tasks(args: &Args) -> Failure {
     if let Some(text) = &args.only {
         return Failure::usage(format!("there is no task whose id contains `{text}`"))
@@ -132,24 +133,24 @@ fn no_tasks(args: &Args) -> Failure {
         .hint("`caro eval --help` shows what a suite looks like")
 }
 
-/// The most bytes of an earlier report.
-const MOST_REPORT: u64 = 256 << 20;
+/// Most bytes of an earlier report.
+const MAX_REPORT: u64 = 256 << 20;
 
-/// An earlier report.
-fn earlier(file: &std::path::Path) -> Result<Report, Failure> {
+/// Reads an earlier report.
+fn read_report(file: &std::path::Path) -> Result<Report, Failure> {
     let hint = "it must be what `caro eval --json` printed";
     let wrong = |e: &dyn std::fmt::Display| Failure::usage(format!("{}: {e}", file.display())).hint(hint);
-    serde_json::from_slice(&files::read(file, MOST_REPORT).map_err(|e| wrong(&e))?).map_err(|e| wrong(&e))
+    serde_json::from_slice(&files::read(file, MAX_REPORT).map_err(|e| wrong(&e))?).map_err(|e| wrong(&e))
 }
 
 /// The stage with the userlands that the tasks need.
-struct House {
+struct Runner {
     stage: Stage,
     native: Userspace,
     busybox: Option<Userspace>,
 }
 
-impl House {
+impl Runner {
     fn open(suite: &Suite) -> Result<Self, Failure> {
         let stage = Stage::open()?;
         let busybox = suite.tasks.iter().any(|t| wants_busybox(t.target)).then(|| stage.busybox()).transpose()?;
@@ -167,7 +168,10 @@ impl House {
     }
 
     fn run(&mut self, suite: &Suite, task: &Task, command: &str) -> Result<compare::Outcome, Failure> {
-        let space = self.busybox.as_ref().filter(|_| wants_busybox(task.target)).unwrap_or(&self.native);
+        let space = match &self.busybox {
+            Some(busybox) if wants_busybox(task.target) => busybox,
+            _ => &self.native,
+        };
         self.stage.run(suite, task, space, command)
     }
 
@@ -187,14 +191,17 @@ struct Asker<'a> {
     settings: Settings,
     runtime: tokio::runtime::Runtime,
     wired: Wired,
-    /// The recipe for a machine of applets, once it was needed.
+    /// The recipe for busybox, made when it is first needed.
     applets: Option<Recipe>,
 }
 
 impl Asker<'_> {
-    fn task(&mut self, suite: &Suite, task: &Task, house: &mut House) -> Result<TaskReport, Failure> {
-        let cwd = house.stage.folder(suite, task)?;
-        let space = house.busybox.as_ref().filter(|_| wants_busybox(task.target)).unwrap_or(&house.native);
+    fn task(&mut self, suite: &Suite, task: &Task, runner: &mut Runner) -> Result<TaskReport, Failure> {
+        let cwd = runner.stage.folder(suite, task)?;
+        let space = match &runner.busybox {
+            Some(busybox) if wants_busybox(task.target) => busybox,
+            _ => &runner.native,
+        };
         let recipe = recipe(&mut self.applets, &self.wired, space, self.cx);
         let mut settings = self.settings.clone();
         settings.target = task.target.or(settings.target);
@@ -235,11 +242,13 @@ impl Asker<'_> {
             Err(f) if f.exit == Exit::Interrupted => return Err(f),
             Err(f) => return Ok(TaskReport { error: Some(f.message), ..report }),
         };
-        let references = house.references(suite, task)?;
-        report.verdict = judge(suite, task, house, &answer.cmd, dialect, &references)?;
-        if let Some(first) = first.filter(|_| answer.iterations > 1) {
+        let references = runner.references(suite, task)?;
+        report.verdict = judge(suite, task, runner, &answer.cmd, dialect, &references)?;
+        if answer.iterations > 1
+            && let Some(first) = first
+        {
             let same = first == answer.cmd;
-            let before = if same { report.verdict } else { judge(suite, task, house, &first, dialect, &references)? };
+            let before = if same { report.verdict } else { judge(suite, task, runner, &first, dialect, &references)? };
             report.first = Some((first, before));
         }
         let Answer { cmd, confidence, iterations, findings, refusal, .. } = answer;
@@ -248,11 +257,11 @@ impl Asker<'_> {
     }
 }
 
-/// The recipe for that userland; the model is the same.
+/// The recipe for a userland; the model is the same for all.
 fn recipe<'r>(applets: &'r mut Option<Recipe>, wired: &'r Wired, space: &Userspace, cx: &Cx) -> &'r Recipe {
     let Some(context) = &space.context else { return &wired.recipe };
     applets.get_or_insert_with(|| {
-        // The applets lie in a folder of this run: what is learnt about them is not kept.
+        // the applets are in a folder of this run, so their manuals are not cached
         let setup = Setup { man: None, ..Setup::of_process(None, cx.cwd.clone()) };
         Recipe {
             model: wired.recipe.model.clone(),
@@ -265,11 +274,11 @@ fn recipe<'r>(applets: &'r mut Option<Recipe>, wired: &'r Wired, space: &Userspa
     })
 }
 
-/// Runs a command, unless it is none or dangerous, and judges it.
+/// Runs a command, unless it is empty or dangerous, and judges it.
 fn judge(
     suite: &Suite,
     task: &Task,
-    house: &mut House,
+    runner: &mut Runner,
     command: &str,
     dialect: caro_shell::Dialect,
     references: &[compare::Outcome],
@@ -280,30 +289,30 @@ fn judge(
     if assess(&parse(command, dialect)).level == Level::Danger {
         return Ok(Verdict::Dangerous);
     }
-    let got = house.run(suite, task, command)?;
+    let got = runner.run(suite, task, command)?;
     Ok(verdict(task, &got, references))
 }
 
-/// Runs every reference twice and `true` once. Exit code 0: every task can be passed, always the same way, by commands that
-/// do not fail, and not by doing nothing.
-fn check(suite: &Suite, house: &mut House, cx: &Cx) -> Outcome {
+/// Checks the tasks: runs every reference twice and `true` once. The exit code is 0 if each reference passes with the
+/// same result, none fails unless it is expected to, and doing nothing passes no task.
+fn check(suite: &Suite, runner: &mut Runner, cx: &Cx) -> Outcome {
     let mut bad = 0usize;
     for task in &suite.tasks {
         let _status = cx.ui.status("checking");
         let mut problems = Vec::new();
-        let (once, again) = (house.references(suite, task)?, house.references(suite, task)?);
+        let (once, again) = (runner.references(suite, task)?, runner.references(suite, task)?);
         for (at, (one, two)) in once.iter().zip(&again).enumerate() {
             let command = &task.references[at];
             let found = verdict(task, one, std::slice::from_ref(two));
             if found != Verdict::Passed {
                 let printed = if one.stdout.is_empty() { "nothing".into() } else { format!("{:?}", one.stdout) };
-                let seen = format!("{}, {printed} printed", one.status);
-                problems.push(format!("`{command}` does not pass, or not each time: {} ({seen})", name(found)));
+                let result = format!("{}, {printed} printed", one.status);
+                problems.push(format!("`{command}` does not pass, or not each time: {} ({result})", name(found)));
             } else if !one.status.success() && !task.expect.as_ref().is_some_and(|e| e.fails) {
                 problems.push(format!("`{command}` fails ({}), and no `expect` says that it is to", one.status));
             }
         }
-        let idle = house.run(suite, task, "true")?;
+        let idle = runner.run(suite, task, "true")?;
         if verdict(task, &idle, &once) == Verdict::Passed {
             problems.push("doing nothing passes".into());
         }
@@ -319,18 +328,21 @@ fn check(suite: &Suite, house: &mut House, cx: &Cx) -> Outcome {
     Ok(if bad == 0 { Exit::Success } else { Exit::No })
 }
 
-/// How many tasks were won or lost, and which.
-fn counted(ids: &[String], what: &str) -> String {
+/// The number of tasks won or lost, and their ids.
+fn count_and_ids(ids: &[String], what: &str) -> String {
     let which = if ids.is_empty() { String::new() } else { format!(" ({})", ids.join(" ")) };
     format!("{} {what}{which}", ids.len())
 }
 
-/// The report for a person.
+/// Prints the report as text.
 fn table(report: &Report, cx: &Cx) -> Result<(), Failure> {
     let ui = &cx.ui;
     for task in report.tasks.iter().filter(|t| !t.passed()) {
         let (id, word) = (ui.paint(Role::Accent, &task.id), ui.paint(Role::Caution, &name(task.verdict)));
-        let shown = task.error.as_deref().filter(|_| task.cmd.is_empty()).unwrap_or(&task.cmd);
+        let shown = match &task.error {
+            Some(error) if task.cmd.is_empty() => error,
+            _ => &task.cmd,
+        };
         ui.line(&format!("{id}  {word}  {}", ui.paint(Role::Plain, shown)))?;
     }
     let percent = |share: f64| format!("{:.1} %", share * 100.0);
@@ -363,8 +375,8 @@ fn table(report: &Report, cx: &Cx) -> Result<(), Failure> {
             format!(
                 "{} tasks in both: {}, {}, p = {:.3}",
                 paired.tasks,
-                counted(&paired.wins, "won"),
-                counted(&paired.losses, "lost"),
+                count_and_ids(&paired.wins, "won"),
+                count_and_ids(&paired.losses, "lost"),
                 paired.p
             ),
         )?;

@@ -1,36 +1,36 @@
-//! The report of an evaluation: what `--json` prints and `--against` reads again.
+//! The report of an evaluation, which `--json` prints and `--against` reads again.
 
 use super::compare::Verdict;
 use super::stats::{Calibration, calibration, percentile, sign_test, wilson};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// How one task went.
+/// The result of one task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TaskReport {
-    /// The task.
+    /// The id of the task.
     pub id: String,
-    /// What was asked.
+    /// The request.
     pub request: String,
     /// The machine it was asked for.
     pub target: String,
-    /// How the answer did.
+    /// The verdict on the answer.
     pub verdict: Verdict,
     /// The answer; empty if there was none.
     pub cmd: String,
-    /// Why there was none.
+    /// The reason if there was none.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub error: Option<String>,
-    /// The model's own first command, where iteration 2 ran, and how that did.
+    /// The model's first command and the verdict on it, if iteration 2 ran.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub first: Option<(String, Verdict)>,
-    /// Probability that it is right, as it was told.
+    /// The reported probability that it is right.
     pub confidence: f64,
     /// Iterations run.
     pub iterations: u32,
-    /// Ids of what the checks still had against it.
+    /// Ids of the findings that remained against it.
     pub findings: Vec<String>,
-    /// Ids of what they had against it or any other command on the way.
+    /// Ids of all findings against it or any earlier command.
     #[serde(default)]
     pub seen: Vec<String>,
     /// Milliseconds to the answer.
@@ -44,37 +44,37 @@ impl TaskReport {
     }
 }
 
-/// What the second iteration was worth.
+/// The effect of the second iteration.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Second {
     /// Tasks it ran on.
     pub touched: usize,
-    /// Their share.
+    /// Their share of all tasks.
     pub rate: f64,
-    /// How many of those the first command would have passed.
+    /// The number of those that the first command would have passed.
     pub passed_before: usize,
-    /// How many pass now.
+    /// The number of those that pass now.
     pub passed_after: usize,
     /// Tasks it made worse.
     pub regressions: Vec<String>,
-    /// Relative gain on those tasks; `None` where the first commands all failed.
+    /// Relative gain on those tasks; `None` if all first commands failed.
     pub lift: Option<f64>,
 }
 
-/// Two evaluations of the same tasks, pairwise.
+/// The comparison of two evaluations of the same tasks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Paired {
     /// Tasks in both.
     pub tasks: usize,
-    /// Those only this one passes.
+    /// Tasks that only this one passes.
     pub wins: Vec<String>,
-    /// Those only the other passes.
+    /// Tasks that only the other one passes.
     pub losses: Vec<String>,
-    /// How likely so uneven a split is if neither is better (two-sided sign test).
+    /// The probability of a split at least this uneven if neither is better (two-sided sign test).
     pub p: f64,
 }
 
-/// The whole.
+/// The report of an evaluation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     /// Version of caro.
@@ -85,33 +85,33 @@ pub struct Report {
     pub model: String,
     /// The settings in force.
     pub settings: BTreeMap<String, String>,
-    /// Tasks.
+    /// Number of tasks.
     pub asked: usize,
-    /// Tasks passed.
+    /// Number of tasks passed.
     pub passed: usize,
-    /// Their share.
+    /// Share of the tasks passed.
     pub score: f64,
-    /// Wilson's 95 % interval of it.
+    /// Wilson's 95 % interval of the score.
     pub interval: (f64, f64),
-    /// How many ended how.
+    /// The number of tasks with each verdict.
     pub verdicts: BTreeMap<String, usize>,
-    /// Milliseconds to an answer, median; the first answer, which has the loading in it, not counted.
+    /// Median of the milliseconds to an answer; the first answer, which includes loading, is not counted.
     pub ms_p50: f64,
-    /// The same that 95 % stay below.
+    /// The 95th percentile of the same times.
     pub ms_p95: f64,
-    /// What the second iteration was worth.
+    /// The effect of the second iteration.
     pub second: Second,
-    /// How well confidence foretold success, over the answers that were run.
+    /// The calibration of the confidence, over the answers that had a command.
     pub calibration: Option<Calibration>,
-    /// Against another evaluation.
+    /// The comparison with another evaluation.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub against: Option<Paired>,
-    /// Every task.
+    /// The results of the tasks.
     pub tasks: Vec<TaskReport>,
 }
 
 impl Report {
-    /// Sums up.
+    /// Sums up the results of tasks.
     pub fn of(model: String, settings: BTreeMap<String, String>, time: u64, tasks: Vec<TaskReport>) -> Self {
         let (asked, passed) = (tasks.len(), tasks.iter().filter(|t| t.passed()).count());
         let mut verdicts = BTreeMap::new();
@@ -119,7 +119,7 @@ impl Report {
             *verdicts.entry(name(task.verdict)).or_default() += 1;
         }
         let times: Vec<f64> = tasks.iter().skip(usize::from(asked > 1)).map(|t| t.ms).collect();
-        let sure: Vec<(f64, bool)> =
+        let answers: Vec<(f64, bool)> =
             tasks.iter().filter(|t| t.verdict != Verdict::NoCommand).map(|t| (t.confidence, t.passed())).collect();
         Self {
             version: env!("CARGO_PKG_VERSION").into(),
@@ -134,13 +134,13 @@ impl Report {
             ms_p50: percentile(&times, 0.5),
             ms_p95: percentile(&times, 0.95),
             second: second(&tasks),
-            calibration: calibration(&sure),
+            calibration: calibration(&answers),
             against: None,
             tasks,
         }
     }
 
-    /// Holds this evaluation against another, task by task.
+    /// Compares this evaluation with another one, task by task.
     pub fn against(&self, other: &Self) -> Paired {
         let others: BTreeMap<&str, bool> = other.tasks.iter().map(|t| (t.id.as_str(), t.passed())).collect();
         let both: Vec<(&TaskReport, bool)> =
@@ -168,7 +168,7 @@ fn second(tasks: &[TaskReport]) -> Second {
     }
 }
 
-/// The verdict's name in the document.
+/// The name of a verdict in the document.
 pub fn name(verdict: Verdict) -> String {
     serde_json::to_value(verdict).ok().and_then(|v| v.as_str().map(str::to_owned)).unwrap_or_default()
 }

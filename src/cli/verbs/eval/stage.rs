@@ -1,4 +1,4 @@
-//! Where tasks are played: fixtures on disk, made once, and every run in a view of them that is thrown away.
+//! Runs tasks: fixtures are made on disk once, and each run gets a view of one that is thrown away afterwards.
 
 use super::compare::Outcome;
 use super::suite::{Fixture, Suite, Task};
@@ -12,30 +12,31 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// Wall time of a run.
-const WALL: Duration = Duration::from_secs(5);
-/// Bytes of output that are compared.
-const OUTPUT: usize = 1 << 20;
-/// Between what a command printed and what the task's `then` did.
+/// The time limit of a run.
+const RUN_TIMEOUT: Duration = Duration::from_secs(5);
+/// Most bytes of output that are compared.
+const MAX_OUTPUT: usize = 1 << 20;
+/// The line between the output of a command and that of the task's `then`.
 const MARK: &str = "--- caro eval: afterwards ---";
-/// Runs the command and then the other line, each in a shell of its own, so that neither can break the frame.
+/// The script that runs the command and then the `then` line, each in its own shell, so that neither can break the
+/// script.
 const FRAME: &str =
     r#""$@" "$CARO_EVAL_COMMAND"; code=$?; printf '\n%s\n' "$CARO_EVAL_MARK"; "$@" "$CARO_EVAL_THEN"; exit $code"#;
 
 /// A userland to run in.
 #[derive(Debug)]
 pub struct Userspace {
-    /// Shell program and what stands before the line.
+    /// The shell program and the arguments before the line.
     shell: Vec<PathBuf>,
-    /// The only PATH; `None` is this process' own.
+    /// Its PATH; `None` for that of this process.
     path: Option<PathBuf>,
-    /// What caro is told about it; `None` is this machine.
+    /// The context that caro gets for it; `None` for that of this machine.
     pub context: Option<ExecutionContext>,
     /// The shell's language.
     pub dialect: Dialect,
 }
 
-/// The place of all runs of one evaluation.
+/// The fixtures and the sandbox for all runs of one evaluation.
 #[derive(Debug)]
 pub struct Stage {
     dir: tempfile::TempDir,
@@ -45,34 +46,33 @@ pub struct Stage {
 }
 
 impl Stage {
-    /// A stage, if this system can play at all.
+    /// Opens a stage, if commands can be run in a sandbox here.
     ///
     /// # Errors
-    /// If there are no views here: nothing is run unprotected.
+    /// If there is no sandbox: nothing is run unprotected.
     pub fn open() -> Result<Self, Failure> {
         let dir = tempfile::Builder::new().prefix("caro-eval-").tempdir()?;
-        // Links on the way (`/tmp` on some systems) would show in what commands print.
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let stage = Self { dir, made: BTreeMap::new(), runtime, helper: None };
         let probe = RehearsalJob::new(Path::new("/bin/sh"), "true", stage.dir.path());
-        stage.play(probe).map_err(|e| {
+        stage.rehearse(probe).map_err(|e| {
             Failure::no(format!("commands are run in a sandbox only, and there is none: {e}")).hint(e.hint())
         })?;
         Ok(stage)
     }
 
-    fn play(&self, play: RehearsalJob) -> Result<Rehearsal, RehearsalError> {
-        self.runtime.block_on(rehearse(&RehearsalJob { helper: self.helper.clone(), ..play }))
+    fn rehearse(&self, job: RehearsalJob) -> Result<Rehearsal, RehearsalError> {
+        self.runtime.block_on(rehearse(&RehearsalJob { helper: self.helper.clone(), ..job }))
     }
 
-    /// GNU, or whatever this machine has.
+    /// The userland of this machine.
     pub fn native(&self) -> Userspace {
         let bash = ["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash"].into_iter().find(|p| Path::new(p).exists());
         let (shell, dialect) = bash.map_or(("/bin/sh", Dialect::Sh), |bash| (bash, Dialect::Bash));
         Userspace { shell: vec![shell.into(), "-c".into()], path: None, context: None, dialect }
     }
 
-    /// Nothing but busybox's applets.
+    /// A userland with nothing but busybox's applets.
     ///
     /// # Errors
     /// If there is no busybox.
@@ -82,9 +82,9 @@ impl Stage {
         })?;
         let bin = self.dir.path().join("busybox");
         if !bin.exists() {
-            let mut play = RehearsalJob::new(&busybox, "busybox --list", self.dir.path());
-            play.limits = Limits { wall: WALL, output: OUTPUT };
-            let list = self.play(play).map_err(|e| Failure::internal(&e).hint(e.hint()))?;
+            let mut job = RehearsalJob::new(&busybox, "busybox --list", self.dir.path());
+            job.limits = Limits { wall: RUN_TIMEOUT, output: MAX_OUTPUT };
+            let list = self.rehearse(job).map_err(|e| Failure::internal(&e).hint(e.hint()))?;
             fs::create_dir(&bin)?;
             for applet in String::from_utf8_lossy(&list.stdout).split_whitespace().filter(|a| !a.contains('/')) {
                 link(&busybox, &bin.join(applet))?;
@@ -100,7 +100,7 @@ impl Stage {
         Ok(Userspace { shell, path: Some(bin), context: Some(context), dialect: Dialect::Sh })
     }
 
-    /// The folder that a task's command runs in.
+    /// The folder in which the command of a task runs; its fixture is made if need be.
     ///
     /// # Errors
     /// If the fixture cannot be made.
@@ -109,11 +109,11 @@ impl Stage {
             Some(top) => top.clone(),
             None => {
                 let top = self.dir.path().join(task.fixture.to_string());
-                let told = |f: Failure| {
+                let with_task = |f: Failure| {
                     let hint = f.hint.unwrap_or_else(|| "`caro eval --help` shows what a fixture may hold".into());
                     Failure::new(f.exit, format!("task `{}`: its fixture: {}", task.id, f.message)).hint(hint)
                 };
-                self.make(&suite.fixtures[task.fixture], &top).map_err(told)?;
+                self.make_fixture(&suite.fixtures[task.fixture], &top).map_err(with_task)?;
                 self.made.insert(task.fixture, top.clone());
                 top
             }
@@ -121,7 +121,7 @@ impl Stage {
         Ok(top.join("work").join(&task.cwd))
     }
 
-    fn make(&self, fixture: &Fixture, top: &Path) -> Result<(), Failure> {
+    fn make_fixture(&self, fixture: &Fixture, top: &Path) -> Result<(), Failure> {
         let work = top.join("work");
         fs::create_dir_all(&work)?;
         fs::create_dir(top.join("home"))?;
@@ -142,14 +142,14 @@ impl Stage {
         }
         set_modes(&work, &fixture.modes)?;
         if !fixture.setup.is_empty() {
-            let play = RehearsalJob {
+            let job = RehearsalJob {
                 writable: Some(top.to_path_buf()),
-                ..self.framed(&self.native(), &fixture.setup, &work, top)
+                ..self.job(&self.native(), &fixture.setup, &work, top)
             };
-            let made = self.play(play).map_err(|e| Failure::internal(&e).hint(e.hint()))?;
+            let made = self.rehearse(job).map_err(|e| Failure::internal(&e).hint(e.hint()))?;
             if !made.status.success() {
-                let said = String::from_utf8_lossy(&made.stderr);
-                let what = format!("its setup failed ({}): {}", made.status, said.trim());
+                let stderr = String::from_utf8_lossy(&made.stderr);
+                let what = format!("its setup failed ({}): {}", made.status, stderr.trim());
                 return Err(Failure::usage(what.trim_end_matches(": ")));
             }
         }
@@ -157,14 +157,14 @@ impl Stage {
         Ok(())
     }
 
-    /// A line in a userspace, in a folder of the fixture at `top`.
-    fn framed(&self, space: &Userspace, line: &str, cwd: &Path, top: &Path) -> RehearsalJob {
-        let mut play = RehearsalJob::new(&space.shell[0], line, cwd);
-        play.shell = space.shell.iter().map(|word| word.clone().into()).collect();
-        play.limits = Limits { wall: WALL, output: OUTPUT };
-        play.digests = true;
+    /// The job that runs a line in a userspace, in a folder of the fixture at `top`.
+    fn job(&self, space: &Userspace, line: &str, cwd: &Path, top: &Path) -> RehearsalJob {
+        let mut job = RehearsalJob::new(&space.shell[0], line, cwd);
+        job.shell = space.shell.iter().map(|word| word.clone().into()).collect();
+        job.limits = Limits { wall: RUN_TIMEOUT, output: MAX_OUTPUT };
+        job.digests = true;
         let day = "2026-01-15T12:00:00Z";
-        play.env = [
+        job.env = [
             ("HOME", top.join("home").into()),
             ("GIT_CONFIG_GLOBAL", "/dev/null".into()),
             ("GIT_CONFIG_NOSYSTEM", "1".into()),
@@ -178,55 +178,55 @@ impl Stage {
         .map(|(name, value)| (name.into(), value))
         .to_vec();
         if let Some(path) = &space.path {
-            play.env.push(("PATH".into(), path.into()));
+            job.env.push(("PATH".into(), path.into()));
         }
-        play
+        job
     }
 
     /// Runs a command as an answer to the task, in a view of its fixture.
     ///
     /// # Errors
-    /// If the fixture cannot be made or there is no view any more.
+    /// If the fixture cannot be made or the sandbox fails.
     pub fn run(&mut self, suite: &Suite, task: &Task, space: &Userspace, command: &str) -> Result<Outcome, Failure> {
         let cwd = self.folder(suite, task)?;
         let top = self.dir.path().join(task.fixture.to_string());
-        let mut play = self.framed(space, command, &cwd, &top);
+        let mut job = self.job(space, command, &cwd, &top);
         if !task.then.is_empty() {
-            let own = play.shell.clone();
-            play.script = FRAME.into();
-            // `$0`, and then the words that start a shell.
-            play.after = std::iter::once("caro-eval".into()).chain(own).collect();
-            play.env.extend([
+            let shell = job.shell.clone();
+            job.script = FRAME.into();
+            // `$0`, and then the words that start a shell
+            job.after = std::iter::once("caro-eval".into()).chain(shell).collect();
+            job.env.extend([
                 ("CARO_EVAL_COMMAND".into(), command.into()),
                 ("CARO_EVAL_THEN".into(), (&task.then).into()),
                 ("CARO_EVAL_MARK".into(), MARK.into()),
             ]);
         }
-        let seen = self.play(play).map_err(|e| Failure::internal(&e).hint(e.hint()))?;
-        Ok(outcome(seen, &top.join("work"), task))
+        let result = self.rehearse(job).map_err(|e| Failure::internal(&e).hint(e.hint()))?;
+        Ok(outcome(result, &top.join("work"), task))
     }
 }
 
-/// What matters of a run, with paths relative to the fixture.
-fn outcome(seen: Rehearsal, work: &Path, task: &Task) -> Outcome {
-    let text = String::from_utf8_lossy(&seen.stdout).replace(&format!("{}/", work.join(&task.cwd).display()), "");
+/// The outcome of a run, with paths relative to the fixture.
+fn outcome(result: Rehearsal, work: &Path, task: &Task) -> Outcome {
+    let text = String::from_utf8_lossy(&result.stdout).replace(&format!("{}/", work.join(&task.cwd).display()), "");
     let text = text.replace(&format!("{}/", work.display()), "");
     let mark = format!("\n{MARK}\n");
     let (stdout, afterwards) = match text.split_once(&mark) {
         Some((stdout, afterwards)) => (stdout.to_owned(), afterwards.to_owned()),
         None => (text, String::new()),
     };
-    let changes = seen.changes.into_iter().filter_map(|change| relative(change, work)).collect();
-    let status = match seen.status {
-        // A shell that reports the signal of its child.
+    let changes = result.changes.into_iter().filter_map(|change| relative(change, work)).collect();
+    let status = match result.status {
+        // a shell reports the signal of its child as 128 and its number
         Status::Exited(code) if code > 128 && code < 160 => Status::Signaled(code - 128),
         other => other,
     };
     Outcome { status, stdout, afterwards, changes }
 }
 
-/// A change with its path below the fixture. Temporary files elsewhere do not count; other places stay absolute. Nor does
-/// git's index count: to look at a repository is to write there when files were last looked at.
+/// Makes the path of a change relative to the fixture; other paths stay absolute. `None` for temporary files
+/// elsewhere, and for git's index, which is written even by commands that only read the repository.
 fn relative(change: Change, work: &Path) -> Option<Change> {
     if let Ok(inside) = change.path.strip_prefix(work) {
         if inside.ends_with(".git/index") {
@@ -234,14 +234,14 @@ fn relative(change: Change, work: &Path) -> Option<Change> {
         }
         return Some(Change { path: inside.to_path_buf(), ..change });
     }
-    let passing = ["/tmp", "/var/tmp", "/dev"].iter().any(|place| change.path.starts_with(place));
-    (!passing).then_some(change)
+    let is_temporary = ["/tmp", "/var/tmp", "/dev"].iter().any(|place| change.path.starts_with(place));
+    (!is_temporary).then_some(change)
 }
 
-/// The path of a name in a fixture, with the folders above it.
+/// Returns the path of a name in a fixture, and makes the folders above it.
 ///
 /// # Errors
-/// If it is not below `work`, be it by a link of the fixture's own.
+/// If it is not below `work`, for example because of a link in the fixture.
 fn inside(work: &Path, name: &str) -> Result<PathBuf, Failure> {
     let out = || Failure::usage(format!("`{name}` leads out of it"));
     let mut path = work.to_path_buf();
@@ -271,7 +271,7 @@ fn link(_: &Path, at: &Path) -> Result<(), Failure> {
     Err(Failure::usage(format!("{}: no links on this system", at.display())))
 }
 
-/// The modes that are named, and the usual ones for everything else, whatever the umask.
+/// Sets the given modes, and the usual ones for everything else, whatever the umask.
 #[cfg(unix)]
 fn set_modes(work: &Path, modes: &BTreeMap<String, String>) -> Result<(), Failure> {
     use std::os::unix::fs::PermissionsExt;
@@ -299,7 +299,8 @@ fn set_modes(_: &Path, _: &BTreeMap<String, String>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Ages everything: an hour, or as many days as are named. Folders last, for what happens in them makes them young.
+/// Sets the modification times: an hour ago, or the given number of days ago. Folders come after their contents,
+/// because changing these updates their times.
 fn set_times(work: &Path, folder: &Path, ages: &BTreeMap<String, f64>, now: SystemTime) -> Result<(), Failure> {
     let mut paths = below(folder)?;
     paths.reverse();
@@ -309,7 +310,7 @@ fn set_times(work: &Path, folder: &Path, ages: &BTreeMap<String, f64>, now: Syst
         let age =
             Duration::try_from_secs_f64(days * 86_400.0).map_err(|_| Failure::usage(format!("{days} is no age")))?;
         let kind = fs::symlink_metadata(&path)?;
-        // a pipe would have us wait for who writes into it
+        // opening a pipe would wait for a writer
         if !kind.is_file() && !kind.is_dir() {
             continue;
         }
@@ -320,7 +321,8 @@ fn set_times(work: &Path, folder: &Path, ages: &BTreeMap<String, f64>, now: Syst
     Ok(())
 }
 
-/// Everything below a folder and the folder itself, parents first. A `.git` is left as its program made it.
+/// Lists a folder and everything below it, parents first. What is in a `.git` is left out, and so stays as git made
+/// it.
 fn below(top: &Path) -> Result<Vec<PathBuf>, Failure> {
     let mut found = vec![top.to_path_buf()];
     let mut at = 0;

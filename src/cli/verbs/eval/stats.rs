@@ -1,4 +1,4 @@
-//! What a score is worth: intervals, paired tests, calibration. Pure.
+//! Statistics of a score: intervals, paired tests, calibration. Pure functions.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,10 +15,11 @@ pub fn wilson(passed: usize, of: usize) -> (f64, f64) {
     (((middle - spread) / whole).max(0.0), ((middle + spread) / whole).min(1.0))
 }
 
-/// Two-sided sign test: how likely is a split at least as uneven if neither is better? The exact McNemar test.
+/// Two-sided sign test (the exact McNemar test): the probability of a split at least this uneven if neither is
+/// better.
 pub fn sign_test(wins: usize, losses: usize) -> f64 {
     let (n, few) = (wins + losses, wins.min(losses));
-    // Sum of binomial(n, k) / 2^n for k up to the smaller, each term from the one before, in logarithms.
+    // sum of binomial(n, k) / 2^n for k up to the smaller, each term from the one before, in logarithms.
     let mut term = -(n as f64) * std::f64::consts::LN_2;
     let mut sum = 0.0;
     for k in 0..=few {
@@ -28,7 +29,7 @@ pub fn sign_test(wins: usize, losses: usize) -> f64 {
     (2.0 * sum).min(1.0)
 }
 
-/// The value below which that share of the values lies (nearest rank); 0 of none.
+/// The value below which the given share of the values lies (nearest rank); 0 without values.
 pub fn percentile(values: &[f64], share: f64) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -36,18 +37,18 @@ pub fn percentile(values: &[f64], share: f64) -> f64 {
     sorted.get(rank.saturating_sub(1)).copied().unwrap_or(0.0)
 }
 
-/// How well confidence foretells success.
+/// Measures of how well confidence predicts success.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Calibration {
     /// Expected calibration error over ten bins of equal width.
     pub ece: f64,
     /// Chance that a right answer is more confident than a wrong one; `None` without both kinds.
     pub auroc: Option<f64>,
-    /// Mean squared error.
+    /// The Brier score: the mean squared error.
     pub brier: f64,
 }
 
-/// Calibration of confidences and whether each was right; `None` of none.
+/// Computes the calibration of answers, each with its confidence and true if it was right; `None` without answers.
 pub fn calibration(answers: &[(f64, bool)]) -> Option<Calibration> {
     if answers.is_empty() {
         return None;

@@ -1,4 +1,4 @@
-//! Suites of tasks: TOML files with fixtures and tasks, or JSON Lines with one task each.
+//! Reads suites of tasks: TOML files with fixtures and tasks, or JSON Lines with one task each.
 
 use crate::Failure;
 use crate::answer::ask;
@@ -9,7 +9,7 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The most bytes of a suite.
+/// Most bytes of a suite.
 const MAX_FILE: u64 = 16 << 20;
 
 /// A TOML suite.
@@ -30,13 +30,13 @@ struct Document {
 pub struct Fixture {
     /// Text files.
     pub files: BTreeMap<String, String>,
-    /// Files of so many bytes of filling.
+    /// Files with the given number of filler bytes.
     pub sizes: BTreeMap<String, u64>,
-    /// Folders; those of files come by themselves.
+    /// Folders; those above files are made anyway.
     pub dirs: Vec<String>,
-    /// Symbolic links, and where each leads.
+    /// Symbolic links and their targets.
     pub links: BTreeMap<String, String>,
-    /// Permissions in octal. The others: files 644, folders 755.
+    /// Permissions in octal. By default files have 644, folders 755.
     pub modes: BTreeMap<String, String>,
     /// Days since the last change; 1 hour if not given.
     pub ages: BTreeMap<String, f64>,
@@ -44,45 +44,45 @@ pub struct Fixture {
     pub setup: String,
 }
 
-/// How the output is held against the reference's.
+/// The way in which outputs are compared.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Output {
-    /// The same lines in the same order.
+    /// Lines must be equal, in the same order.
     #[default]
     Exact,
-    /// The same lines in any order.
+    /// Lines must be equal, in any order.
     Sorted,
-    /// The same paths in any order, whatever stands before them on their lines.
+    /// Paths must be equal, in any order, whatever precedes them on their lines.
     Paths,
-    /// The same, in order.
+    /// As `Paths`, but in the same order.
     OrderedPaths,
-    /// The same cells, whatever stands between them; lines in any order, with a line of names on top or without.
+    /// Cells must be equal, whatever separates them; lines in any order, with or without a first line of names.
     Table,
-    /// The same, in order.
+    /// As `Table`, but in the same order.
     OrderedTable,
     /// One line whose first number is the same.
     Number,
-    /// Whatever it prints.
+    /// Any output.
     Any,
 }
 
-/// How the changes to files are held against the reference's.
+/// The way in which changes to files are compared.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Files {
-    /// The same paths with the same kind, content, mode, owner and target.
+    /// Paths must agree in kind, content, mode, owner and target.
     #[default]
     Same,
-    /// These and the time of change, to two seconds.
+    /// As `Same`, and the modification time to within two seconds.
     Times,
-    /// The same paths with the same kind: for archives, whose bytes may differ.
+    /// Paths must agree in kind only: for archives, whose bytes may differ.
     Names,
-    /// Whatever it changes.
+    /// Any changes.
     Any,
 }
 
-/// An explicit expectation, where there is no reference command or beside one.
+/// An explicit expectation, instead of reference commands or beside them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Expect {
@@ -90,13 +90,13 @@ pub struct Expect {
     pub stdout: Option<String>,
     /// Patterns that the output must match.
     pub regex: Vec<String>,
-    /// True if the command is to fail.
+    /// True if the command must fail.
     pub fails: bool,
-    /// Paths that are to be new, changed, gone: these and no others.
+    /// The paths that must be created, and no others.
     pub created: Vec<String>,
-    /// See `created`.
+    /// The paths that must be changed, and no others.
     pub changed: Vec<String>,
-    /// See `created`.
+    /// The paths that must be deleted, and no others.
     pub deleted: Vec<String>,
 }
 
@@ -133,28 +133,28 @@ struct TaskText {
     target: Option<String>,
 }
 
-/// One task, ready to be asked.
+/// A task.
 #[derive(Debug, Clone)]
 pub struct Task {
-    /// Its name, once in all suites.
+    /// Its name, unique in all suites.
     pub id: String,
-    /// What is asked.
+    /// The request.
     pub request: String,
-    /// The file tree, by its place in [`Suite::fixtures`].
+    /// Its file tree, as an index of [`Suite::fixtures`].
     pub fixture: usize,
-    /// Commands that do it; every one is right.
+    /// Commands that do it; each of them is right.
     pub references: Vec<String>,
-    /// What is expected instead or besides.
+    /// The expectation instead of the references or beside them.
     pub expect: Option<Expect>,
-    /// How outputs are compared.
+    /// The way in which outputs are compared.
     pub output: Output,
-    /// How changes are compared.
+    /// The way in which changes are compared.
     pub files: Files,
-    /// A line run afterwards in the same view; what it prints is compared too, line by line.
+    /// A line run afterwards in the same sandbox; its output is compared, too, line by line.
     pub then: String,
-    /// Folder of the fixture that the command runs in.
+    /// The folder of the fixture in which the command runs.
     pub cwd: String,
-    /// Machine it is for; `None` is this one.
+    /// The machine it is for; `None` for this one.
     pub target: Option<Target>,
 }
 
@@ -180,29 +180,30 @@ impl Suite {
                     .hint("`caro eval --help` shows what a suite looks like")
             };
             let text = read_text(file, MAX_FILE).map_err(|e| wrong(&e))?;
-            let lines = file.extension().is_some_and(|e| e == "jsonl" || e == "ndjson");
-            let document = if lines { parse_lines(&text) } else { toml::from_str(&text).map_err(|e| e.to_string()) };
+            let is_json_lines = file.extension().is_some_and(|e| e == "jsonl" || e == "ndjson");
+            let document =
+                if is_json_lines { parse_lines(&text) } else { toml::from_str(&text).map_err(|e| e.to_string()) };
             document.and_then(|document| suite.add(document)).map_err(|e| wrong(&e))?;
         }
         Ok(suite)
     }
 
     fn add(&mut self, document: Document) -> Result<(), String> {
-        let mut places = BTreeMap::new();
+        let mut indices = BTreeMap::new();
         for (name, fixture) in document.fixture {
-            places.insert(name, self.fixtures.len());
+            indices.insert(name, self.fixtures.len());
             self.fixtures.push(fixture);
         }
         for text in document.task {
-            let told = |what: &str| format!("task `{}`: {what}", text.id);
+            let error = |what: &str| format!("task `{}`: {what}", text.id);
             if self.tasks.iter().any(|task| task.id == text.id) {
-                return Err(told("this id stands twice"));
+                return Err(error("this id stands twice"));
             }
-            ask::check(&text.request).map_err(|e| told(&e))?;
+            ask::check(&text.request).map_err(|e| error(&e))?;
             let fixture = match text.fixture {
                 None => 0,
                 Some(FixtureText::Name(ref name)) => {
-                    *places.get(name).ok_or_else(|| told(&format!("there is no fixture `{name}`")))?
+                    *indices.get(name).ok_or_else(|| error(&format!("there is no fixture `{name}`")))?
                 }
                 Some(FixtureText::Inline(fixture)) => {
                     self.fixtures.push(*fixture);
@@ -215,14 +216,14 @@ impl Suite {
                 Some(OneOrMore::More(ref more)) => more.clone(),
             };
             if references.is_empty() && text.expect.is_none() {
-                return Err(told("neither `reference` nor `expect` says what is right"));
+                return Err(error("neither `reference` nor `expect` says what is right"));
             }
             for pattern in text.expect.iter().flat_map(|e| &e.regex) {
-                Regex::new(pattern).map_err(|e| told(&e.to_string()))?;
+                Regex::new(pattern).map_err(|e| error(&e.to_string()))?;
             }
             let name = text.target.as_ref().or(document.target.as_ref());
             let named =
-                |name: &String| Target::named(name).ok_or_else(|| told(&format!("there is no target `{name}`")));
+                |name: &String| Target::named(name).ok_or_else(|| error(&format!("there is no target `{name}`")));
             self.tasks.push(Task {
                 target: name.map(named).transpose()?,
                 id: text.id.clone(),
@@ -286,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_told_with_file_and_task() {
+    fn errors_name_the_file_and_the_task() {
         let task = "[[task]]\nid = 'a'\nrequest = 'r'\n";
         for (text, words) in [
             (task.to_string(), "task `a`: neither"),

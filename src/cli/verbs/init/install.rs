@@ -1,4 +1,5 @@
-//! Has the line that loads the script written into the shell's own file, or taken out of it, after asking.
+//! `caro init --install` and `--uninstall`: write the line that loads the script into the shell's startup file, or
+//! remove it, after asking.
 
 use super::Args;
 use crate::setup::rc::{BEGIN, END, edited, file, read};
@@ -10,7 +11,7 @@ use std::io::ErrorKind;
 /// Shows the change and makes it, after asking unless `--yes`.
 ///
 /// # Errors
-/// If there is no such file's place, nobody to ask, or the file cannot be read or written.
+/// If there is no home folder, the user cannot be asked, or the file cannot be read or written.
 pub(super) fn edit(args: &Args, cx: &Cx) -> Outcome {
     let path = file(args.shell).ok_or_else(|| {
         Failure::usage("this user has no home folder").hint("without --install the script is printed")
@@ -26,8 +27,8 @@ pub(super) fn edit(args: &Args, cx: &Cx) -> Outcome {
             .hint("take out what is left of them, and call this again")
     })?;
     if after == before {
-        let said = if args.install { "has the line already" } else { "has no line of caro's" };
-        cx.ui.note(&format!("{} {said}", path.display()));
+        let state = if args.install { "has the line already" } else { "has no line of caro's" };
+        cx.ui.note(&format!("{} {state}", path.display()));
         return Ok(Exit::Success);
     }
     if !args.yes && !cx.ui.can_ask() {
@@ -58,7 +59,7 @@ fn by_hand(args: &Args) -> String {
     }
 }
 
-/// The lines that go, and those that come.
+/// The lines that are removed, marked with `-`, and those that are added, marked with `+`.
 fn changes(before: &str, after: &str) -> String {
     let ours = |text: &str, sign: &str| -> Vec<String> {
         let mut inside = false;

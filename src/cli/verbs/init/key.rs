@@ -1,4 +1,4 @@
-//! Keys by their names, and how each shell's line editor writes them.
+//! Parses the names of keys, and writes keys in the form of each shell's line editor.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,9 +6,9 @@ use std::str::FromStr;
 /// A key that a line editor can bind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Key {
-    /// With Alt (Esc before it does the same).
+    /// A character with Alt (Esc before it does the same).
     Alt(char),
-    /// With Ctrl.
+    /// A character with Ctrl.
     Ctrl(char),
     /// F1 to F12.
     Function(u8),
@@ -16,13 +16,13 @@ pub enum Key {
 
 /// Keys with Ctrl that a terminal or every line editor needs for something else: interrupt, end of input, backspace, tab,
 /// the two line ends, the screen, flow, quoting, stopping.
-const TAKEN: &str = "cdhijlmqsvz";
+const RESERVED_CTRL: &str = "cdhijlmqsvz";
 
-/// The end of the sequence that xterm and its kin send for a function key, F1 first.
-const FUNCTIONS: [&str; 12] = ["OP", "OQ", "OR", "OS", "[15~", "[17~", "[18~", "[19~", "[20~", "[21~", "[23~", "[24~"];
+/// The sequences, after Esc, that xterm and similar terminals send for the function keys, F1 first.
+const SEQUENCES: [&str; 12] = ["OP", "OQ", "OR", "OS", "[15~", "[17~", "[18~", "[19~", "[20~", "[21~", "[23~", "[24~"];
 
 impl Key {
-    /// As GNU Readline writes it.
+    /// The key as GNU Readline writes it.
     pub fn for_readline(self) -> String {
         match self {
             Self::Alt(c) => format!("\\e{c}"),
@@ -31,7 +31,7 @@ impl Key {
         }
     }
 
-    /// As `bindkey` of zsh writes it.
+    /// The key as `bindkey` of zsh writes it.
     pub fn for_zle(self) -> String {
         match self {
             Self::Alt(c) => format!("^[{c}"),
@@ -40,12 +40,12 @@ impl Key {
         }
     }
 
-    /// As `bind` of fish writes it.
+    /// The key as `bind` of fish writes it.
     pub fn for_fish(self) -> String {
         match self {
             Self::Alt(c) => format!("\\e{c}"),
             Self::Ctrl(c) => format!("\\c{c}"),
-            // a bracket would be a glob
+            // quoted, because a bracket would be a glob
             Self::Function(_) => format!("\\e'{}'", self.sequence()),
         }
     }
@@ -67,7 +67,7 @@ impl Key {
         }
     }
 
-    /// As `Set-PSReadLineKeyHandler` of PowerShell writes it.
+    /// The key as `Set-PSReadLineKeyHandler` of PowerShell writes it.
     pub fn for_psreadline(self) -> String {
         match self {
             Self::Alt(c) => format!("Alt+{c}"),
@@ -78,7 +78,7 @@ impl Key {
 
     fn sequence(self) -> &'static str {
         let Self::Function(number) = self else { return "" };
-        FUNCTIONS.get(usize::from(number).saturating_sub(1)).copied().unwrap_or_default()
+        SEQUENCES.get(usize::from(number).saturating_sub(1)).copied().unwrap_or_default()
     }
 }
 
@@ -95,7 +95,7 @@ impl FromStr for Key {
             return Ok(Self::Alt(c));
         }
         if let Some(c) = name.strip_prefix("ctrl-").and_then(one) {
-            return match TAKEN.contains(c) || c.is_ascii_digit() {
+            return match RESERVED_CTRL.contains(c) || c.is_ascii_digit() {
                 true => Err("the terminal or every line editor needs that key for something else".into()),
                 false => Ok(Self::Ctrl(c)),
             };
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_is_needed_otherwise_or_is_none_is_refused() {
+    fn reserved_keys_and_unknown_names_are_refused() {
         for name in ["ctrl-l", "ctrl-c", "ctrl-d", "ctrl-m", "ctrl-i", "ctrl-1"] {
             assert!(name.parse::<Key>().unwrap_err().contains("something else"), "{name}");
         }

@@ -1,15 +1,18 @@
-//! `caro init SHELL`: caro in the prompt. A script binds one key that turns the words on the line into a command in the line,
-//! and one that explains the command on it. With `--fix` the shell also keeps which command failed last, in variables of its own:
-//! nothing is written anywhere, and `caro fix` alone is told. A third key puts the repaired command into the line.
+//! `caro init SHELL`: prints a script that adds caro to the prompt of a shell, or installs it.
 //!
-//! A shell cannot keep what programs write to standard error without standing between them and the terminal, which breaks those
-//! that ask whether it is one. So the error is not kept: `caro fix` tries the command in a view in which nothing can be changed.
+//! The script binds one key that turns the words on the line into a command in the line, and one that explains the
+//! command on it. With `--fix` the shell also remembers which command failed last, in variables of its own: nothing
+//! is written to disk, and only `caro fix` gets them. A third key puts the repaired command into the line.
 //!
-//! - `bash.sh`, `zsh.zsh`, `fish.fish`, `nu.nu`, `pwsh.ps1`: the scripts, as they are but for what stands between two `@`.
-//! - [`key`]: keys by their names, as each shell writes them. `install`: has the line written that
-//!   loads the script; its form is [`rc`](crate::setup::rc)'s matter.
+//! A shell cannot record what programs write to standard error without standing between them and the terminal, which
+//! breaks programs that check for a terminal. So the error is not recorded: `caro fix` tries the command in a sandbox
+//! in which it can change nothing.
 //!
-//! The way from the key to the command is the request's own `--widget`; nothing of it lives here.
+//! - `bash.sh`, `zsh.zsh`, `fish.fish`, `nu.nu`, `pwsh.ps1`: the scripts, with placeholders between two `@`.
+//! - `key`: keys by their names, as each shell writes them. `install`: has the line that loads the script written
+//!   into the shell's file, in the form of [`rc`](crate::setup::rc).
+//!
+//! The keys call `caro --widget`, which belongs to the verb for requests.
 
 mod install;
 mod key;
@@ -18,10 +21,11 @@ use crate::setup::rc::Shell;
 use crate::{Cx, Exit, Failure, Outcome};
 use key::Key;
 
-/// The key for a command, and the one for an explanation, where no others are asked for.
+/// The default key for a command.
 const COMMAND: Key = Key::Alt('e');
+/// The default key for an explanation.
 const EXPLAIN: Key = Key::Alt('i');
-/// The key that repairs. Alt-F is forward-word in every shell, Alt-X runs a command of the editor's in zsh.
+/// The default key for a repair. Alt-F is forward-word in every shell, and Alt-X runs a command of the editor in zsh.
 const FIX: Key = Key::Alt('r');
 
 /// Arguments of `caro init`.
@@ -86,7 +90,7 @@ impl Args {
         match self.shell {
             Shell::Bash | Shell::Zsh => format!("eval \"$({call})\""),
             Shell::Fish => format!("{call} | source"),
-            // it reads what lies in that folder after its own file
+            // nushell reads the files in that folder after its own file
             Shell::Nu => format!(
                 "mkdir ($nu.data-dir | path join vendor autoload); \
                  ^{call} | save --force ($nu.data-dir | path join vendor autoload caro.nu)"
@@ -95,7 +99,7 @@ impl Args {
         }
     }
 
-    /// The script.
+    /// The script with its placeholders filled.
     fn script(&self) -> String {
         let (template, key): (&str, fn(Key) -> String) = match self.shell {
             Shell::Bash => (include_str!("bash.sh"), Key::for_readline),
@@ -116,7 +120,7 @@ impl Args {
             .replace("@EXPLAIN_NAME@", &self.explain_key.to_string())
             .replace("@CALL@", if self.history { "__caro_call" } else { "command caro" })
             .replace("@LOAD@", &self.load());
-        // a line behind a mark is there only where that was chosen
+        // a line after a mark is included only if its flag was given
         let only_history = self.history && !self.fix;
         let chosen = [("@ONLY_HISTORY@", only_history), ("@HISTORY@", self.history), ("@FIX@", self.fix)];
         let lines = filled.lines().filter_map(|line| {
@@ -134,7 +138,7 @@ impl Args {
 /// Prints the script, or edits the shell's own file.
 ///
 /// # Errors
-/// If both keys are the same one, or the file cannot be read or written.
+/// If two keys are the same, the shell does not support a flag, or the file cannot be read or written.
 pub fn run(args: &Args, cx: &Cx) -> Outcome {
     if args.key == args.explain_key {
         return Err(Failure::usage(format!("{} cannot do both", args.key)).hint("give --explain-key another key"));
@@ -188,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn the_line_that_loads_it_keeps_what_was_chosen() {
+    fn the_line_that_loads_it_has_the_chosen_flags() {
         let chosen = args(&["zsh", "--key", "ctrl-g", "--explain-key", "f2", "--history"]);
         assert_eq!(chosen.load(), "eval \"$(caro init zsh --key ctrl-g --explain-key f2 --history)\"");
         let script = chosen.script();
@@ -211,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn the_hook_is_there_only_where_it_was_chosen() {
+    fn the_hook_is_included_only_with_fix() {
         for shell in ["bash", "zsh", "fish"] {
             let plain = args(&[shell]).script();
             assert!(!plain.contains("FAILED") && !plain.contains("alt-r"), "{plain}");

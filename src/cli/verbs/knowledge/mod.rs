@@ -1,4 +1,4 @@
-//! `caro knowledge`: the person's own documents, read in and searched. The same library that the agent looks into.
+//! `caro knowledge`: reads in and searches the user's own documents, in the same library that the agent searches.
 
 mod tldr;
 
@@ -19,11 +19,11 @@ use indicatif::ProgressBar;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Lines of a passage that are shown.
-const LINES: usize = 8;
+/// Most lines of a passage that are shown.
+const MAX_LINES: usize = 8;
 
-/// Where nobody sees a bar, a line now and then says how far it is.
-const PATIENCE: Duration = Duration::from_secs(15);
+/// The time between lines of progress where no progress bar is shown.
+const PROGRESS_INTERVAL: Duration = Duration::from_secs(15);
 
 /// Read in and search documents of your own
 #[derive(Debug, clap::Args)]
@@ -88,7 +88,7 @@ enum What {
     },
 }
 
-/// Does what was asked for.
+/// Runs the chosen subcommand.
 ///
 /// # Errors
 /// See [`LibraryError`].
@@ -115,16 +115,16 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
         }
         What::Stats { json } => stats(&librarian, *json, cx),
         What::Rm { paths, all } => {
-            let mut gone = if *all { librarian.remove(Path::new(""))? } else { 0 };
+            let mut removed = if *all { librarian.remove(Path::new(""))? } else { 0 };
             for path in paths {
-                let below = librarian.remove(&place(path, cx))?;
+                let below = librarian.remove(&stored_path(path, cx))?;
                 if below == 0 {
                     cx.ui.warn(&in_line(&format!("nothing was read in from {}", path.display())));
                 }
-                gone += below;
+                removed += below;
             }
-            cx.ui.note(&format!("forgot {}", plural(gone, "document")));
-            if gone == 0 && !*all {
+            cx.ui.note(&format!("forgot {}", plural(removed, "document")));
+            if removed == 0 && !*all {
                 cx.ui.hint("`caro knowledge stats` shows what has been read in");
                 return Ok(Exit::No);
             }
@@ -133,13 +133,13 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
     }
 }
 
-/// A path that is to be read in. What was read in from one that is gone meanwhile stays until the person says so.
+/// Resolves a path that is to be read in. If it is gone, the hint says how to forget what was read in from there.
 fn existing(path: &Path, librarian: &Librarian, cx: &Cx) -> Result<PathBuf, Failure> {
     path.canonicalize().map_err(|e| {
         let given = path.display().to_string();
         let is_gone = e.kind() == std::io::ErrorKind::NotFound;
         let failure = Failure::from(LibraryError::Input { path: given.clone(), reason: e.to_string() });
-        match librarian.known_below(&place(path, cx)) {
+        match librarian.known_below(&stored_path(path, cx)) {
             Ok(known @ 1..) if is_gone => failure.hint(format!(
                 "`caro knowledge rm {}` forgets what was read in from there ({})",
                 quote(&given, Dialect::Sh),
@@ -150,8 +150,8 @@ fn existing(path: &Path, librarian: &Librarian, cx: &Cx) -> Result<PathBuf, Fail
     })
 }
 
-/// A path that need not exist any more, as it was when it was read in.
-fn place(path: &Path, cx: &Cx) -> PathBuf {
+/// Resolves a path, which need not exist any more, to the form in which it was read in.
+fn stored_path(path: &Path, cx: &Cx) -> PathBuf {
     match path.canonicalize() {
         Ok(path) => path,
         Err(_) => normal(cx.cwd.as_deref().unwrap_or(Path::new("/")), &path.to_string_lossy()),
@@ -165,7 +165,7 @@ fn ingest(librarian: &Librarian, roots: &[PathBuf], options: Options, json: bool
         ));
     }
     let cancel = cx.interrupt().cancel().clone();
-    let (mut bar, mut total, mut told) = (ProgressBar::hidden(), 0, Instant::now());
+    let (mut bar, mut total, mut last_line) = (ProgressBar::hidden(), 0, Instant::now());
     let mut on = |progress: Progress| match progress {
         Progress::Found(files) => {
             total = files;
@@ -173,14 +173,14 @@ fn ingest(librarian: &Librarian, roots: &[PathBuf], options: Options, json: bool
         }
         Progress::At { files, chunks } => {
             if bar.is_finished() {
-                // something else was told, which took the bar off the terminal
+                // a message was printed, which removed the bar from the terminal
                 bar = cx.ui.counter("reading".into(), total as u64);
             }
             bar.set_position(files as u64);
             bar.set_message(format!("reading ({chunks} passages)"));
-            if bar.is_hidden() && told.elapsed() > PATIENCE {
+            if bar.is_hidden() && last_line.elapsed() > PROGRESS_INTERVAL {
                 cx.ui.note(&format!("read {files} of {total} files, {chunks} passages"));
-                told = Instant::now();
+                last_line = Instant::now();
             }
         }
     };
@@ -190,12 +190,12 @@ fn ingest(librarian: &Librarian, roots: &[PathBuf], options: Options, json: bool
     if json {
         cx.ui.document(&done)?;
     } else {
-        tell(&done, cx)?;
+        print_ingested(&done, cx)?;
     }
     Ok(if done.errors > 0 { Exit::No } else { Exit::Success })
 }
 
-fn tell(done: &Ingested, cx: &Cx) -> std::io::Result<()> {
+fn print_ingested(done: &Ingested, cx: &Cx) -> std::io::Result<()> {
     let mut parts =
         vec![format!("read {} ({})", plural(done.files_processed, "file"), plural(done.chunks_indexed, "passage"))];
     let counts = [
@@ -240,17 +240,18 @@ fn query(librarian: &Librarian, question: &str, limit: usize, json: bool, cx: &C
 fn show(answer: &Answer, cx: &Cx) -> std::io::Result<()> {
     for hit in &answer.hits {
         let place = hit.place();
-        // a place that is no line says it itself
+        // some places contain the title already
         let title = if place.contains(&hit.title) { "" } else { &hit.title };
         let about = cx.ui.entry(Role::Dim, &format!("{:.2}  {title}", hit.score));
         let place = cx.ui.entry(Role::Accent, &place);
         cx.ui.line(&format!("{place}  {}", about.trim_end()))?;
         let lines: Vec<&str> = hit.text.lines().filter(|l| !l.trim().is_empty()).collect();
-        for line in lines.iter().take(LINES) {
+        for line in lines.iter().take(MAX_LINES) {
             cx.ui.line(&format!("    {}", cx.ui.paint(Role::Plain, line)))?;
         }
-        if lines.len() > LINES {
-            cx.ui.line(&cx.ui.paint(Role::Dim, &format!("    ... {}", plural(lines.len() - LINES, "more line"))))?;
+        if lines.len() > MAX_LINES {
+            cx.ui
+                .line(&cx.ui.paint(Role::Dim, &format!("    ... {}", plural(lines.len() - MAX_LINES, "more line"))))?;
         }
     }
     if answer.hits.is_empty() {

@@ -1,15 +1,17 @@
-//! Where clients of tldr keep its pages. Each was looked up in the client's own source or manual: tealdeer 1.9, tlrc 1.13,
-//! the Python client 3.4, the Node client 3.4, the C client 1.6; the last is where packages of distributions put them.
+//! Finds the folders in which clients of tldr store its pages.
+//!
+//! Each was looked up in the client's own source or manual: tealdeer 1.9, tlrc 1.13, the Python client 3.4, the Node
+//! client 3.4, the C client 1.6; the last is where packages of distributions put them.
 
 use caro_shell::Os;
 use std::path::PathBuf;
 
-/// Folders with pages in English: those that hold on every system, and those for `os`. Of several clients the first counts,
-/// since they all have the same pages. Empty if there is none.
+/// Folders with pages in English: those for every system and those for `os`. Only the first client with pages is
+/// used, since all have the same pages. Empty if there is none.
 pub fn folders(os: Os) -> Vec<PathBuf> {
     let Some(base) = directories::BaseDirs::new() else { return Vec::new() };
     let (home, cache) = (base.home_dir(), base.cache_dir());
-    below(
+    first_with_pages(
         &[
             cache.join("tealdeer/tldr-pages"),
             cache.join("tlrc"),
@@ -22,7 +24,7 @@ pub fn folders(os: Os) -> Vec<PathBuf> {
     )
 }
 
-fn below(clients: &[PathBuf], os: Os) -> Vec<PathBuf> {
+fn first_with_pages(clients: &[PathBuf], os: Os) -> Vec<PathBuf> {
     let system = match os {
         Os::Linux => "linux",
         Os::MacOs => "osx",
@@ -35,7 +37,7 @@ fn below(clients: &[PathBuf], os: Os) -> Vec<PathBuf> {
     languages.map(|pages| present(pages).collect::<Vec<_>>()).find(|found| !found.is_empty()).unwrap_or_default()
 }
 
-/// What to say where there is none.
+/// The hint if there are no pages.
 pub const HINT: &str =
     "`tldr --update` fetches the pages with most clients; else name their folder: caro knowledge ingest DIR";
 
@@ -44,16 +46,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_client_with_pages_counts_and_only_this_systems() {
+    fn the_first_client_with_pages_is_used_with_those_of_this_system() {
         let dir = tempfile::tempdir().unwrap();
         let at = |path: &str| dir.path().join(path);
         for made in ["b/pages.en/common", "b/pages.en/linux", "b/pages.en/osx", "c/pages/common", "a/other"] {
             std::fs::create_dir_all(at(made)).unwrap();
         }
         let clients = ["a", "b", "c"].map(at);
-        assert_eq!(below(&clients, Os::Linux), ["b/pages.en/common", "b/pages.en/linux"].map(at));
-        assert_eq!(below(&clients, Os::MacOs), ["b/pages.en/common", "b/pages.en/osx"].map(at));
-        assert_eq!(below(&clients[2..], Os::Windows), [at("c/pages/common")]);
-        assert_eq!(below(&clients[..1], Os::Linux), Vec::<PathBuf>::new());
+        assert_eq!(first_with_pages(&clients, Os::Linux), ["b/pages.en/common", "b/pages.en/linux"].map(at));
+        assert_eq!(first_with_pages(&clients, Os::MacOs), ["b/pages.en/common", "b/pages.en/osx"].map(at));
+        assert_eq!(first_with_pages(&clients[2..], Os::Windows), [at("c/pages/common")]);
+        assert_eq!(first_with_pages(&clients[..1], Os::Linux), Vec::<PathBuf>::new());
     }
 }

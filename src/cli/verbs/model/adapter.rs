@@ -1,4 +1,4 @@
-//! `caro model adapter`: which adapters there are, and the files of those that are here.
+//! `caro model adapter`: lists, adds, verifies and deletes adapters.
 
 use crate::term::ui::Role;
 use crate::{Cx, Exit, Failure, Outcome};
@@ -32,7 +32,7 @@ pub enum What {
     },
 }
 
-/// Does what was asked for.
+/// Runs the chosen subcommand.
 ///
 /// # Errors
 /// See [`fetch::FetchError`]; or if stdout cannot be written.
@@ -42,7 +42,7 @@ pub fn run(what: &What, settings: &Settings, cx: &Cx) -> Outcome {
         What::Add { file } => {
             let added = fetch::add_adapter(file, settings)?;
             let name = &added.info.name;
-            cx.ui.note(&format!("added {name}{}; use it with --adapter {name}", belonging(&added)));
+            cx.ui.note(&format!("added {name}{}; use it with --adapter {name}", for_model(&added)));
             cx.ui.data(name)?;
             Ok(Exit::Success)
         }
@@ -75,14 +75,14 @@ fn list(settings: &Settings, json: bool, cx: &Cx) -> Outcome {
             AdapterSource::File(path) => path.display().to_string(),
         };
         let size = Size(*bytes).to_string();
-        let rest = cx.ui.entry(Role::Dim, &format!("{place}{}", belonging(adapter)));
+        let rest = cx.ui.entry(Role::Dim, &format!("{place}{}", for_model(adapter)));
         cx.ui.line(&format!("{:<20} {size:>9}  rank {:<4} {rest}", info.name, info.rank))?;
     }
     Ok(Exit::Success)
 }
 
-/// What it belongs to, behind its name.
-fn belonging(adapter: &ListedAdapter) -> String {
+/// Says after the name of an adapter which model it belongs to.
+fn for_model(adapter: &ListedAdapter) -> String {
     match (&adapter.model, &adapter.info.base_sha256) {
         (Some(model), _) if adapter.is_checked => format!(", for {model}"),
         (Some(model), _) => format!(", for {model}, which is not here"),
@@ -105,10 +105,10 @@ fn verify(file: Option<&str>, settings: &Settings, cx: &Cx) -> Outcome {
             Ok((adapter, sum)) => {
                 cx.ui.data(&format!("{sum}  {}", source.path().display()))?;
                 if !adapter.is_checked {
-                    cx.ui.note(&format!("{} was not held against its model{}", adapter.info.name, belonging(&adapter)));
+                    cx.ui.note(&format!("{} was not held against its model{}", adapter.info.name, for_model(&adapter)));
                 }
             }
-            // The others are looked at all the same.
+            // the others are still verified
             Err(error) if sources.len() > 1 => {
                 cx.ui.failure(&error.into());
                 exit = Exit::No;

@@ -1,5 +1,6 @@
-//! `caro model`: which models there are, and the files of those that are here. `recommend`: which one suits this
-//! machine. `adapter`: what is loaded beside one.
+//! `caro model`: lists, fetches, adds, verifies and deletes models.
+//!
+//! `recommend`: which model suits this machine. `adapter`: adapters, which are loaded beside a model.
 
 mod adapter;
 mod recommend;
@@ -66,7 +67,7 @@ enum What {
     },
 }
 
-/// Does what was asked for.
+/// Runs the chosen subcommand.
 ///
 /// # Errors
 /// See [`FetchError`]; or if stdout cannot be written.
@@ -74,7 +75,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
     let settings = download::settings(cx)?;
     match &args.what {
         What::List { json } => list(&settings, *json, cx),
-        What::Recommend { json } => cx.documented(*json, recommend::run(&settings, *json, cx)),
+        What::Recommend { json } => cx.with_error_document(*json, recommend::run(&settings, *json, cx)),
         What::Pull { id } => {
             let card = card(&id.clone().map_or_else(|| model_in_use(cx), Ok)?, &settings)?;
             let path = download::with_fetcher(&settings, cx, |fetcher| fetch::ensure(&card, fetcher))?;
@@ -91,16 +92,18 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
         What::Adapter(what) => adapter::run(what, &settings, cx),
         What::Rm { id } => {
             let card = card(id, &settings)?;
-            let (gone, bytes) = fetch::remove(&card, &settings)?;
-            for path in &gone {
+            let (removed, bytes) = fetch::remove(&card, &settings)?;
+            for path in &removed {
                 cx.ui.data(&path.display().to_string())?;
             }
-            if !gone.is_empty() {
+            if !removed.is_empty() {
                 cx.ui.note(&format!("freed {}", Size(bytes)));
             }
-            match fetch::locate(&card, &settings).filter(|_| !card.is_added()) {
+            // a file that the user added always stays, which needs no note
+            let left = if card.is_added() { None } else { fetch::locate(&card, &settings) };
+            match left {
                 Some(path) => cx.ui.note(&format!("{} is of the hub's own tools, and stays", path.display())),
-                None if gone.is_empty() => cx.ui.note(&format!("{id} is not here")),
+                None if removed.is_empty() => cx.ui.note(&format!("{id} is not here")),
                 None => {}
             }
             Ok(Exit::Success)
@@ -152,7 +155,7 @@ fn verify(id: Option<&str>, settings: &Settings, cx: &Cx) -> Outcome {
     let cards: Vec<Card> = match id {
         Some(id) => vec![card(id, settings)?],
         None => {
-            // what is damaged is no model any more, and the very thing that is looked for
+            // a damaged model has no path, but is just what verifying has to find
             let has_files = |card: &Card| card.files.iter().any(|f| fetch::file_path(card, f, settings).is_file());
             let here = fetch::list(settings).into_iter().flatten();
             here.filter(|model| model.path.is_some() || has_files(&model.card)).map(|model| model.card).collect()
@@ -169,7 +172,7 @@ fn verify(id: Option<&str>, settings: &Settings, cx: &Cx) -> Outcome {
                     cx.ui.data(&format!("{sum}  {}", path.display()))?;
                 }
             }
-            // The others are looked at all the same.
+            // the others are still verified
             Err(failure) if cards.len() > 1 && failure.exit != Exit::Interrupted => {
                 cx.ui.failure(&failure);
                 exit = Exit::No;

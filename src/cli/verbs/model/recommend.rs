@@ -1,6 +1,8 @@
-//! `caro model recommend`: which model suits this machine. Those that are here are timed as `caro bench --quick` does, the others are
-//! estimated from one that was; the memory that is free is held against what each wants; what is known of right answers stands in the
-//! cards, with its record.
+//! `caro model recommend`: recommends a model for this machine.
+//!
+//! Models that are here are timed as `caro bench --quick` does; the speed of the others is estimated from a timed
+//! one. The free memory is compared with what each model needs. How often a model is right comes from the records in
+//! its card.
 
 use crate::term::interrupt::Phase;
 use crate::term::ui::{Role, plural, size};
@@ -12,22 +14,22 @@ use caro_model::fetch::{self, Settings as Folders};
 use caro_serve::resident::room;
 use std::path::Path;
 
-/// Tokens that are read for a usual answer: the request behind the standing prompt.
-const READ: usize = 128;
-/// Tokens that are written for it: a command of some length.
-const WRITTEN: f64 = 32.0;
+/// Prompt tokens read for a typical answer: the request, after the cached start of the prompt.
+const PROMPT_TOKENS: usize = 128;
+/// Tokens generated for a typical answer: a command of some length.
+const ANSWER_TOKENS: f64 = 32.0;
 
-/// Seconds that an answer of a quick model takes at most.
-const QUICK: f64 = 2.0;
-/// The same of one that is fair; beyond it is slow.
-const FAIR: f64 = 6.0;
+/// Most seconds that an answer of a quick model takes.
+const MAX_QUICK_S: f64 = 2.0;
+/// Most seconds that an answer of a fair model takes; above that it is slow.
+const MAX_FAIR_S: f64 = 6.0;
 
-/// The time of a usual answer.
+/// The time that a typical answer takes.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
 struct Speed {
     /// Seconds.
     answer_s: f64,
-    /// True if it was measured now, false if it is estimated by size from one that was.
+    /// True if it was measured now; false if it was estimated by size from a measured one.
     is_measured: bool,
 }
 
@@ -42,31 +44,31 @@ enum Class {
 impl Speed {
     fn class(self) -> Class {
         match self.answer_s {
-            seconds if seconds <= QUICK => Class::Quick,
-            seconds if seconds <= FAIR => Class::Fair,
+            seconds if seconds <= MAX_QUICK_S => Class::Quick,
+            seconds if seconds <= MAX_FAIR_S => Class::Fair,
             _ => Class::Slow,
         }
     }
 }
 
-/// A model beside this machine.
+/// A model compared with this machine.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 struct Candidate {
     id: String,
     licence: String,
-    /// Bytes of its file, where they are known.
+    /// Size of its file in bytes, if known.
     bytes: Option<u64>,
     is_here: bool,
     is_in_use: bool,
-    /// Bytes of memory that it wants.
+    /// Memory that it needs in bytes, if known.
     wants_memory: Option<u64>,
-    /// True if they are free; `None` where the size or the memory is not known.
+    /// True if that much memory is free; `None` if the size or the free memory is not known.
     fits: Option<bool>,
     /// Its speed here.
     speed: Option<Speed>,
-    /// Part of the evaluation tasks that it does, as its card records.
+    /// The share of the evaluation tasks that it does right, as its card records.
     eval: Option<f64>,
-    /// Why it could not be measured.
+    /// The reason if it could not be measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<String>,
 }
@@ -76,11 +78,11 @@ struct Candidate {
 struct Choice {
     id: String,
     reason: String,
-    /// The command that takes it; nothing where it is in use.
+    /// The command that takes it into use; `None` if it is in use.
     command: Option<String>,
 }
 
-/// Measures, compares and tells.
+/// Measures the models that are here, compares all of them and recommends one.
 ///
 /// # Errors
 /// If the settings cannot be read, or stdout cannot be written.
@@ -110,14 +112,14 @@ pub fn run(folders: &Folders, json: bool, cx: &Cx) -> Outcome {
             speed: None,
             problem: None,
         };
-        // where memory is short it would be the disk that is measured
+        // with too little memory it would be the disk that is measured
         if let Some(file) = model.path
             && fits != Some(false)
         {
-            // Ctrl-C ends the process: the measuring looks at nothing
+            // Ctrl-C has to end the process: measuring does not check for it
             let _phase = cx.interrupt().during(Phase::Ends);
             let _status = cx.ui.status("measuring");
-            match measured(&file, settings.device) {
+            match measure(&file, settings.device) {
                 Ok(speed) => candidate.speed = Some(speed),
                 Err(why) => candidate.problem = Some(why.to_string()),
             }
@@ -154,7 +156,7 @@ pub fn run(folders: &Folders, json: bool, cx: &Cx) -> Outcome {
     }
 }
 
-/// The latest record of what a model does.
+/// The latest recorded share of tasks that a model does right.
 fn eval(card: &Card) -> Option<f64> {
     card.measured
         .iter()
@@ -163,15 +165,16 @@ fn eval(card: &Card) -> Option<f64> {
         .map(|(_, eval)| eval)
 }
 
-/// The speed of a model that is here.
-fn measured(file: &Path, device: Device) -> Result<Speed, ModelError> {
+/// Measures the speed of a model that is here.
+fn measure(file: &Path, device: Device) -> Result<Speed, ModelError> {
     let report = engine::bench(file, &Options { device, ..Options::default() }, 1, &[])?;
-    let read = report.prefill.iter().find(|(tokens, _)| *tokens == READ).map_or(f64::INFINITY, |(_, rate)| *rate);
-    Ok(Speed { answer_s: READ as f64 / read + WRITTEN / report.decode, is_measured: true })
+    let prefill = report.prefill.iter().find(|(tokens, _)| *tokens == PROMPT_TOKENS);
+    let prefill_rate = prefill.map_or(f64::INFINITY, |(_, rate)| *rate);
+    Ok(Speed { answer_s: PROMPT_TOKENS as f64 / prefill_rate + ANSWER_TOKENS / report.decode, is_measured: true })
 }
 
-/// Estimates the speed of those that were not measured: the time goes with the bytes that are read for each token. The nearest in
-/// size is the measure.
+/// Estimates the speed of the models that were not measured from the measured one nearest in size: the time is
+/// proportional to the bytes that are read for each token.
 fn estimate(candidates: &mut [Candidate]) {
     let known: Vec<(u64, f64)> = candidates
         .iter()
@@ -186,8 +189,8 @@ fn estimate(candidates: &mut [Candidate]) {
     }
 }
 
-/// The model that does the most of those that fit and are not slow; among slow ones the quickest. Only models of which a figure is
-/// recorded are weighed against each other; without one the model in use stays.
+/// Chooses the model that does the most tasks among those that fit and are not slow; if all are slow, the quickest.
+/// Only models with a recorded share of tasks are compared; if there are none, the model in use stays.
 fn choose(candidates: &[Candidate]) -> Option<Choice> {
     let is_slow = |one: &&Candidate| one.speed.is_some_and(|speed| speed.class() == Class::Slow);
     let usable: Vec<&Candidate> = candidates
@@ -195,8 +198,8 @@ fn choose(candidates: &[Candidate]) -> Option<Choice> {
         .filter(|one| one.fits != Some(false) && one.problem.is_none() && one.bytes.is_some())
         .collect();
     let recorded = || usable.iter().copied().filter(|one| one.eval.is_some());
-    let best = recorded().filter(|one| !is_slow(one)).max_by(|a, b| by(a.eval, b.eval));
-    let quickest = || recorded().min_by(|a, b| by(a.speed.map(|s| s.answer_s), b.speed.map(|s| s.answer_s)));
+    let best = recorded().filter(|one| !is_slow(one)).max_by(|a, b| compare(a.eval, b.eval));
+    let quickest = || recorded().min_by(|a, b| compare(a.speed.map(|s| s.answer_s), b.speed.map(|s| s.answer_s)));
     let chosen = best.or_else(quickest).or_else(|| usable.iter().copied().find(|one| one.is_in_use))?;
     let mut reasons = Vec::new();
     match chosen.eval {
@@ -220,8 +223,8 @@ fn choose(candidates: &[Candidate]) -> Option<Choice> {
     Some(Choice { id: chosen.id.clone(), reason: reasons.join("; "), command })
 }
 
-/// The order of two figures, one that is not known first of all.
-fn by(a: Option<f64>, b: Option<f64>) -> std::cmp::Ordering {
+/// Compares two figures; an unknown one is the smallest.
+fn compare(a: Option<f64>, b: Option<f64>) -> std::cmp::Ordering {
     match (a, b) {
         (Some(a), Some(b)) => a.total_cmp(&b),
         (a, b) => a.is_some().cmp(&b.is_some()),
@@ -236,7 +239,7 @@ fn seconds(speed: Speed) -> String {
     format!("{:.1} s", speed.answer_s)
 }
 
-/// A line for each model, the recommended one with its reason below.
+/// Prints a line for each model, and below them the recommended one with its reason.
 fn table(candidates: &[Candidate], choice: Option<&Choice>, cx: &Cx) -> Result<(), Failure> {
     let ui = &cx.ui;
     let heading = format!("  {:<20} {:>9}  {:<18} {:<18} {}", "model", "size", "memory", "an answer", "right");
@@ -300,25 +303,25 @@ mod tests {
         }
     }
 
-    fn takes(answer_s: f64) -> Option<Speed> {
+    fn timed(answer_s: f64) -> Option<Speed> {
         Some(Speed { answer_s, is_measured: true })
     }
 
     #[test]
-    fn a_model_that_is_here_is_timed_and_a_file_that_is_none_is_an_error() {
+    fn a_model_is_timed_and_a_file_that_is_no_model_is_an_error() {
         let file = caro_model::engine::testing::tiny_file();
-        let speed = measured(file.path(), Device::Cpu).unwrap();
+        let speed = measure(file.path(), Device::Cpu).unwrap();
         assert!(speed.is_measured && speed.answer_s > 0.0 && speed.answer_s.is_finite(), "{speed:?}");
         std::fs::write(file.path(), "GGUF and nothing else").unwrap();
-        assert!(measured(file.path(), Device::Cpu).is_err());
+        assert!(measure(file.path(), Device::Cpu).is_err());
     }
 
     #[test]
-    fn what_was_not_measured_is_estimated_from_the_nearest_in_size() {
+    fn a_model_that_was_not_measured_is_estimated_from_the_nearest_in_size() {
         let mut all = [
             model("small", 100, None),
-            Candidate { speed: takes(1.0), ..model("mid", 200, None) },
-            Candidate { speed: takes(9.0), ..model("large", 1000, None) },
+            Candidate { speed: timed(1.0), ..model("mid", 200, None) },
+            Candidate { speed: timed(9.0), ..model("large", 1000, None) },
             model("larger", 2000, None),
             Candidate { bytes: None, ..model("unknown", 0, None) },
             Candidate { problem: Some("no GGUF".into()), ..model("broken", 300, None) },
@@ -333,29 +336,29 @@ mod tests {
     }
 
     #[test]
-    fn the_best_of_those_that_fit_and_are_not_slow_is_chosen() {
-        let small = Candidate { speed: takes(0.5), ..model("small", 100, Some(0.49)) };
-        let mid = Candidate { speed: takes(1.5), ..model("mid", 200, Some(0.80)) };
+    fn the_best_model_that_fits_and_is_not_slow_is_chosen() {
+        let small = Candidate { speed: timed(0.5), ..model("small", 100, Some(0.49)) };
+        let mid = Candidate { speed: timed(1.5), ..model("mid", 200, Some(0.80)) };
         let of = |all: &[Candidate]| choose(all).map(|choice| (choice.id, choice.command));
         let set = |id: &str| Some((id.to_owned(), Some(format!("caro config set model {id}"))));
         assert_eq!(of(&[small.clone(), mid.clone()]), set("mid"));
         // too large, too slow, broken
         for unfit in [
             Candidate { fits: Some(false), ..mid.clone() },
-            Candidate { speed: takes(FAIR + 1.0), ..mid.clone() },
+            Candidate { speed: timed(MAX_FAIR_S + 1.0), ..mid.clone() },
             Candidate { problem: Some("no GGUF".into()), ..mid.clone() },
         ] {
             assert_eq!(of(&[small.clone(), unfit]), set("small"));
         }
-        // one of which nothing is recorded is not weighed
-        assert_eq!(of(&[small.clone(), Candidate { speed: takes(0.1), ..model("new", 50, None) }]), set("small"));
-        let slow = |one: &Candidate, answer_s| Candidate { speed: takes(answer_s), ..one.clone() };
+        // a model without a recorded share of tasks is not compared
+        assert_eq!(of(&[small.clone(), Candidate { speed: timed(0.1), ..model("new", 50, None) }]), set("small"));
+        let slow = |one: &Candidate, answer_s| Candidate { speed: timed(answer_s), ..one.clone() };
         let all_slow = choose(&[slow(&small, 7.0), slow(&mid, 20.0)]).unwrap();
         assert!(all_slow.id == "small" && all_slow.reason.contains("all are slow"), "{all_slow:?}");
     }
 
     #[test]
-    fn the_command_is_what_is_still_to_be_done() {
+    fn the_command_does_what_remains_to_be_done() {
         let mid = model("mid", 200, Some(0.8));
         let of = |is_here, is_in_use| choose(&[Candidate { is_here, is_in_use, ..mid.clone() }]).unwrap().command;
         assert_eq!(of(true, true), None);

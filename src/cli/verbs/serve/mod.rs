@@ -1,8 +1,8 @@
-//! `caro serve`: the model, the command recipe and the agent over HTTP. The server itself is [`caro_serve::http`]; here it is
-//! wired, its lines are printed, and signals are heard.
+//! `caro serve`: serves the model, the command recipe and the agent over HTTP. The server itself is
+//! [`caro_serve::http`]; here it is assembled, its log is printed, and signals are handled.
 //!
-//! `commands`: what the verbs for requests, checks and explanations know, for the server. `service`: files of service
-//! managers. `stdio`: `caro mcp serve`, which answers one client of the Model Context Protocol over standard streams.
+//! `service`: files for service managers. The `served` module has what this verb shares with `caro mcp serve`, which
+//! answers one client of the Model Context Protocol over standard streams.
 
 mod service;
 
@@ -20,7 +20,7 @@ use caro_model::{Cancel, Flow, Model, Prompt, Request, Role, Sampling, Shape};
 use caro_serve::http::embedding::Embedding;
 use caro_serve::http::lifecycle::Event;
 use caro_serve::http::listen::{Listener, serve};
-use caro_serve::http::queue::ANSWERS;
+use caro_serve::http::queue::MAX_ANSWERS;
 use caro_serve::http::token::{FILE, TokenError};
 use caro_serve::http::{Engine, Log, Parts, Server, Token};
 use caro_serve::mcp::tools::Offer;
@@ -28,8 +28,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-/// Lines of the log that wait to be written. What comes while a slow terminal has so many is left out.
-const LINES: usize = 1024;
+/// Most lines of the log that wait to be printed. If a slow terminal leaves this many waiting, further ones are
+/// dropped.
+const MAX_WAITING_LINES: usize = 1024;
 
 /// Answer other programs of this machine over HTTP: commands, checks and runs of the agent
 #[derive(Debug, clap::Args)]
@@ -96,7 +97,7 @@ impl From<TokenError> for Failure {
     }
 }
 
-/// Serves until it is told to end.
+/// Serves until it is stopped.
 ///
 /// # Errors
 /// If a setting is wrong, the address is taken, or there is no model.
@@ -124,7 +125,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
     let listener = {
         let _entered = runtime.enter();
         match &args.socket {
-            Some(path) => local(path)?,
+            Some(path) => listen_at_socket(path)?,
             None => runtime.block_on(Listener::tcp(&serving.host, serving.port)).map_err(|e| {
                 Failure::usage(format!("nothing can listen at {} port {}: {e}", serving.host, serving.port)).hint(
                     "--port 0 takes a port that is free; `caro config --origin` shows where the setting comes from",
@@ -132,12 +133,12 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
             })?,
         }
     };
-    let (send, lines) = sync_channel(LINES);
-    let last = send.clone();
+    let (send, lines) = sync_channel(MAX_WAITING_LINES);
+    let end_of_log = send.clone();
     let offer = Offer { agent: args.allow_agent };
     let parts = Parts { agent: "agent".into(), settings: serving, token: token.clone(), offer, log: log(cx, send) };
     let server = Server::new(parts, listener.address());
-    tell(&listener, args, &token, cx)?;
+    announce(&listener, args, &token, cx)?;
     let opened = std::thread::scope(|scope| {
         scope.spawn(move || print(lines, cx));
         let opener = scope.spawn(|| {
@@ -149,24 +150,24 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
             serve(server.clone(), listener, stop).await;
             listens.abort();
         });
-        // a download that is under way
+        // stops a download that is under way
         cx.interrupt().cancel().cancel();
         let opened = opener.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        // whatever still holds the server: this was the last line
-        let _ = last.send(None);
+        // ends the printing, even if something still holds a sender of the log
+        let _ = end_of_log.send(None);
         opened
     });
     crate::wind_up(runtime);
     caro_exec::kill_all();
     match opened {
-        // that it was told to end while it was starting is no failure
+        // it is no failure to be stopped while starting
         Err(why) if why.exit != Exit::Interrupted => Err(why),
         _ => Ok(Exit::Success),
     }
 }
 
 #[cfg(unix)]
-fn local(path: &Path) -> Result<Listener, Failure> {
+fn listen_at_socket(path: &Path) -> Result<Listener, Failure> {
     Listener::local(path).map_err(|e| {
         let hint = match e.kind() {
             std::io::ErrorKind::AddrInUse => "somebody listens there, or it is no socket: name another file",
@@ -177,13 +178,13 @@ fn local(path: &Path) -> Result<Listener, Failure> {
 }
 
 #[cfg(not(unix))]
-fn local(_: &Path) -> Result<Listener, Failure> {
+fn listen_at_socket(_: &Path) -> Result<Listener, Failure> {
     Err(Failure::usage("this system has no socket files").hint("leave out --socket"))
 }
 
-/// Tells where it listens: a program reads that from standard output. The token is for a person at a terminal alone: what
-/// a service manager keeps, others may read.
-fn tell(listener: &Listener, args: &Args, token: &Token, cx: &Cx) -> Result<(), Failure> {
+/// Prints the address to standard output, where programs read it. The token is printed only at a terminal, because
+/// others may read the log of a service manager.
+fn announce(listener: &Listener, args: &Args, token: &Token, cx: &Cx) -> Result<(), Failure> {
     if let Some(path) = &args.socket {
         cx.ui.data(&path.display().to_string())?;
         return Ok(());
@@ -202,11 +203,11 @@ fn tell(listener: &Listener, args: &Args, token: &Token, cx: &Cx) -> Result<(), 
     Ok(())
 }
 
-/// Where requests are logged; nowhere with --quiet.
+/// The function that logs a request; `None` with `--quiet`.
 fn log(cx: &Cx, lines: SyncSender<Option<String>>) -> Option<Log> {
     cx.ui.is_talkative().then(|| -> Log {
         Arc::new(move |line: &str| {
-            // a terminal that does not keep up stops no request
+            // a terminal that is too slow must not stop a request
             let _ = lines.try_send(Some(line.to_owned()));
         })
     })
@@ -218,17 +219,17 @@ fn print(lines: Receiver<Option<String>>, cx: &Cx) {
     }
 }
 
-/// The opening of what answers. Where it ends early, by an error or a panic, the server ends with it instead of being about to
-/// be ready for ever.
+/// Guards the opening of the engine. If that ends early, by an error or a panic, the server is stopped instead of
+/// waiting for ever to become ready.
 struct Opening<'a>(&'a Server);
 
 impl Drop for Opening<'_> {
     fn drop(&mut self) {
-        self.0.tell(Event::Stop);
+        self.0.apply(Event::Stop);
     }
 }
 
-/// Opens what answers, stage by stage.
+/// Opens the agent, the model and the recipe, and reports each stage to the server.
 fn open(
     server: &Arc<Server>,
     args: &Args,
@@ -240,11 +241,11 @@ fn open(
     let drive = Drive::plain(args.model.clone(), false, Vec::new());
     let site = agent::Site::open(cx, &drive, root)?;
     let hub = if args.no_mcp { None } else { Some(servers::open(root, cx)?) };
-    server.tell(Event::Done);
+    server.apply(Event::Done);
     let folders = download::settings(cx)?;
     let names = names(&settings.model, &folders);
-    let wired = wire::open_for(cx, &settings, Wants::Many(ANSWERS))?;
-    // others ask this process, and it asks nobody
+    let wired = wire::open_for(cx, &settings, Wants::Many(MAX_ANSWERS))?;
+    // this process serves others, and uses a resident only if the settings insist on it
     let settings = settings.for_many();
     load(&wired.recipe.model, &settings, runtime)?;
     let recipe = wired.recipe.clone();
@@ -257,13 +258,13 @@ fn open(
         harness: Arc::new(harness),
     };
     server.set_engine(engine);
-    server.tell(Event::Done);
+    server.apply(Event::Done);
     // tasks in the background wait for the server to be ready
-    server.tell(Event::Done);
+    server.apply(Event::Done);
     Ok(())
 }
 
-/// Other names of a model: what the person calls it, and what its file is called.
+/// The names that clients may use for a model: that of the settings, of its card and of its files.
 fn names(model: &str, folders: &fetch::Settings) -> Vec<String> {
     let mut names = vec![model.to_owned()];
     let files: Vec<PathBuf> = match fetch::resolve(model, folders) {
@@ -276,7 +277,7 @@ fn names(model: &str, folders: &fetch::Settings) -> Vec<String> {
             names.push(name);
             Vec::new()
         }
-        // whoever opens the model tells what is wrong
+        // opening the model reports what is wrong
         Err(_) => Vec::new(),
     };
     let parts = files.iter().flat_map(|file| [file.file_name(), file.file_stem()]).flatten();
@@ -284,8 +285,7 @@ fn names(model: &str, folders: &fetch::Settings) -> Vec<String> {
     names
 }
 
-/// Has the weights read, which an engine does with its first call. A script has its replies, and a model elsewhere is not
-/// ours to load.
+/// Loads the weights by a first call to the engine. A script or a model elsewhere has nothing to load here.
 fn load(model: &Arc<dyn Model>, settings: &Settings, runtime: &tokio::runtime::Runtime) -> Result<(), Failure> {
     if !fetch::computes_here(&settings.model) {
         return Ok(());
@@ -299,7 +299,7 @@ fn load(model: &Arc<dyn Model>, settings: &Settings, runtime: &tokio::runtime::R
         max_tokens: 1,
         cancel: Cancel::new(),
     };
-    // the model is asked on a thread of the runtime, as soon as the call is made
+    // `generate` needs the runtime as soon as it is called, to start a thread
     runtime.block_on(async { generate(model.clone(), request, |_| Flow::Continue).await })?;
     Ok(())
 }

@@ -1,4 +1,5 @@
-//! Files that have a service manager start the server for this user, with the flags that were given.
+//! `caro serve --print-service`: a file by which a service manager starts the server for this user, with the given
+//! flags.
 
 use super::Args;
 use crate::{Cx, Exit, Failure, Outcome};
@@ -15,7 +16,7 @@ pub(super) enum Kind {
 /// The name of the service.
 const LABEL: &str = "caro-serve";
 
-/// Prints the file; where it belongs is told beside it.
+/// Prints the file, and a note that says where it belongs.
 ///
 /// # Errors
 /// If this program does not know where it is, or a word cannot stand in such a file.
@@ -69,7 +70,7 @@ fn systemd(words: &[String]) -> String {
     )
 }
 
-/// A word of a command line of systemd: in quotes, and what it would read as its own written twice.
+/// Quotes a word for a command line of systemd, and escapes the characters that have a meaning there.
 fn systemd_word(word: &str) -> String {
     let escaped = word.replace('\\', "\\\\").replace('"', "\\\"").replace('%', "%%").replace('$', "$$");
     format!("\"{escaped}\"")
@@ -92,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_word_breaks_out_of_its_place() {
+    fn words_are_escaped_in_both_formats() {
         assert_eq!(systemd_word(r#"/a b/100% $x "y" \z"#), r#""/a b/100%% $$x \"y\" \\z""#);
         let plist = launchd(&["/a&b".into(), "</string><key>x".into()]);
         assert!(plist.contains("<string>/a&amp;b</string>"));

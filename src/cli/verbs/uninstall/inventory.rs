@@ -1,6 +1,7 @@
-//! The things on this machine that are caro's: whole folders that have its name, and of folders that a variable names only what caro makes.
+//! Lists what is caro's on this machine: whole folders with its name, and the entries that it makes in other folders.
 //!
-//! A variable may name any folder (`CARO_CACHE_DIR=/tmp`): there an entry is ours by its name alone, and the others stay.
+//! A variable may name any folder (`CARO_CACHE_DIR=/tmp`). There only entries with a name that caro gives are its
+//! own, and the others stay.
 
 use crate::Dirs;
 use crate::answer::log::last;
@@ -9,20 +10,20 @@ use caro_model::fetch;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-/// The purpose that something is kept for; the last to go stands last.
+/// The purpose of a folder or file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Purpose {
     /// Sockets.
     Runtime,
-    /// Things that can be made or fetched again.
+    /// Files that can be made or fetched again.
     Cache,
-    /// Model files that lie elsewhere than in the cache folder.
+    /// Model files outside of the cache folder.
     Models,
-    /// Things that are kept from run to run.
+    /// State that persists between runs.
     State,
-    /// Things that the person made: sessions, notes, documents, files that undo keeps.
+    /// Data of the user: sessions, notes, documents, files that undo stores.
     Data,
-    /// The person's settings.
+    /// The user's settings.
     Settings,
 }
 
@@ -39,42 +40,43 @@ impl Purpose {
         }
     }
 
-    /// True for what cannot be made again.
-    pub fn is_the_persons(self) -> bool {
+    /// True if it cannot be made or fetched again.
+    pub fn is_irreplaceable(self) -> bool {
         matches!(self, Self::State | Self::Data | Self::Settings)
     }
 }
 
-/// How much of a place is ours.
+/// The part of a path that is caro's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Extent {
     /// All of it: it has our name.
     Whole,
-    /// It is a link with our name. It goes, and what it leads to stays.
+    /// It is a link with our name. The link is removed, and its target stays.
     Link(PathBuf),
-    /// These entries.
+    /// Only these entries.
     Entries(Vec<PathBuf>),
 }
 
-/// Something of caro's.
+/// A folder or file with something of caro's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Item {
     /// Its purpose.
     pub purpose: Purpose,
-    /// The folder or file.
+    /// Its path.
     pub path: PathBuf,
-    /// How much of it is ours.
+    /// The part of it that is caro's.
     pub extent: Extent,
-    /// Bytes of that, as the files claim to have.
+    /// The size of that part in bytes, by the lengths of the files.
     pub bytes: u64,
-    /// Files.
+    /// The number of files in that part.
     pub files: u64,
 }
 
-/// Folders that caro makes in a cache folder, whose names others may give as well: of these, too, only what it makes.
-const IN_CACHE: [&str; 2] = ["prefix", "verified"];
+/// Folders that caro makes in a cache folder. Other programs may use these names, too, so only known entries are
+/// listed.
+const CACHE_FOLDERS: [&str; 2] = ["prefix", "verified"];
 
-/// All that is there, in the order in which it goes. `usual` are the folders where no variable names others.
+/// Lists everything in the order of removal. `usual` are the folders if no variable names others.
 pub fn all(dirs: &Dirs, usual: &Dirs, models: Option<&fetch::Settings>) -> Vec<Item> {
     let places = [
         (Purpose::Runtime, &dirs.runtime, &usual.runtime),
@@ -88,7 +90,7 @@ pub fn all(dirs: &Dirs, usual: &Dirs, models: Option<&fetch::Settings>) -> Vec<I
     let mut seen: HashSet<&Path> = HashSet::new();
     for (purpose, path, usual) in places {
         let Some(path) = path else { continue };
-        // on some systems several are one
+        // on some systems several of these are one folder
         if seen.insert(path) {
             items.extend(item(purpose, path, path_is_ours(path, usual.as_deref()), models));
         }
@@ -101,13 +103,13 @@ pub fn all(dirs: &Dirs, usual: &Dirs, models: Option<&fetch::Settings>) -> Vec<I
         bytes: file.metadata().map_or(0, |meta| meta.len()),
         files: 1,
     }));
-    // what lies in a folder that goes whole goes with it
+    // what is in a folder that is removed as a whole needs no item
     let whole: Vec<PathBuf> = items.iter().filter(|i| i.extent == Extent::Whole).map(|i| i.path.clone()).collect();
     items.retain(|item| !whole.iter().any(|folder| item.path != *folder && item.path.starts_with(folder)));
     items
 }
 
-/// True for a folder that is where the platform has it for us, and has our name.
+/// True for a folder that has our name and is at its usual place.
 fn path_is_ours(path: &Path, usual: Option<&Path>) -> bool {
     Some(path) == usual && path.components().rev().take(2).any(|part| part.as_os_str() == "caro")
 }
@@ -119,25 +121,25 @@ fn item(purpose: Purpose, path: &Path, is_ours: bool, models: Option<&fetch::Set
         return item(Extent::Link(std::fs::read_link(path).ok()?), (0, 1));
     }
     if is_ours {
-        return item(Extent::Whole, measured(path));
+        return item(Extent::Whole, measure(path));
     }
-    let known = names(models);
-    // the person named it, be it a link; below it none is followed
+    let known = model_names(models);
+    // the user named this folder, so it may be a link; below it no link is followed
     let real = path.canonicalize().ok()?;
     let mut ours: Vec<PathBuf> =
         entries(&real).into_iter().filter(|entry| is_made_by_us(purpose, entry, &known)).collect();
     if purpose == Purpose::Cache {
-        ours.extend(IN_CACHE.iter().flat_map(|inner| entries(&real.join(inner))).filter(|entry| is_state(entry)));
+        ours.extend(CACHE_FOLDERS.iter().flat_map(|inner| entries(&real.join(inner))).filter(|entry| is_cached(entry)));
     }
     ours.sort();
     if ours.is_empty() {
         return None;
     }
-    let sum = ours.iter().map(|path| measured(path)).fold((0, 0), |(bytes, files), (b, f)| (bytes + b, files + f));
+    let sum = ours.iter().map(|path| measure(path)).fold((0, 0), |(bytes, files), (b, f)| (bytes + b, files + f));
     item(Extent::Entries(ours), sum)
 }
 
-/// The entries of a folder; none where it is a link out of ours.
+/// The entries of a folder; none if it is a link.
 fn entries(folder: &Path) -> Vec<PathBuf> {
     if folder.symlink_metadata().is_ok_and(|meta| meta.is_symlink()) {
         return Vec::new();
@@ -145,21 +147,21 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
     std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
 }
 
-/// True for the kept state of a prompt, or of a verification: named by a sum.
-fn is_state(entry: &Path) -> bool {
+/// True for the cached state of a prompt or of a verification, which is named by a checksum.
+fn is_cached(entry: &Path) -> bool {
     let name = entry.file_name().unwrap_or_default().to_string_lossy();
     let begins = name.bytes().take_while(u8::is_ascii_hexdigit).count() == 16;
     begins && (name.ends_with(".state") || name.ends_with(".json"))
         || name.starts_with(".tmp") && name.ends_with(".partial")
 }
 
-/// The names that the files of models have.
-fn names(models: Option<&fetch::Settings>) -> Vec<String> {
+/// The names of files and folders of models.
+fn model_names(models: Option<&fetch::Settings>) -> Vec<String> {
     let mut names: Vec<String> = vec!["adapters".into()];
     let added = models.map(fetch::list).into_iter().flatten().flatten().map(|model| model.card);
     let embedded = catalog::embedded_ids().into_iter().filter_map(|id| catalog::embedded(id).ok().flatten());
     for card in embedded.chain(added) {
-        // a file that the person added stays where it is
+        // a file that the user added stays where it is
         names.extend(card.files.iter().filter(|file| file.path.is_none()).map(|file| file.name.clone()));
         names.extend([format!("{}.toml", card.id), format!("{}.work", card.id)]);
         if card.files.len() > 1 {
@@ -169,10 +171,10 @@ fn names(models: Option<&fetch::Settings>) -> Vec<String> {
     names
 }
 
-/// True for an entry whose name is one that caro gives there.
+/// True for an entry with a name that caro gives in such a folder.
 fn is_made_by_us(purpose: Purpose, entry: &Path, models: &[String]) -> bool {
     let name = entry.file_name().unwrap_or_default().to_string_lossy();
-    // `NAME`, and `NAME.partial`, `NAME-wal` of the same
+    // `NAME` itself, `NAME.partial` and `NAME-wal`
     let begins =
         |known: &str| name.strip_prefix(known).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '-']));
     match purpose {
@@ -189,8 +191,8 @@ fn is_made_by_us(purpose: Purpose, entry: &Path, models: &[String]) -> bool {
     }
 }
 
-/// Bytes and files of a path. Links are counted and not followed.
-pub fn measured(path: &Path) -> (u64, u64) {
+/// Returns the bytes and the number of files of a path. Links are counted and not followed.
+pub fn measure(path: &Path) -> (u64, u64) {
     let (mut bytes, mut files) = (0, 0);
     let mut waiting = vec![path.to_owned()];
     while let Some(path) = waiting.pop() {
@@ -216,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_with_our_name_are_ours_and_what_lies_in_them_is_listed_once() {
+    fn folders_with_our_name_are_listed_whole_and_only_once() {
         let dir = tempfile::tempdir().unwrap();
         let of = |name: &str| Some(dir.path().join(name));
         let dirs = Dirs {
@@ -233,15 +235,15 @@ mod tests {
         write(&dir.path().join("share/caro/agent.db"), 5);
         write(&dir.path().join("config/caro/config.toml"), 3);
         let found = all(&dirs, &dirs, None);
-        let told: Vec<_> =
+        let items: Vec<_> =
             found.iter().map(|item| (item.purpose, item.extent.clone(), item.bytes, item.files)).collect();
         let whole = |purpose, bytes, files| (purpose, Extent::Whole, bytes, files);
-        assert_eq!(told, [whole(Purpose::Cache, 1024, 2), whole(Purpose::Data, 5, 1), whole(Purpose::Settings, 3, 1)]);
+        assert_eq!(items, [whole(Purpose::Cache, 1024, 2), whole(Purpose::Data, 5, 1), whole(Purpose::Settings, 3, 1)]);
     }
 
-    /// The variable may name anybody's folder.
+    /// A variable may name a folder that others use, too.
     #[test]
-    fn of_a_folder_that_a_variable_names_only_what_we_make_is_ours() {
+    fn in_a_folder_that_a_variable_names_only_what_we_make_is_listed() {
         let dir = tempfile::tempdir().unwrap();
         let (cache, models, run) = (dir.path().join("tmp"), dir.path().join("m"), dir.path().join("r"));
         for mine in ["letter.txt", "caro/x", "manual", "prefix/letter", "models/mine.gguf", "run/x.sock", "verified/x"]
@@ -273,7 +275,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_link_is_told_as_one_and_not_followed() {
+    fn a_link_is_listed_as_one_and_not_followed() {
         let dir = tempfile::tempdir().unwrap();
         write(&dir.path().join("disk/big"), 100);
         write(&dir.path().join("share/caro/file"), 1);

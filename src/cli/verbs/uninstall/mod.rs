@@ -1,8 +1,8 @@
-//! `caro self uninstall`: everything of caro's on this machine, listed, and taken away after a word was typed.
+//! `caro self uninstall`: lists everything of caro's on this machine, and removes it after the user has typed a word.
 //!
-//! - [`inventory`]: what is ours. [`removal`]: takes it away.
+//! - [`inventory`]: lists what is caro's. [`removal`]: removes it.
 //!
-//! The program itself stays: whoever put it there takes it away, and is told how.
+//! The program itself stays. The command to remove it, which depends on how it was installed, is printed.
 
 pub mod inventory;
 pub mod removal;
@@ -45,33 +45,33 @@ enum What {
     },
 }
 
-/// The word that must be typed.
+/// The word that the user must type.
 const WORD: &str = "uninstall";
 
-/// The entries of a folder that are named.
-const NAMED: usize = 8;
+/// Most entries of a folder that are named.
+const MAX_NAMED: usize = 8;
 
-/// Does what was asked for.
+/// Runs the chosen subcommand.
 ///
 /// # Errors
-/// If nobody can be asked, or something cannot be removed.
+/// If the user cannot be asked or does not confirm, or something cannot be removed.
 pub fn run(args: &Args, cx: &Cx) -> Outcome {
     let What::Uninstall { dry_run, keep_data, yes } = args.what;
     let models = download::settings(cx).ok();
-    // of the process's own variables those of the platform count, and none of ours
+    // the folders without caro's own variables; those of the platform count
     let usual = Dirs::find(&Env::default());
     let mut items = inventory::all(&cx.dirs, &usual, models.as_ref());
-    items.retain(|item| !(keep_data && item.purpose.is_the_persons()));
-    let shells = loaded();
+    items.retain(|item| !(keep_data && item.purpose.is_irreplaceable()));
+    let shells = loading_files();
     let residents = cx.dirs.runtime.as_deref().and_then(|folder| resident::list(folder).ok()).unwrap_or_default().len();
     if items.is_empty() && shells.is_empty() && residents == 0 {
         cx.ui.note("nothing of caro's is here but the program");
-        stays(keep_data, &items, cx);
+        print_remaining(keep_data, &items, cx);
         return Ok(Exit::Success);
     }
     list(&items, &shells, residents, cx)?;
     if dry_run {
-        stays(keep_data, &items, cx);
+        print_remaining(keep_data, &items, cx);
         return Ok(Exit::Success);
     }
     if !yes {
@@ -83,7 +83,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
             return Err(Failure::no("nothing was removed"));
         }
     }
-    // it writes into folders that go
+    // a resident writes into folders that are removed
     if residents > 0 {
         let folder = cx.dirs.runtime.as_deref().map_or(Ok(Vec::new()), resident::stop);
         for one in folder.map_err(|e| Failure::no(&e).hint(e.hint()))? {
@@ -91,7 +91,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
             cx.ui.note(&format!("process {pid} ended"));
         }
     }
-    let mut left: Vec<removal::Left> = shells.iter().filter_map(|file| unload(file).err()).collect();
+    let mut left: Vec<removal::NotRemoved> = shells.iter().filter_map(|file| remove_line(file).err()).collect();
     for item in &items {
         let rest = removal::remove(item);
         if rest.is_empty() {
@@ -102,7 +102,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
     for (path, why) in &left {
         cx.ui.warn(&format!("{}: {}", in_line(&path.display().to_string()), in_line(why)));
     }
-    stays(keep_data, &items, cx);
+    print_remaining(keep_data, &items, cx);
     if left.is_empty() {
         return Ok(Exit::Success);
     }
@@ -110,14 +110,14 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
         .hint("what was listed above can be removed by hand"))
 }
 
-/// The files of shells that have our line between our marks.
-fn loaded() -> Vec<PathBuf> {
+/// The shells' startup files that have caro's line between its marks.
+fn loading_files() -> Vec<PathBuf> {
     let files = Shell::ALL.into_iter().filter_map(rc::file);
     files.filter(|file| rc::loading_of(file) == Loading::Block).collect()
 }
 
-/// Takes our line out of a shell's file.
-fn unload(file: &Path) -> Result<(), removal::Left> {
+/// Removes caro's line from a shell's file.
+fn remove_line(file: &Path) -> Result<(), removal::NotRemoved> {
     let failed = |why: String| (file.to_owned(), why);
     let text = rc::read(file).map_err(|e| failed(e.to_string()))?;
     let without =
@@ -152,8 +152,8 @@ fn list(items: &[Item], shells: &[PathBuf], residents: usize, cx: &Cx) -> Result
             Extent::Entries(entries) if entries.contains(&item.path) => about,
             Extent::Entries(entries) => {
                 let names = entries.iter().filter_map(|entry| entry.file_name()).map(|name| name.to_string_lossy());
-                let named: Vec<_> = names.take(NAMED).collect();
-                let more = if entries.len() > NAMED { ", ..." } else { "" };
+                let named: Vec<_> = names.take(MAX_NAMED).collect();
+                let more = if entries.len() > MAX_NAMED { ", ..." } else { "" };
                 format!("{about}, what caro made there: {}{more}", named.join(", "))
             }
         };
@@ -164,8 +164,8 @@ fn list(items: &[Item], shells: &[PathBuf], residents: usize, cx: &Cx) -> Result
     Ok(())
 }
 
-/// Says what stays, and how the program goes.
-fn stays(keep_data: bool, items: &[Item], cx: &Cx) {
+/// Prints what stays, and how the program is removed.
+fn print_remaining(keep_data: bool, items: &[Item], cx: &Cx) {
     if keep_data {
         cx.ui.note("settings and data stay");
     }
@@ -188,15 +188,15 @@ fn stays(keep_data: bool, items: &[Item], cx: &Cx) {
         }
     }
     if let Ok(program) = std::env::current_exe() {
-        cx.ui.note(&format!("stays: the program, {}; {}", program.display(), how_it_goes(&program)));
+        cx.ui.note(&format!("stays: the program, {}; {}", program.display(), removal_hint(&program)));
     }
 }
 
-/// How whoever installed the program takes it away, told by what lies around it.
-fn how_it_goes(program: &Path) -> String {
+/// Says how the program is removed, which depends on how it was installed: the files around it show that.
+fn removal_hint(program: &Path) -> String {
     let prefix = program.parent().and_then(Path::parent);
-    let is_cargos = program.parent().is_some_and(|folder| folder.ends_with(".cargo/bin"));
-    if is_cargos {
+    let is_of_cargo = program.parent().is_some_and(|folder| folder.ends_with(".cargo/bin"));
+    if is_of_cargo {
         return "`cargo uninstall caro-cli` removes it".into();
     }
     if program.components().any(|part| part.as_os_str() == "Cellar") {
@@ -205,7 +205,7 @@ fn how_it_goes(program: &Path) -> String {
     if prefix.is_some_and(|prefix| prefix.join("share/doc/caro/changelog.gz").is_file()) {
         return "`apt remove caro` as root removes it".into();
     }
-    if prefix.is_some_and(is_pips) {
+    if prefix.is_some_and(is_of_pip) {
         return "`pip uninstall caro-cli` removes it".into();
     }
     let installer = prefix.map(|prefix| prefix.join("lib/caro"));
@@ -224,7 +224,7 @@ fn how_it_goes(program: &Path) -> String {
 }
 
 /// True if a Python below the prefix has the package that the wheel installs.
-fn is_pips(prefix: &Path) -> bool {
+fn is_of_pip(prefix: &Path) -> bool {
     let below = |folder: &Path| std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     let libraries = below(&prefix.join("lib")).chain([prefix.join("Lib")]);
     let packages = libraries.flat_map(|folder| ["site-packages", "dist-packages"].map(|name| folder.join(name)));
@@ -234,7 +234,7 @@ fn is_pips(prefix: &Path) -> bool {
     })
 }
 
-/// Where scripts of `caro completions` are usually put.
+/// The usual places of scripts of `caro completions`.
 fn completions() -> Vec<PathBuf> {
     let Some(home) = std::env::home_dir().filter(|home| home.is_absolute()) else { return Vec::new() };
     let usual = [
@@ -246,7 +246,7 @@ fn completions() -> Vec<PathBuf> {
     usual.map(|path| home.join(path)).to_vec()
 }
 
-/// The model's file, where it is not in our own folder.
+/// The model's file, if it is not in our own folder.
 fn hub_copy(cx: &Cx) -> Option<PathBuf> {
     let folders = download::settings(cx).ok()?;
     let card = caro_model::fetch::find(&cx.settings(&[]).ok()?.model, &folders).ok()??;
@@ -259,42 +259,42 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_way_to_remove_the_program_is_that_of_who_installed_it() {
-        assert_eq!(how_it_goes(Path::new("/home/u/.cargo/bin/caro")), "`cargo uninstall caro-cli` removes it");
-        assert_eq!(how_it_goes(Path::new("/usr/local/bin/caro")), "`rm /usr/local/bin/caro` removes it");
-        assert_eq!(how_it_goes(Path::new("/o p/caro")), "`rm '/o p/caro'` removes it");
-        assert_eq!(how_it_goes(Path::new("/opt/Cellar/caro/1/bin/caro")), "`brew uninstall caro` removes it");
-        let told = |marks: &[&str]| {
+    fn the_removal_hint_depends_on_how_the_program_was_installed() {
+        assert_eq!(removal_hint(Path::new("/home/u/.cargo/bin/caro")), "`cargo uninstall caro-cli` removes it");
+        assert_eq!(removal_hint(Path::new("/usr/local/bin/caro")), "`rm /usr/local/bin/caro` removes it");
+        assert_eq!(removal_hint(Path::new("/o p/caro")), "`rm '/o p/caro'` removes it");
+        assert_eq!(removal_hint(Path::new("/opt/Cellar/caro/1/bin/caro")), "`brew uninstall caro` removes it");
+        let hint_with = |marks: &[&str]| {
             let dir = tempfile::tempdir().unwrap();
             for mark in marks {
                 let file = dir.path().join(mark);
                 std::fs::create_dir_all(file.parent().unwrap()).unwrap();
                 std::fs::write(file, "").unwrap();
             }
-            how_it_goes(&dir.path().join("bin/caro")).replace(&dir.path().display().to_string(), "/prefix")
+            removal_hint(&dir.path().join("bin/caro")).replace(&dir.path().display().to_string(), "/prefix")
         };
-        assert_eq!(told(&["share/doc/caro/changelog.gz"]), "`apt remove caro` as root removes it");
+        assert_eq!(hint_with(&["share/doc/caro/changelog.gz"]), "`apt remove caro` as root removes it");
         let record = "lib/python3.11/site-packages/caro_cli-1.2.3.dist-info/RECORD";
-        assert_eq!(told(&[record]), "`pip uninstall caro-cli` removes it");
+        assert_eq!(hint_with(&[record]), "`pip uninstall caro-cli` removes it");
         assert_eq!(
-            told(&["lib/python3.11/site-packages/caro_client-1.dist-info/RECORD"]),
+            hint_with(&["lib/python3.11/site-packages/caro_client-1.dist-info/RECORD"]),
             "`rm /prefix/bin/caro` removes it"
         );
         assert_eq!(
-            told(&["lib/caro/install.sh", "lib/caro/installed"]),
+            hint_with(&["lib/caro/install.sh", "lib/caro/installed"]),
             "`sh /prefix/lib/caro/install.sh --prefix /prefix --uninstall` removes it"
         );
-        assert_eq!(told(&["lib/caro/install.sh"]), "`rm /prefix/bin/caro` removes it");
+        assert_eq!(hint_with(&["lib/caro/install.sh"]), "`rm /prefix/bin/caro` removes it");
     }
 
     #[test]
-    fn our_line_goes_from_a_shells_file_and_its_mode_stays() {
+    fn our_line_is_removed_from_a_shells_file_and_its_mode_stays() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join(".bashrc");
         std::fs::write(&file, "ls\n# >>> caro >>>\neval \"$(caro init bash)\"\n# <<< caro <<<\nexport A=1\n").unwrap();
         #[cfg(unix)]
         std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o640)).unwrap();
-        unload(&file).unwrap();
+        remove_line(&file).unwrap();
         assert_eq!(std::fs::read_to_string(&file).unwrap(), "ls\nexport A=1\n");
         #[cfg(unix)]
         {
@@ -302,6 +302,6 @@ mod tests {
             assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o640);
         }
         std::fs::write(&file, "# >>> caro >>>\n").unwrap();
-        assert!(unload(&file).unwrap_err().1.contains("pairs"));
+        assert!(remove_line(&file).unwrap_err().1.contains("pairs"));
     }
 }

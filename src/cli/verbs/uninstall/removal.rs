@@ -1,21 +1,21 @@
-//! Takes away what the inventory has: no link is followed, and no other file system is entered.
+//! Removes what the inventory lists. No link is followed, and no other file system is entered.
 
 use super::inventory::{Extent, Item};
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-/// Something that could not be taken away, and why.
-pub type Left = (PathBuf, String);
+/// A path that could not be removed, and the reason.
+pub type NotRemoved = (PathBuf, String);
 
-/// Takes it away; what is left of it.
-pub fn remove(item: &Item) -> Vec<Left> {
+/// Removes an item. Returns what could not be removed.
+pub fn remove(item: &Item) -> Vec<NotRemoved> {
     match &item.extent {
-        Extent::Link(_) => left(&item.path, gone(fs::remove_file(&item.path))),
-        Extent::Whole => tree(&item.path),
+        Extent::Link(_) => failures(&item.path, allow_absent(fs::remove_file(&item.path))),
+        Extent::Whole => remove_tree(&item.path),
         Extent::Entries(entries) => {
-            let all: Vec<Left> = entries.iter().flat_map(|entry| tree(entry)).collect();
-            // a folder that somebody else has something in stays
+            let all: Vec<NotRemoved> = entries.iter().flat_map(|entry| remove_tree(entry)).collect();
+            // a folder with other entries stays
             if !entries.contains(&item.path) {
                 let inner = entries.iter().filter_map(|entry| entry.parent());
                 inner.chain([item.path.as_path()]).for_each(|folder| drop(fs::remove_dir(folder)));
@@ -25,52 +25,52 @@ pub fn remove(item: &Item) -> Vec<Left> {
     }
 }
 
-/// A file, a link or a folder with all that is in it, but for what is mounted there.
-fn tree(path: &Path) -> Vec<Left> {
+/// Removes a file, a link, or a folder with everything in it except what is mounted there.
+fn remove_tree(path: &Path) -> Vec<NotRemoved> {
     let meta = match path.symlink_metadata() {
         Ok(meta) => meta,
         Err(e) if e.kind() == ErrorKind::NotFound => return Vec::new(),
         Err(e) => return vec![(path.into(), e.to_string())],
     };
     if !meta.is_dir() {
-        return left(path, gone(fs::remove_file(path)));
+        return failures(path, allow_absent(fs::remove_file(path)));
     }
     let mounted = mounts(path, &meta);
     if mounted.is_empty() {
-        return left(path, folder(path));
+        return failures(path, remove_folder(path));
     }
-    // beside what is mounted, entry for entry; the folders on the way to it stay
+    // removes the entries one by one; what is mounted and the folders above it stay
     let entries: Vec<PathBuf> = fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
     let mut all = Vec::new();
     for entry in entries {
         match mounted.contains(&entry) {
             true => all.push((entry, "another file system is mounted there".into())),
-            false => all.extend(tree(&entry)),
+            false => all.extend(remove_tree(&entry)),
         }
     }
     all
 }
 
-/// A folder and all of it. The library's own way follows no link, even one that is put there meanwhile.
-fn folder(path: &Path) -> io::Result<()> {
-    match gone(fs::remove_dir_all(path)) {
+/// Removes a folder with its contents. `remove_dir_all` follows no link, even one that is made meanwhile.
+fn remove_folder(path: &Path) -> io::Result<()> {
+    match allow_absent(fs::remove_dir_all(path)) {
         Err(e) if e.kind() == ErrorKind::PermissionDenied => {
-            open_up(path);
-            gone(fs::remove_dir_all(path))
+            make_accessible(path);
+            allow_absent(fs::remove_dir_all(path))
         }
         done => done,
     }
 }
 
-/// Takes a thing that is gone already for one that was taken away.
-fn gone(done: io::Result<()>) -> io::Result<()> {
+/// Counts a path that does not exist as removed.
+fn allow_absent(done: io::Result<()>) -> io::Result<()> {
     match done {
         Err(e) if e.kind() == ErrorKind::NotFound => Ok(()),
         done => done,
     }
 }
 
-fn left(path: &Path, done: io::Result<()>) -> Vec<Left> {
+fn failures(path: &Path, done: io::Result<()>) -> Vec<NotRemoved> {
     done.err().map(|e| (path.into(), e.to_string())).into_iter().collect()
 }
 
@@ -97,9 +97,9 @@ fn mounts(_: &Path, _: &fs::Metadata) -> Vec<PathBuf> {
     Vec::new()
 }
 
-/// Lets us into folders of ours that are closed to us: undo keeps them with the modes that they had.
+/// Makes the folders accessible to us: undo stores folders with the modes that they had.
 #[cfg(unix)]
-fn open_up(path: &Path) {
+fn make_accessible(path: &Path) {
     use std::os::unix::fs::PermissionsExt;
     let mut waiting = vec![path.to_owned()];
     while let Some(folder) = waiting.pop() {
@@ -113,21 +113,21 @@ fn open_up(path: &Path) {
 }
 
 #[cfg(not(unix))]
-fn open_up(_: &Path) {}
+fn make_accessible(_: &Path) {}
 
 #[cfg(all(test, unix))]
 mod tests {
-    use super::super::inventory::{Purpose, measured};
+    use super::super::inventory::{Purpose, measure};
     use super::*;
     use std::os::unix::fs::{PermissionsExt, symlink};
 
     fn item(path: &Path, extent: Extent) -> Item {
-        let (bytes, files) = measured(path);
+        let (bytes, files) = measure(path);
         Item { purpose: Purpose::Data, path: path.into(), extent, bytes, files }
     }
 
     #[test]
-    fn what_links_lead_to_stays() {
+    fn the_targets_of_links_stay() {
         let dir = tempfile::tempdir().unwrap();
         let (outside, ours) = (dir.path().join("outside"), dir.path().join("caro"));
         fs::create_dir_all(outside.join("deep")).unwrap();
@@ -138,14 +138,14 @@ mod tests {
         assert_eq!(remove(&item(&ours, Extent::Whole)), []);
         assert!(!ours.exists());
         assert_eq!(fs::read_to_string(outside.join("deep/letter")).unwrap(), "dear");
-        // a folder of ours that is one itself
+        // a folder of ours that is itself a link
         symlink(&outside, &ours).unwrap();
         assert_eq!(remove(&item(&ours, Extent::Link(outside.clone()))), []);
         assert!(ours.symlink_metadata().is_err() && outside.join("deep/letter").exists());
     }
 
     #[test]
-    fn of_somebody_elses_folder_only_the_entries_go() {
+    fn in_a_folder_of_others_only_our_entries_are_removed() {
         let dir = tempfile::tempdir().unwrap();
         for name in ["manual.db", "prefix/state", "letter"] {
             fs::create_dir_all(dir.path().join(name).parent().unwrap()).unwrap();
@@ -161,9 +161,9 @@ mod tests {
         fs::create_dir(dir.path()).unwrap();
     }
 
-    /// Root is let in anyhow.
+    /// As root this passes in any case.
     #[test]
-    fn closed_folders_go_too() {
+    fn inaccessible_folders_are_removed() {
         let dir = tempfile::tempdir().unwrap();
         let ours = dir.path().join("caro");
         fs::create_dir_all(ours.join("undo/1/closed")).unwrap();

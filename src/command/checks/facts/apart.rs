@@ -1,16 +1,16 @@
-//! Two commands that nothing separates: `find a -exec x {} \; find b -exec y {} \;`.
+//! Finds two commands without a separator: `find a -exec x {} \; find b -exec y {} \;`.
 
 use super::CheckContext;
 use super::edit::{Edits, warning};
 use caro_shell::{Finding, Word};
 
-pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
-    let finds = it.script.commands.iter().filter(|c| c.name() == Some("find"));
+pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
+    let finds = cx.script.commands.iter().filter(|c| c.name() == Some("find"));
     finds
         .filter_map(|command| {
             let ends = |w: &&[Word]| matches!(w[0].text.as_str(), ";" | "+") && w[1].raw == "find";
             let word = &command.words.windows(2).find(ends)?[1];
-            let fix = Edits::new(it.script).before(word, "&& ").done();
+            let fix = Edits::new(cx.script).insert_before(word, "&& ").apply();
             let why = "the `;` before it belongs to -exec: nothing ends the first command";
             Some(warning("not-apart", word, why, fix))
         })
@@ -23,7 +23,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_command_ends_where_another_begins() {
+    fn two_finds_need_a_separator() {
         let fix = |command| findings(check, "", command).into_iter().next().and_then(|f| f.fix);
         let right = "find d -type d -exec chmod 755 {} \\; && find d -type f -exec chmod 644 {} \\;";
         assert_eq!(

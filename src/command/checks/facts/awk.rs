@@ -1,13 +1,13 @@
-//! `awk '... END {print sum, max}'`, where nothing ever sets `max`: awk takes it for an empty text and says nothing. Nor does
-//! `awk '{ sum += $1 }'`, where nothing prints.
+//! Finds awk programs that use a variable which is never set, as in `awk '... END {print sum, max}'`, where awk
+//! silently takes `max` for an empty string; and programs that print nothing, as in `awk '{ sum += $1 }'`.
 
 use super::CheckContext;
 use super::edit::warning;
 use caro_shell::{Finding, Invocation, Severity, Word};
 use std::collections::HashSet;
 
-/// Variables of awk itself, gawk's included.
-const OWN: &[&str] = &[
+/// Built-in variables of awk and gawk.
+const BUILT_IN: &[&str] = &[
     "ARGC",
     "ARGIND",
     "ARGV",
@@ -38,8 +38,8 @@ const OWN: &[&str] = &[
     "TEXTDOMAIN",
 ];
 
-/// Words of the language, and functions that may stand without parentheses.
-const WORDS: &[&str] = &[
+/// Keywords, and functions that may be called without parentheses.
+const KEYWORDS: &[&str] = &[
     "BEGIN",
     "BEGINFILE",
     "END",
@@ -68,19 +68,19 @@ const WORDS: &[&str] = &[
     "while",
 ];
 
-pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
-    let awks = it.script.commands.iter().filter(|c| matches!(c.name(), Some("awk" | "gawk" | "mawk" | "nawk")));
+pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
+    let awks = cx.script.commands.iter().filter(|c| matches!(c.name(), Some("awk" | "gawk" | "mawk" | "nawk")));
     awks.filter_map(|awk| {
-        // another program's text belongs to it
+        // part of the program is in a file
         if awk.args().iter().any(|w| w.text.starts_with("-f") || w.text.starts_with("--file") || w.text == "-i") {
             return None;
         }
         let program = awk.args().iter().find(|w| w.raw.starts_with('\'') && w.text.contains(['{', '$']))?;
         let text = program.value.as_deref()?;
         let tokens = tokens(text)?;
-        // a line's end ends a rule, and no token tells it
-        let mute = !text.contains('\n') && is_mute(&tokens);
-        if mute { Some(silent(program)) } else { unset(awk, program, &tokens) }
+        // a line break ends a rule, but is not among the tokens
+        let prints_nothing = !text.contains('\n') && prints_nothing(&tokens);
+        if prints_nothing { Some(silent(program)) } else { unset(awk, program, &tokens) }
     })
     .collect()
 }
@@ -91,51 +91,53 @@ fn silent(program: &Word) -> Finding {
     Finding { severity: Severity::Error, ..warning("awk-silent", program, why, None) }
 }
 
-/// True where every rule has an action, and none prints, runs something or ends with a status.
-fn is_mute(tokens: &[Token]) -> bool {
-    const HEARD: [&str; 6] = ["print", "printf", "system", "exit", "function", "func"];
-    let (mut depth, mut pattern) = (0_usize, false);
+/// True if every rule has an action, and no action prints, runs a command or exits.
+fn prints_nothing(tokens: &[Token]) -> bool {
+    const EFFECTS: [&str; 6] = ["print", "printf", "system", "exit", "function", "func"];
+    let (mut depth, mut has_pattern) = (0_usize, false);
     for token in tokens {
         match token {
-            Token::Name(name) if HEARD.contains(name) => return false,
+            Token::Name(name) if EFFECTS.contains(name) => return false,
             Token::Sign('@') => return false,
-            Token::Sign('{') => (depth, pattern) = (depth + 1, false),
+            Token::Sign('{') => (depth, has_pattern) = (depth + 1, false),
             Token::Sign('}') => depth = depth.saturating_sub(1),
-            Token::Sign(';') if depth == 0 && pattern => return false,
+            // a pattern without an action prints the line
+            Token::Sign(';') if depth == 0 && has_pattern => return false,
             Token::Sign(';') => {}
-            _ => pattern |= depth == 0,
+            _ => has_pattern |= depth == 0,
         }
     }
-    !pattern
+    !has_pattern
 }
 
 fn unset(awk: &Invocation, program: &Word, tokens: &[Token]) -> Option<Finding> {
-    // `-v name=`, `name=` among the files
-    let given = |name: &str| awk.args().iter().any(|w| w.text.contains(&format!("{name}=")) && w != program);
+    // `-v name=`, or `name=` among the files
+    let is_given = |name: &str| awk.args().iter().any(|w| w.text.contains(&format!("{name}=")) && w != program);
     let set = set_names(tokens);
     let name = tokens.iter().enumerate().find_map(|(at, token)| {
-        let name = token.name().filter(|name| !OWN.contains(name) && !WORDS.contains(name))?;
-        let called = matches!(tokens.get(at + 1), Some(Token::Sign('(')));
+        let name = token.name().filter(|name| !BUILT_IN.contains(name) && !KEYWORDS.contains(name))?;
+        let is_call = matches!(tokens.get(at + 1), Some(Token::Sign('(')));
         // `@include "lib.awk"`
-        let directive = at.checked_sub(1).is_some_and(|at| tokens[at] == Token::Sign('@'));
-        (!set.contains(name) && !called && !directive && !given(name)).then_some(name)
+        let is_directive = at.checked_sub(1).is_some_and(|at| tokens[at] == Token::Sign('@'));
+        (!set.contains(name) && !is_call && !is_directive && !is_given(name)).then_some(name)
     })?;
     Some(warning("awk-unset", program, format!("nothing sets {name}: to awk it is an empty text, or 0"), None))
 }
 
-/// The names that get a value somewhere, are arrays, or may get one in a way that is not looked into.
+/// Returns the names that are assigned somewhere, are arrays, or may be assigned by a function that they are passed
+/// to.
 fn set_names<'a>(tokens: &[Token<'a>]) -> HashSet<&'a str> {
     let mut set = HashSet::new();
-    // for each parenthesis that is open, whether it is one of a call that may set what stands in it
+    // for each open parenthesis, whether it belongs to a call that may set its arguments
     let mut open: Vec<bool> = Vec::new();
     for (at, token) in tokens.iter().enumerate() {
         match token {
             Token::Sign('(') => {
-                let called = at.checked_sub(1).and_then(|before| tokens[before].name());
-                // between parentheses of its own a name is still an argument
-                let may_set = called.map_or_else(
+                let function = at.checked_sub(1).and_then(|before| tokens[before].name());
+                // inside further parentheses, a name is still an argument of the outer call
+                let may_set = function.map_or_else(
                     || open.last().copied().unwrap_or_default(),
-                    |name| !LOOKS.contains(&name) && !WORDS.contains(&name),
+                    |name| !PURE_FUNCTIONS.contains(&name) && !KEYWORDS.contains(&name),
                 );
                 open.push(may_set);
             }
@@ -147,12 +149,12 @@ fn set_names<'a>(tokens: &[Token<'a>]) -> HashSet<&'a str> {
     set
 }
 
-/// Functions that only look at what they are given.
-const LOOKS: &[&str] = &[
+/// Functions that do not change their arguments.
+const PURE_FUNCTIONS: &[&str] = &[
     "cos", "exp", "index", "int", "length", "log", "printf", "sin", "sqrt", "sprintf", "substr", "tolower", "toupper",
 ];
 
-/// True if the name at this place gets a value there, or is an array.
+/// True if the name at this index is assigned there, or is an array.
 fn sets(tokens: &[Token], at: usize) -> bool {
     let after = |n: usize| tokens.get(at + n);
     let before = |n: usize| at.checked_sub(n).and_then(|i| tokens.get(i));
@@ -163,18 +165,18 @@ fn sets(tokens: &[Token], at: usize) -> bool {
     let stepped = matches!((before(2), before(1)), (Some(a), Some(b)) if a == b && matches!(a, Token::Sign('+' | '-')));
     let array = is(after(1), '[') || matches!(before(1), Some(Token::Name("in" | "delete")));
     let in_loop = matches!(after(1), Some(Token::Name("in")));
-    // `getline line`; `split(text, parts)` and a function's parameters are seen by their parentheses
+    // `getline line`; `split(text, parts)` and parameters of functions are recognized by their parentheses
     let read = matches!(before(1), Some(Token::Name("getline")));
     assigned || stepped || array || in_loop || read
 }
 
-/// A piece of an awk program.
+/// A token of an awk program.
 #[derive(Debug, PartialEq, Eq)]
 enum Token<'a> {
     Name(&'a str),
-    /// Punctuation, or a character of an operator.
+    /// A punctuation mark, or a character of an operator.
     Sign(char),
-    /// A number, a text or a pattern.
+    /// A number, a string or a regular expression.
     Value,
 }
 
@@ -187,14 +189,14 @@ impl<'a> Token<'a> {
     }
 }
 
-/// What a program consists of; `None` if a text or pattern in it does not end.
+/// Splits a program into tokens; `None` if a string or regular expression in it does not end.
 fn tokens(program: &str) -> Option<Vec<Token<'_>>> {
     let mut tokens: Vec<Token> = Vec::new();
     let mut rest = program;
     while let Some(c) = rest.chars().next() {
         let length = match c {
-            '"' => enclosed(rest, '"')?,
-            '/' if !tokens.last().is_some_and(is_value) => enclosed(rest, '/')?,
+            '"' => literal_length(rest, '"')?,
+            '/' if !tokens.last().is_some_and(ends_value) => literal_length(rest, '/')?,
             '#' => rest.find('\n').unwrap_or(rest.len()),
             _ if c.is_whitespace() => c.len_utf8(),
             _ if c.is_ascii_digit() => {
@@ -220,23 +222,24 @@ fn tokens(program: &str) -> Option<Vec<Token<'_>>> {
     Some(tokens)
 }
 
-/// True for the end of a value: what stands behind it divides.
-fn is_value(token: &Token) -> bool {
+/// True if the token ends a value, so that a `/` after it is a division.
+fn ends_value(token: &Token) -> bool {
     match token {
-        Token::Name(name) => !WORDS.contains(name) || *name == "length",
+        Token::Name(name) => !KEYWORDS.contains(name) || *name == "length",
         Token::Value => true,
         Token::Sign(c) => matches!(c, ')' | ']' | '$'),
     }
 }
 
-/// Bytes up to the end of a text or pattern that begins here. In the brackets of a pattern its mark is a character.
-fn enclosed(text: &str, mark: char) -> Option<usize> {
+/// Returns the length in bytes of the string or regular expression that the text begins with. In the brackets of a
+/// regular expression its delimiter is a character like any other.
+fn literal_length(text: &str, mark: char) -> Option<usize> {
     let (mut escaped, mut bracket) = (false, None);
     text.char_indices().skip(1).find_map(|(at, c)| {
         let ends = c == mark && !escaped && bracket.is_none();
         match (bracket, c) {
             (None, '[') if mark == '/' && !escaped => bracket = Some(at),
-            // the first one in them is one of the characters: `[]a]`, `[^]a]`
+            // a `]` that comes first in the brackets is one of the characters: `[]a]`, `[^]a]`
             (Some(open), ']') if !escaped && !matches!(&text[open + 1..at], "" | "^") => bracket = None,
             _ => {}
         }
@@ -251,7 +254,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_program_takes_no_time() {
+    fn a_long_program_is_checked_quickly() {
         let names = "x ".repeat(60_000);
         let since = std::time::Instant::now();
         assert_eq!(findings(check, "", &format!("awk '{{ print {names}; (((x = 1 }}' a.txt")).len(), 0);
@@ -259,15 +262,15 @@ mod tests {
     }
 
     #[test]
-    fn a_program_prints_something() {
-        let told = |command| findings(check, "", command).into_iter().any(|f| f.id == "awk-silent");
+    fn a_program_has_to_print() {
+        let is_found = |command| findings(check, "", command).into_iter().any(|f| f.id == "awk-silent");
         for wrong in [
             "awk '{ s += $1 }' a.txt",
             "awk -F, '$2 == \"it\" && $4 > max { max = $4; best = $1 }' staff.csv",
             "cat a.txt | awk '{ n[$1]++ } END { }'",
             "awk 'NR > 1 { sub(/a/, \"b\") }' a.txt > b.txt",
         ] {
-            assert!(told(wrong), "{wrong}");
+            assert!(is_found(wrong), "{wrong}");
         }
         for right in [
             "awk '{ s += $1 } END { print s }' a.txt",
@@ -282,12 +285,12 @@ mod tests {
             "awk -f prog.awk -v '{$x=1}' a.txt",
             "awk '@include \"lib.awk\"; { x++ }' a.txt",
         ] {
-            assert!(!told(right), "{right}");
+            assert!(!is_found(right), "{right}");
         }
     }
 
     #[test]
-    fn what_is_printed_was_set() {
+    fn variables_have_to_be_set() {
         let why = |command| findings(check, "", command).into_iter().next().map(|f| f.why);
         for (wrong, name) in [
             ("awk -F, '{s += $2; n++} END {print s/n, max}' a.csv", "max"),

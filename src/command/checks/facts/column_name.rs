@@ -1,28 +1,29 @@
-//! `grep -v paid invoices.csv`, where "paid" is the name of a column: only the first line has that word.
+//! Finds `grep -v paid invoices.csv` where "paid" is the name of a column, so that only the first line contains the
+//! word.
 
 use super::CheckContext;
 use super::edit::warning;
-use super::separator::{names, separated_by};
+use super::separator::{names, separator_of};
 use caro_shell::{Finding, Invocation, Word};
 use std::path::Path;
 
-/// `lines` are the first ones of the file that `grep` reads.
-pub(super) fn check(it: &CheckContext, grep: &Invocation, file: &Word, lines: &[String]) -> Option<Finding> {
+/// Checks one `grep`; `lines` are the first lines of the `file` that it reads.
+pub(super) fn check(cx: &CheckContext, grep: &Invocation, file: &Word, lines: &[String]) -> Option<Finding> {
     if !matches!(grep.name(), Some("grep" | "egrep" | "fgrep")) {
         return None;
     }
-    // who asks for the names of the columns, or looks at the first line
-    let asked = it.request.to_lowercase();
-    if ["header", "column", "field"].iter().any(|word| asked.contains(word)) || grep.stdin_pipe && is_cut(it) {
+    // the request asks for the names of the columns, or the command for the first line
+    let request = cx.request.to_lowercase();
+    if ["header", "column", "field"].iter().any(|word| request.contains(word)) || grep.stdin_pipe && takes_lines(cx) {
         return None;
     }
     let (header, rows) = lines.split_first().filter(|(_, rows)| !rows.is_empty())?;
     let pattern = grep.operands().next()?;
     let word = pattern.value.as_deref()?.to_lowercase();
-    let column = names(header, separated_by(lines)?).position(|name| name == word)?;
-    // a value of the rows, or a wish to see that line
-    let later = it.cwd.is_some_and(|cwd| says_later(&cwd.join(&file.text), &word));
-    if rows.iter().any(|row| row.to_lowercase().contains(&word)) || later {
+    let column = names(header, separator_of(lines)?).position(|name| name == word)?;
+    // the word is also a value in the rows
+    let is_value = cx.cwd.is_some_and(|cwd| has_in_rows(&cwd.join(&file.text), &word));
+    if rows.iter().any(|row| row.to_lowercase().contains(&word)) || is_value {
         return None;
     }
     let why = format!("{} is the name of column {} of {}, and no value there", pattern.raw, column + 1, file.raw);
@@ -31,20 +32,20 @@ pub(super) fn check(it: &CheckContext, grep: &Invocation, file: &Word, lines: &[
     Some(finding)
 }
 
-/// True if something before takes only some of the lines.
-fn is_cut(it: &CheckContext) -> bool {
-    it.script.commands.iter().any(|c| matches!(c.name(), Some("head" | "tail")))
+/// True if the script takes only some of the lines.
+fn takes_lines(cx: &CheckContext) -> bool {
+    cx.script.commands.iter().any(|c| matches!(c.name(), Some("head" | "tail")))
 }
 
-/// Bytes of a file in which a word is looked for.
-const LOOK: u64 = 4 << 20;
+/// Most bytes of a file in which a word is searched.
+const MAX_FILE: u64 = 4 << 20;
 
-/// True if a line behind the first one has the word, or the file is too long to tell.
-fn says_later(file: &Path, word: &str) -> bool {
-    if file.metadata().is_ok_and(|m| m.len() > LOOK) {
+/// True if a line after the first contains the word, or the file is too long to tell.
+fn has_in_rows(file: &Path, word: &str) -> bool {
+    if file.metadata().is_ok_and(|m| m.len() > MAX_FILE) {
         return true;
     }
-    let text = caro_base::files::read(file, LOOK).unwrap_or_default();
+    let text = caro_base::files::read(file, MAX_FILE).unwrap_or_default();
     String::from_utf8_lossy(&text).lines().skip(1).any(|line| line.to_lowercase().contains(word))
 }
 

@@ -1,4 +1,5 @@
-//! `grep error app.log.1.gz` looks into what gzip wrote, where no such word stands: a compressed file is unpacked first.
+//! Finds programs that read a compressed file as text, such as `grep error app.log.1.gz`; it has to be unpacked
+//! first.
 
 use super::CheckContext;
 use super::edit::{Edits, warning};
@@ -6,13 +7,13 @@ use super::input::{files, is_reader};
 use caro_shell::{Finding, Invocation, Userland, Word};
 use std::path::Path;
 
-/// A way to compress a file.
+/// A format of compression.
 struct Packer {
     ending: &'static str,
-    /// What such a file begins with.
+    /// The first bytes of such a file.
     magic: &'static [u8],
     program: &'static str,
-    /// The grep that unpacks by itself.
+    /// The variant of grep that unpacks by itself.
     grep: &'static str,
 }
 
@@ -23,110 +24,116 @@ const PACKERS: [Packer; 4] = [
     Packer { ending: ".zst", magic: &[0x28, 0xb5, 0x2f, 0xfd], program: "zstd", grep: "zstdgrep" },
 ];
 
-pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
-    it.script.commands.iter().filter_map(|command| of_command(it, command)).collect()
+pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
+    cx.script.commands.iter().filter_map(|command| of_command(cx, command)).collect()
 }
 
-fn of_command(it: &CheckContext, command: &Invocation) -> Option<Finding> {
+fn of_command(cx: &CheckContext, command: &Invocation) -> Option<Finding> {
     let name = command.name()?;
     let files = files(command)?;
-    let (file, packer) = files.iter().find_map(|file| Some((*file, packer(it, command, file)?)))?;
-    if reads_as_it_is(it, command, name) {
+    let (file, packer) = files.iter().find_map(|file| Some((*file, packer(cx, command, file)?)))?;
+    if wants_raw_bytes(cx, command, name) {
         return None;
     }
-    let is_here = it.context.is_none_or(|context| context.available_commands.contains_key(packer.program));
-    let fix = if is_here { mended(it, command, &files, packer) } else { None };
+    let is_installed = cx.context.is_none_or(|context| context.available_commands.contains_key(packer.program));
+    let fix = if is_installed { unpacked(cx, command, &files, packer) } else { None };
     let why = format!("{} is compressed: {name} sees what {} wrote, not its text", file.raw, packer.program);
     Some(warning("compressed", file, why, fix))
 }
 
-/// The same for the text of the files, in the plain cases.
-fn mended(it: &CheckContext, command: &Invocation, files: &[&Word], packer: &Packer) -> Option<String> {
+/// Returns the command on the unpacked files, in simple cases.
+fn unpacked(cx: &CheckContext, command: &Invocation, files: &[&Word], packer: &Packer) -> Option<String> {
     let (name, program) = (command.name()?, command.words.first()?);
     let kind = match name {
         "grep" => "",
         "egrep" => " -E",
         "fgrep" => " -F",
-        _ => return piped(it, command, files, packer),
+        _ => return unpacked_by_pipe(cx, command, files, packer),
     };
     let args = || command.args().iter().map(|w| w.text.as_str());
-    // these come with gzip and its like, but not with busybox; they know neither folders nor long options
+    // zgrep and its variants do not come with busybox, and have no options for folders and no long options
     let folders = [('r', "recursive"), ('R', "dereference-recursive"), ('d', "directories")];
-    let known = !folders.iter().any(|(short, long)| command.has_option(Some(*short), long))
+    let has_known_options = !folders.iter().any(|(short, long)| command.has_option(Some(*short), long))
         && !args().any(|arg| arg.starts_with("--"))
         && args().filter(|arg| arg.starts_with("-e")).count() < 2;
     let is_plain = program.text == name && command.via.iter().all(|via| via == "find");
-    let can = known && is_plain && it.target.userland != Userland::Busybox;
-    can.then(|| Edits::new(it.script).replace(program, &format!("{}{kind}", packer.grep))).and_then(Edits::done)
+    if !has_known_options || !is_plain || cx.target.userland == Userland::Busybox {
+        return None;
+    }
+    Edits::new(cx.script).replace(program, &format!("{}{kind}", packer.grep)).apply()
 }
 
-/// The program behind one that unpacks its files.
-fn piped(it: &CheckContext, command: &Invocation, files: &[&Word], packer: &Packer) -> Option<String> {
+/// Returns a pipeline that unpacks the files and feeds them to the program.
+fn unpacked_by_pipe(cx: &CheckContext, command: &Invocation, files: &[&Word], packer: &Packer) -> Option<String> {
     let (name, program) = (command.name()?, command.words.first()?);
-    let edits = Edits::new(it.script);
-    let all_are = files.iter().all(|file| file.text.ends_with(packer.ending));
-    let one = files.len() == 1 && !files[0].glob;
-    let options = command.args().len() > files.len();
-    // what stands before the program would be the other's
-    let is_bare = program.text == name && command.via.is_empty() && command.inside.is_none();
-    let lone = is_bare && command.assignments.is_empty() && command.redirects.is_empty();
-    if !all_are || !lone || it.target.userland == Userland::Busybox && packer.program == "zstd" {
+    let edits = Edits::new(cx.script);
+    let are_packed = files.iter().all(|file| file.text.ends_with(packer.ending));
+    let is_single = files.len() == 1 && !files[0].glob;
+    let has_options = command.args().len() > files.len();
+    // wrappers, assignments and redirections would apply to the unpacking program
+    let is_direct = program.text == name && command.via.is_empty() && command.inside.is_none();
+    let is_plain = is_direct && command.assignments.is_empty() && command.redirects.is_empty();
+    if !are_packed || !is_plain || cx.target.userland == Userland::Busybox && packer.program == "zstd" {
         return None;
     }
     let unpack = format!("{} -dc", packer.program);
-    if name == "cat" && !options {
-        return edits.replace(program, &unpack).done();
+    if name == "cat" && !has_options {
+        return edits.replace(program, &unpack).apply();
     }
-    // of several files these tell each on its own
+    // only these programs treat several files as one
     let merges = command.has_option(Some('m'), "merge") || command.has_option(Some('c'), "check");
     let joins = ["cut", "cat", "jq", "sort", "uniq"].contains(&name) && !merges;
-    if !one && !joins {
+    if !is_single && !joins {
         return None;
     }
     let raw = files.iter().map(|file| file.raw.as_str()).collect::<Vec<_>>().join(" ");
     let edits = files.iter().fold(edits, |edits, file| edits.replace(file, ""));
-    edits.before(program, &format!("{unpack} {raw} | ")).done()
+    edits.insert_before(program, &format!("{unpack} {raw} | ")).apply()
 }
 
-/// What the file is compressed with, by its name and, where it is here, by how it begins. Of archives the text is not all.
-fn packer(it: &CheckContext, command: &Invocation, file: &Word) -> Option<&'static Packer> {
-    let name = if file.text == "{}" { found(it, command)? } else { &file.text };
+/// Returns the compression of a file, by its name and, if the file exists, by its first bytes. `None` for tar
+/// archives.
+fn packer(cx: &CheckContext, command: &Invocation, file: &Word) -> Option<&'static Packer> {
+    let name = if file.text == "{}" { find_pattern(cx, command)? } else { &file.text };
     let packer = PACKERS.iter().find(|p| name.ends_with(p.ending))?;
     if name.trim_end_matches(packer.ending).ends_with(".tar") {
         return None;
     }
-    let here = it.cwd.map(|cwd| cwd.join(name)).filter(|path| path.exists());
-    let begins = |path: &Path| super::beginning(path, packer.magic.len() as u64);
-    let is_packed = |path: &Path| path.is_file() && begins(path).is_none_or(|bytes| bytes == packer.magic);
+    let here = cx.cwd.map(|cwd| cwd.join(name)).filter(|path| path.exists());
+    let prefix = |path: &Path| super::read_prefix(path, packer.magic.len() as u64);
+    let is_packed = |path: &Path| path.is_file() && prefix(path).is_none_or(|bytes| bytes == packer.magic);
     here.is_none_or(|path| is_packed(&path)).then_some(packer)
 }
 
-/// The pattern by which `find` has found what it hands over.
-fn found<'a>(it: &'a CheckContext, command: &Invocation) -> Option<&'a str> {
-    let find = &it.script.commands.get(command.inside.as_ref()?.command).filter(|c| c.name() == Some("find"))?;
-    let chooses = |word: &Word| matches!(word.text.as_str(), "!" | "-not" | "-prune" | "-o" | "-or" | "(");
+/// Returns the name pattern of the `find` that passes the files on.
+fn find_pattern<'a>(cx: &'a CheckContext, command: &Invocation) -> Option<&'a str> {
+    let find = &cx.script.commands.get(command.inside.as_ref()?.command).filter(|c| c.name() == Some("find"))?;
+    let has_operator = |word: &Word| matches!(word.text.as_str(), "!" | "-not" | "-prune" | "-o" | "-or" | "(");
+    if find.args().iter().any(has_operator) {
+        return None;
+    }
     let at = find.args().iter().position(|w| matches!(w.text.as_str(), "-name" | "-iname"))?;
-    find.args().get(at + 1).map(|w| w.text.as_str()).filter(|_| !find.args().iter().any(chooses))
+    find.args().get(at + 1).map(|w| w.text.as_str())
 }
 
-/// True where the file is to be read as it is: by its bytes, or to be handed on.
-fn reads_as_it_is(it: &CheckContext, command: &Invocation, name: &str) -> bool {
-    let short = |letter, long| command.has_option(Some(letter), long);
+/// True if the command needs the compressed bytes: it works on bytes, or passes them on.
+fn wants_raw_bytes(cx: &CheckContext, command: &Invocation, name: &str) -> bool {
+    let has = |letter, long| command.has_option(Some(letter), long);
     match name {
-        "head" | "tail" | "wc" => short('c', "bytes"),
-        // BSD's grep unpacks with it
+        "head" | "tail" | "wc" => has('c', "bytes"),
+        // BSD's grep unpacks with `-z` and `-Z`
         name if name.ends_with("grep") => {
-            let text = command.args().iter().any(|w| w.text.starts_with("--binary-files"));
-            text || short('a', "text") || short('z', "decompress") || short('Z', "decompress")
+            let is_binary = command.args().iter().any(|w| w.text.starts_with("--binary-files"));
+            is_binary || has('a', "text") || has('z', "decompress") || has('Z', "decompress")
         }
-        "sed" => short('i', "in-place"),
-        "cat" => match it.script.reader(command) {
-            Some(reader) => reader.name().is_none_or(|name| !is_reader(name) || reads_as_it_is(it, reader, name)),
-            // shown to nobody here
+        "sed" => has('i', "in-place"),
+        "cat" => match cx.script.reader(command) {
+            Some(reader) => reader.name().is_none_or(|name| !is_reader(name) || wants_raw_bytes(cx, reader, name)),
+            // the output does not go to the terminal
             None => {
                 let writes = |c: &Invocation| c.redirects.iter().any(|r| r.writes());
-                let sent = command.inside.is_some() || !command.via.is_empty() || command.remote;
-                sent || command.stdout_pipe || writes(command) || !it.script.redirects.is_empty()
+                let is_passed_on = command.inside.is_some() || !command.via.is_empty() || command.remote;
+                is_passed_on || command.stdout_pipe || writes(command) || !cx.script.redirects.is_empty()
             }
         },
         _ => false,
@@ -143,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_compressed_is_unpacked_before_it_is_read() {
+    fn compressed_files_are_unpacked_before_they_are_read() {
         for (wrong, right) in [
             ("grep -i timeout old/app.log.1.gz", "zgrep -i timeout old/app.log.1.gz"),
             ("egrep -c 'a|b' app.log app.log.1.gz", "zgrep -E -c 'a|b' app.log app.log.1.gz"),
@@ -175,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_meant_as_it_is_stays() {
+    fn commands_on_compressed_bytes_have_no_finding() {
         for right in [
             "zgrep x a.gz",
             "grep -c x a.txt",
@@ -202,13 +209,13 @@ mod tests {
     }
 
     #[test]
-    fn a_name_alone_makes_nothing_compressed() {
+    fn an_existing_file_is_compressed_only_by_its_content() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("plain.gz"), "just text\n").unwrap();
         std::fs::write(dir.path().join("packed.gz"), [0x1f, 0x8b, 8, 0]).unwrap();
         assert!(findings_in(Some(dir.path()), check, "", "grep x plain.gz").is_empty());
         assert_eq!(findings_in(Some(dir.path()), check, "", "grep x packed.gz").len(), 1);
-        // opening a pipe would wait for whoever writes to it
+        // opening a named pipe would block
         assert!(std::process::Command::new("mkfifo").arg(dir.path().join("pipe.gz")).status().unwrap().success());
         assert!(findings_in(Some(dir.path()), check, "", "grep x pipe.gz").is_empty());
     }

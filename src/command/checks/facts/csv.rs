@@ -1,103 +1,109 @@
-//! Files of separated values: which column is which, and that the first line may be no value but the columns' names.
+//! Finds errors on files of separated values: a wrong column, and a header line that is counted as a value.
 
 use super::edit::{Edits, warning};
 use super::input::files;
-use super::separator::{self, names, separated_by};
+use super::separator::{self, names, separator_of};
 use super::words::Words;
 use super::{CheckContext, column_name, only};
 use caro_shell::{Finding, Invocation, Word};
 use std::path::Path;
 
-/// Bytes of a file that are looked at.
-const LOOK: u64 = 4096;
+/// Most bytes of a file that are read.
+const MAX_READ: u64 = 4096;
 
-pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
-    let commands = &it.script.commands;
+pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
+    let commands = &cx.script.commands;
     let mut found = Vec::new();
     for (at, command) in commands.iter().enumerate() {
         let own = || command.operands().find(|w| is_csv(w));
-        // what is handed on line by line still has its separators
-        let whole = |c: &Invocation| c.name().is_some_and(|n| WHOLE.contains(&n)) || only_chooses(c);
-        let source = commands.iter().find(|c| c.feeds.contains(&at) && whole(c));
-        let handed = || {
-            // `grep -o` and `grep -c` hand on something else
+        // whole lines from a pipe still have their separators
+        let passes_lines = |c: &Invocation| c.name().is_some_and(|n| PASSES_LINES.contains(&n)) || only_filters(c);
+        let source = commands.iter().find(|c| c.feeds.contains(&at) && passes_lines(c));
+        let piped = || {
+            // `grep -o` and `grep -c` do not print whole lines
             let source = source.filter(|c| {
                 !c.has_option(Some('o'), "only-matching") && !c.has_option(Some('c'), "count")
                     || c.name() == Some("head")
             })?;
             files(source)?.into_iter().chain(source.redirects.iter().map(|r| &r.target)).find(|w| is_csv(w))
         };
-        let Some(file) = own().or_else(handed) else { continue };
-        let lines = it.cwd.map(|cwd| begin(&cwd.join(&file.text))).unwrap_or_default();
-        found.extend(separator::check(it, command, &lines));
-        found.extend(column(it, command, &lines));
-        found.extend(column_name::check(it, command, file, &lines));
-        // behind a filter the first line is not the file's, and who counts lines has thought of it
-        let first = source.is_none_or(|c| matches!(c.name(), Some("cat" | "head")));
-        // here or further on
-        const COUNTS: [&str; 6] = ["NR>", "NR >", "NR!=", "NR !=", "NR==", "1d"];
-        let counts = commands.iter().flat_map(|c| c.args()).any(|w| COUNTS.iter().any(|n| w.text.contains(n)));
-        if first && !counts && commands.iter().all(|c| c.name() != Some("tail")) {
-            found.extend(header(it, command, file, &lines));
+        let Some(file) = own().or_else(piped) else { continue };
+        let lines = cx.cwd.map(|cwd| first_lines(&cwd.join(&file.text))).unwrap_or_default();
+        found.extend(separator::check(cx, command, &lines));
+        found.extend(column(cx, command, &lines));
+        found.extend(column_name::check(cx, command, file, &lines));
+        // after a filter, the first line is not the header
+        let reads_header = source.is_none_or(|c| matches!(c.name(), Some("cat" | "head")));
+        // the script already skips the header somewhere
+        const SKIPS: [&str; 6] = ["NR>", "NR >", "NR!=", "NR !=", "NR==", "1d"];
+        let skips = commands.iter().flat_map(|c| c.args()).any(|w| SKIPS.iter().any(|n| w.text.contains(n)));
+        if reads_header && !skips && commands.iter().all(|c| c.name() != Some("tail")) {
+            found.extend(header(cx, command, file, &lines));
         }
     }
     found
 }
 
-/// Programs that hand lines on as they are.
-const WHOLE: [&str; 6] = ["cat", "egrep", "fgrep", "grep", "head", "tail"];
+/// Programs that pass lines on unchanged.
+const PASSES_LINES: [&str; 6] = ["cat", "egrep", "fgrep", "grep", "head", "tail"];
 
-/// True for an awk that only says which lines: `awk -F, '$3 > 5'`.
-fn only_chooses(command: &Invocation) -> bool {
-    let mut programs = command.args().iter().filter(|w| w.raw.starts_with('\''));
-    command.name() == Some("awk") && programs.next().is_some_and(|w| !w.text.contains('{')) && programs.next().is_none()
+/// True for an awk command that only filters lines: `awk -F, '$3 > 5'`.
+fn only_filters(command: &Invocation) -> bool {
+    let programs = command.args().iter().filter(|w| w.raw.starts_with('\''));
+    command.name() == Some("awk") && only(programs).is_some_and(|w| !w.text.contains('{'))
 }
 
+/// True for a word that ends in `.csv`.
 pub(in crate::checks) fn is_csv(word: &Word) -> bool {
     word.text.to_lowercase().ends_with(".csv")
 }
 
-/// The first lines of a file; none if it cannot be read.
-pub(crate) fn begin(file: &Path) -> Vec<String> {
-    let bytes = super::beginning(file, LOOK).unwrap_or_default();
+/// Reads the first lines of a file, the last of which may be cut off; empty if the file cannot be read.
+pub(crate) fn first_lines(file: &Path) -> Vec<String> {
+    let bytes = super::read_prefix(file, MAX_READ).unwrap_or_default();
     String::from_utf8_lossy(&bytes).lines().map(str::to_owned).collect()
 }
 
-/// `$3` for the ages, where the file's first line has them second.
-fn column(it: &CheckContext, command: &Invocation, lines: &[String]) -> Option<Finding> {
-    let by = separated_by(lines).filter(|_| lines.len() > 1)?;
-    let words = Words::of(it.request);
-    // who counts columns means their places: `the third column`, and not `the amount column`
-    let is_column = |w: &String| matches!(w.as_str(), "column" | "columns" | "field" | "fields");
-    let named = |w: &String| names(&lines[0], by).any(|name| name == *w);
-    let list = words.list();
-    if list.iter().enumerate().any(|(at, w)| is_column(w) && !at.checked_sub(1).is_some_and(|at| named(&list[at]))) {
+/// `$3` for the ages, if the header has them second.
+fn column(cx: &CheckContext, command: &Invocation, lines: &[String]) -> Option<Finding> {
+    if lines.len() < 2 {
         return None;
     }
-    let said = names(&lines[0], by).enumerate().filter(|(_, name)| says(&words, name)).map(|(at, _)| at + 1);
-    let asked = only(said)?;
+    let by = separator_of(lines)?;
+    let words = Words::of(cx.request);
+    // `the third column` counts columns; `the amount column` names one
+    let is_column = |w: &String| matches!(w.as_str(), "column" | "columns" | "field" | "fields");
+    let is_in_header = |w: &String| names(&lines[0], by).any(|name| name == *w);
+    let list = words.list();
+    let is_counted = |at: usize| !at.checked_sub(1).is_some_and(|at| is_in_header(&list[at]));
+    if list.iter().enumerate().any(|(at, w)| is_column(w) && is_counted(at)) {
+        return None;
+    }
+    let mentioned = names(&lines[0], by).enumerate().filter(|(_, name)| mentions(&words, name)).map(|(at, _)| at + 1);
+    let asked = only(mentioned)?;
     if names(&lines[0], by).nth(asked - 1).is_some_and(|name| is_left_out(list, &name)) {
         return None;
     }
-    // `unit price` and `email_address` are never one word of a request, and their parts are
-    let in_part = |name: String| name.split(|c: char| !c.is_alphanumeric()).any(|part| says(&words, part));
-    // one column in all of the script: of two, one may be what is shown and the other what it is chosen by
-    let mut all = it.script.commands.iter().map(taken).collect::<Option<Vec<_>>>()?.into_iter().flatten();
+    // a request mentions `unit price` and `email_address` by their parts
+    let is_mentioned_in_part =
+        |name: String| name.split(|c: char| !c.is_alphanumeric()).any(|part| mentions(&words, part));
+    // the script may use only one column: of two, one may be printed and the other compared
+    let mut all = cx.script.commands.iter().map(columns_of).collect::<Option<Vec<_>>>()?.into_iter().flatten();
     let (_, have) = all.next()?;
     if all.any(|(_, other)| other != have) || have == asked {
         return None;
     }
-    if have.checked_sub(1).and_then(|at| names(&lines[0], by).nth(at)).is_some_and(in_part) {
+    if have.checked_sub(1).and_then(|at| names(&lines[0], by).nth(at)).is_some_and(is_mentioned_in_part) {
         return None;
     }
-    let (word, _) = taken(command)?.into_iter().next()?;
-    // `$2 == "Rome"` chooses lines, and shows them whole
+    let (word, _) = columns_of(command)?.into_iter().next()?;
+    // `$2 == "Rome"` selects whole lines
     if is_compared(&word.text, have) {
         return None;
     }
     // "the most expensive item" is found by its price
-    let counts = |at: usize| lines[1..].iter().filter_map(|row| row.split(by).nth(at - 1)).any(is_number);
-    if wants_numbers(command) && counts(have) && !counts(asked) {
+    let has_numbers = |at: usize| lines[1..].iter().filter_map(|row| row.split(by).nth(at - 1)).any(is_number);
+    if wants_numbers(command) && has_numbers(have) && !has_numbers(asked) {
         return None;
     }
     let mark = match command.name()? {
@@ -107,21 +113,21 @@ fn column(it: &CheckContext, command: &Invocation, lines: &[String]) -> Option<F
         _ => "$",
     };
     let (old, new) = (format!("{mark}{have}"), format!("{mark}{asked}"));
-    let mended = match mark {
+    let fixed = match mark {
         "$" => word.raw.replace(&old, &new),
         _ => word.raw.replacen(&old, &new, 1).replace(&format!(",{have}"), &format!(",{asked}")),
     };
-    let fix = Edits::new(it.script).replace(word, &mended).done();
+    let fix = Edits::new(cx.script).replace(word, &fixed).apply();
     let why = format!("by the first line of the file that is column {asked}, and this takes column {have}");
     Some(warning("which-column", word, why, fix))
 }
 
-/// The columns that a command takes, each with the word that says so; `None` if they are several in one, or not to be
-/// told.
-fn taken(command: &Invocation) -> Option<Vec<(&Word, usize)>> {
+/// Returns the columns that a command uses, each with its word; `None` if a word lists several columns, or cannot be
+/// parsed.
+fn columns_of(command: &Invocation) -> Option<Vec<(&Word, usize)>> {
     let option = match command.name() {
         Some("awk" | "gawk" | "mawk") => {
-            let all = command.args().iter().flat_map(|w| places(&w.text, "$").into_iter().map(move |place| (w, place)));
+            let all = command.args().iter().flat_map(|w| awk_fields(w).into_iter().map(move |field| (w, field)));
             return Some(all.collect());
         }
         Some("cut") => "-f",
@@ -133,31 +139,32 @@ fn taken(command: &Invocation) -> Option<Vec<(&Word, usize)>> {
     while let Some(word) = args.next() {
         let Some(value) = word.text.strip_prefix(option) else { continue };
         let (word, value) = if value.is_empty() { args.next().map(|w| (w, w.text.as_str()))? } else { (word, value) };
-        all.push((word, column_of(value, option == "-k")?));
+        all.push((word, single_column(value, option == "-k")?));
     }
     Some(all)
 }
 
-/// True where a column of an awk program is held against something.
+/// True if an awk program compares a column with something.
 fn is_compared(program: &str, column: usize) -> bool {
     let column = format!("${column}");
     program.match_indices(&column).any(|(at, _)| {
-        let behind = program[at + column.len()..].trim_start();
-        ["==", "!=", "~", "!~", "<", ">"].iter().any(|sign| behind.starts_with(sign))
+        let after = program[at + column.len()..].trim_start();
+        ["==", "!=", "~", "!~", "<", ">"].iter().any(|sign| after.starts_with(sign))
     })
 }
 
-/// The one column of `2`, or as a key for sorting of `2nr` and `2,2nr`.
-fn column_of(value: &str, key: bool) -> Option<usize> {
+/// Parses a single column: `2`, or as a key for sorting `2nr` and `2,2nr`.
+fn single_column(value: &str, is_key: bool) -> Option<usize> {
     let number = |text: &str| -> Option<usize> {
-        let letters = |c: char| key && c.is_ascii_alphabetic();
-        text.trim_end_matches(letters).parse().ok()
+        let is_flag = |c: char| is_key && c.is_ascii_alphabetic();
+        text.trim_end_matches(is_flag).parse().ok()
     };
-    let (first, last) = value.split_once(',').filter(|_| key).unwrap_or((value, value));
+    let range = if is_key { value.split_once(',') } else { None };
+    let (first, last) = range.unwrap_or((value, value));
     number(first).filter(|at| number(last) == Some(*at))
 }
 
-/// True for what adds up, or puts in the order of numbers.
+/// True for a command that adds or compares numbers, or sorts by them.
 fn wants_numbers(command: &Invocation) -> bool {
     match command.name() {
         Some("sort") => {
@@ -180,14 +187,15 @@ fn is_number(cell: &str) -> bool {
     cell.trim().trim_matches('"').parse::<f64>().is_ok()
 }
 
-/// The numbers behind a mark, each once, 0 left out: 1 and 3 of `$1 + $3 - $1`; none where anything else stands there.
-fn places(text: &str, mark: &str) -> Vec<usize> {
+/// Returns the distinct fields of an awk program without `$0`: 1 and 3 for `$1 + $3 - $1`. Empty if a `$` is not
+/// followed by a number.
+fn awk_fields(program: &Word) -> Vec<usize> {
     let mut all: Vec<usize> = Vec::new();
-    for (at, _) in text.match_indices(mark) {
-        let digits: String = text[at + mark.len()..].chars().take_while(char::is_ascii_digit).collect();
+    for (at, _) in program.text.match_indices('$') {
+        let digits: String = program.text[at + 1..].chars().take_while(char::is_ascii_digit).collect();
         match digits.parse() {
             Ok(0) => {}
-            Ok(place) if !all.contains(&place) => all.push(place),
+            Ok(field) if !all.contains(&field) => all.push(field),
             Ok(_) => {}
             Err(_) => return Vec::new(),
         }
@@ -195,20 +203,20 @@ fn places(text: &str, mark: &str) -> Vec<usize> {
     all
 }
 
-/// True if the request says the name of a column, or more of them.
-fn says(words: &Words, name: &str) -> bool {
+/// True if the request mentions the name of a column, in the singular or plural.
+fn mentions(words: &Words, name: &str) -> bool {
     words.list().iter().any(|word| is_name(word, name))
 }
 
-/// True for the name of a column, or for several of what it names.
+/// True for the name of a column or its plural.
 fn is_name(word: &str, name: &str) -> bool {
-    let many = name.strip_suffix('y').map(|stem| format!("{stem}ies"));
-    word == name || !name.is_empty() && word.strip_suffix('s') == Some(name) || many.as_deref() == Some(word)
+    let plural = name.strip_suffix('y').map(|stem| format!("{stem}ies"));
+    word == name || !name.is_empty() && word.strip_suffix('s') == Some(name) || plural.as_deref() == Some(word)
 }
 
-/// True where the column is said to be left out: `without the id`, `remove the age column`; that is not what is taken then.
+/// True if the request leaves the column out: `without the id`, `remove the age column`.
 fn is_left_out(list: &[String], name: &str) -> bool {
-    const OUT: [&str; 14] = [
+    const EXCEPT: [&str; 14] = [
         "but",
         "delete",
         "drop",
@@ -224,69 +232,72 @@ fn is_left_out(list: &[String], name: &str) -> bool {
         "without",
         "no",
     ];
-    let said = list.iter().enumerate().filter(|(_, word)| is_name(word, name));
-    said.into_iter().any(|(at, _)| list[at.saturating_sub(3)..at].iter().any(|word| OUT.contains(&word.as_str())))
+    let mut mentions = list.iter().enumerate().filter(|(_, word)| is_name(word, name));
+    mentions.any(|(at, _)| list[at.saturating_sub(3)..at].iter().any(|word| EXCEPT.contains(&word.as_str())))
 }
 
-/// True for an awk program in which the line of names counts as a value: it divides by a number of lines, holds a column
-/// against the largest so far, as a text where one is a word, or tells at the end of each value what there was of it.
-fn takes_names(program: &str) -> bool {
+/// True for an awk program to which the header counts as a value: it divides by the number of lines, looks for the
+/// largest or smallest value, or groups by a column.
+fn counts_header(program: &str) -> bool {
     let plain: String = program.chars().filter(|c| !c.is_whitespace()).collect();
     let (lines, end) = plain.split_once("END").unwrap_or((&plain, ""));
     let divides = plain.contains("/NR") || end.contains('/') && lines.contains("++");
-    let extreme = ["max", "min", "highest", "lowest", "largest", "smallest"]
+    let has_extreme = ["max", "min", "highest", "lowest", "largest", "smallest"]
         .iter()
         .any(|name| lines.contains(&format!(">{name}")) || lines.contains(&format!("<{name}")));
-    let grouped = lines.contains("[$") && (lines.contains("+=") || lines.contains("++")) && end.contains("for(");
-    divides || extreme || grouped
+    let groups = lines.contains("[$") && (lines.contains("+=") || lines.contains("++")) && end.contains("for(");
+    divides || has_extreme || groups
 }
 
-/// Values are counted, and the name of their column, which the request says, with them.
-fn header(it: &CheckContext, command: &Invocation, file: &Word, lines: &[String]) -> Option<Finding> {
-    let distinct =
+/// Finds a header line that is counted as a value of a column that the request mentions.
+fn header(cx: &CheckContext, command: &Invocation, file: &Word, lines: &[String]) -> Option<Finding> {
+    let is_distinct =
         |c: &Invocation| c.name() == Some("uniq") || c.name() == Some("sort") && c.has_option(Some('u'), "unique");
     let program = command.args().iter().find(|w| w.text.starts_with('{') && w.raw.starts_with('\''));
-    let counts = program.is_some_and(|p| takes_names(&p.text));
-    let by = separated_by(lines).filter(|_| (counts || it.script.commands.iter().any(distinct)) && lines.len() > 1)?;
-    let words = Words::of(it.request);
-    let named = names(&lines[0], by).any(|name| says(&words, &name));
-    // "the third column" is numbers, but for its name
-    let below = |at: usize| lines[1..].iter().filter_map(|row| row.split(by).nth(at - 1)).all(is_number);
-    let counted = program.filter(|_| counts).map(|p| places(&p.text, "$")).unwrap_or_default();
-    let named = named || !counted.is_empty() && counted.into_iter().all(below);
-    // names are words, each another
+    let counting = program.filter(|p| counts_header(&p.text));
+    if counting.is_none() && !cx.script.commands.iter().any(is_distinct) || lines.len() < 2 {
+        return None;
+    }
+    let by = separator_of(lines)?;
+    let words = Words::of(cx.request);
+    let is_mentioned = names(&lines[0], by).any(|name| mentions(&words, &name));
+    // columns that have only numbers below the header
+    let is_numeric = |at: usize| lines[1..].iter().filter_map(|row| row.split(by).nth(at - 1)).all(is_number);
+    let counted = counting.map(awk_fields).unwrap_or_default();
+    let are_numeric = !counted.is_empty() && counted.into_iter().all(is_numeric);
+    // names consist of letters
     let are_names = names(&lines[0], by)
         .all(|name| !name.is_empty() && name.chars().all(|c| c.is_alphabetic() || matches!(c, '_' | '-' | ' ')));
-    // a name that comes back below is a value
+    // a first line whose cell occurs again in a row is no header
     let cell = |row: &String, at| names(row, by).nth(at);
     let mut first = names(&lines[0], by).enumerate();
     let is_row = first.any(|(at, name)| lines[1..].iter().any(|row| cell(row, at).as_ref() == Some(&name)));
-    if !named || !are_names || is_row {
+    if !(is_mentioned || are_numeric) || !are_names || is_row {
         return None;
     }
-    let skipped = match command.name()? {
+    let fix = match command.name()? {
         "awk" | "gawk" | "mawk" => {
             let program = program?;
-            // lines of several files are counted through, and their first ones with them
-            let several = command.operands().filter(|w| is_csv(w) || w.glob).count() > 1;
-            if several && program.text.contains("NR") {
+            // `NR` counts the headers of several files too
+            let has_several_files = command.operands().filter(|w| is_csv(w) || w.glob).count() > 1;
+            if has_several_files && program.text.contains("NR") {
                 return None;
             }
-            // a pattern would only guard the first of several rules
-            let one_rule = program.text.split("END").next().is_some_and(|rules| rules.matches('{').count() == 1);
-            let guard = if one_rule && !several { "NR>1 " } else { "FNR==1 {next} " };
+            // a pattern guards only the first of several rules
+            let has_one_rule = program.text.split("END").next().is_some_and(|rules| rules.matches('{').count() == 1);
+            let guard = if has_one_rule && !has_several_files { "NR>1 " } else { "FNR==1 {next} " };
             let raw = program.raw.replace("/NR", "/(NR-1)").replace("/ NR", "/ (NR-1)");
-            Edits::new(it.script).replace(program, &raw.replacen('\'', &format!("'{guard}"), 1)).done()
+            Edits::new(cx.script).replace(program, &raw.replacen('\'', &format!("'{guard}"), 1)).apply()
         }
         "cut" => {
-            let [alone] = command.operands().filter(|w| is_csv(w)).collect::<Vec<_>>()[..] else { return None };
-            let before = command.words.first()?;
-            Edits::new(it.script).before(before, &format!("tail -n +2 {} | ", alone.raw)).replace(alone, "").done()
+            let [only_file] = command.operands().filter(|w| is_csv(w)).collect::<Vec<_>>()[..] else { return None };
+            let tail = format!("tail -n +2 {} | ", only_file.raw);
+            Edits::new(cx.script).insert_before(command.words.first()?, &tail).replace(only_file, "").apply()
         }
         _ => return None,
     };
     let why = format!("the first line of {} has the columns' names, which are no values", file.text);
-    skipped.map(|fix| warning("csv-header", file, why, Some(fix)))
+    Some(warning("csv-header", file, why, Some(fix?)))
 }
 
 #[cfg(test)]
@@ -294,7 +305,7 @@ mod tests {
     use super::super::tests::findings_in;
     use super::*;
 
-    fn here(request: &str, command: &str, file: &str) -> Option<String> {
+    fn fix(request: &str, command: &str, file: &str) -> Option<String> {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("a.csv"), file).unwrap();
         findings_in(Some(dir.path()), check, request, command).into_iter().next().and_then(|f| f.fix)
@@ -324,7 +335,7 @@ mod tests {
                 "awk -F, '{s += $2} END {print s}' a.csv",
             ),
         ] {
-            assert_eq!(here(request, wrong, FILE).as_deref(), Some(right));
+            assert_eq!(fix(request, wrong, FILE).as_deref(), Some(right));
         }
         for (request, right) in [
             ("the third column of a.csv", "cut -d, -f3 a.csv"),
@@ -344,14 +355,14 @@ mod tests {
             ("the names above forty in a.csv", "awk -F, '$2 > 40' a.csv"),
             ("how old are all names together in a.csv", "awk -F, 'NR>1 {s += $2} END {print s}' a.csv"),
         ] {
-            assert_eq!(here(request, right, FILE), None, "{right}");
+            assert_eq!(fix(request, right, FILE), None, "{right}");
         }
     }
 
     #[test]
-    fn the_name_of_a_column_is_not_averaged() {
+    fn the_header_is_not_averaged() {
         const FILE: &str = "item,price\nnail,2\nsaw,30\n";
-        let skip = |program: &str| here("average price in a.csv", &format!("awk -F, '{program}' a.csv"), FILE);
+        let skip = |program: &str| fix("average price in a.csv", &format!("awk -F, '{program}' a.csv"), FILE);
         for wrong in ["{s += $2; n++} END {print s / n}", "{if ($2 > max) max = $2} END {print max}"] {
             assert_eq!(skip(wrong).as_deref(), Some(format!("awk -F, 'NR>1 {wrong}' a.csv").as_str()));
             assert_eq!(skip(&format!("NR>1 {wrong}")), None);
@@ -362,27 +373,27 @@ mod tests {
     }
 
     #[test]
-    fn the_names_of_columns_are_no_values() {
+    fn the_header_is_no_value() {
         const FILE: &str = "time,user\n10:01,ada\n10:02,bob\n";
         let users = "how many different users are in a.csv";
         let count = "awk -F, '{print $2}' a.csv | sort | uniq | wc -l";
-        let mended = "awk -F, 'NR>1 {print $2}' a.csv | sort | uniq | wc -l";
-        assert_eq!(here(users, count, FILE).as_deref(), Some(mended));
-        assert_eq!(here(users, mended, FILE), None);
+        let fixed = "awk -F, 'NR>1 {print $2}' a.csv | sort | uniq | wc -l";
+        assert_eq!(fix(users, count, FILE).as_deref(), Some(fixed));
+        assert_eq!(fix(users, fixed, FILE), None);
         for right in ["grep a a.csv | awk -F, '{print $2}' | sort -u", "awk -F, 'NR > 1 {print $2}' a.csv | sort -u"] {
-            assert_eq!(here(users, right, FILE), None, "{right}");
+            assert_eq!(fix(users, right, FILE), None, "{right}");
         }
         let average = "average of the temperature column in a.csv";
         assert_eq!(
-            here(average, "awk -F, '{s += $2} END {print s/NR}' a.csv", "day,temperature\nmon,3\n").as_deref(),
+            fix(average, "awk -F, '{s += $2} END {print s/NR}' a.csv", "day,temperature\nmon,3\n").as_deref(),
             Some("awk -F, 'NR>1 {s += $2} END {print s/(NR-1)}' a.csv")
         );
         let cut = "tail -n +2 a.csv | cut -d, -f2 | sort -u | wc -l";
-        assert_eq!(here(users, "cut -d, -f2 a.csv | sort -u | wc -l", FILE).as_deref(), Some(cut));
-        assert_eq!(here(users, cut, FILE), None);
+        assert_eq!(fix(users, "cut -d, -f2 a.csv | sort -u | wc -l", FILE).as_deref(), Some(cut));
+        assert_eq!(fix(users, cut, FILE), None);
         let again = "ada,rome\nbob,oslo\nada,bari\n";
-        assert_eq!(here("how often is ada in a.csv", "cut -d, -f1 a.csv | sort | uniq -c", again), None);
-        assert_eq!(here("how many different words", count, FILE), None, "nothing says that these are names");
-        assert_eq!(here(users, count, "10:01,ada\n10:02,user\n"), None);
+        assert_eq!(fix("how often is ada in a.csv", "cut -d, -f1 a.csv | sort | uniq -c", again), None);
+        assert_eq!(fix("how many different words", count, FILE), None, "nothing says that these are names");
+        assert_eq!(fix(users, count, "10:01,ada\n10:02,user\n"), None);
     }
 }

@@ -1,54 +1,54 @@
-//! What `find` and `grep` leave out: a folder that is left out by its name while all that is in it stays, and hidden files that are
-//! asked for and left out in the same breath.
+//! Finds wrong exclusions of `find` and `grep`: a folder that is excluded by its name while its content is not, and
+//! hidden files that are selected and excluded at the same time.
 
 use super::edit::{Edits, warning};
 use super::words::Words;
-use super::{CheckContext, find};
+use super::{CheckContext, single_find};
 use caro_shell::{Finding, Invocation, Severity, Word, quote};
 
-pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
-    let of_find = find(it.script)
-        .and_then(|command| nothing(it, command).or_else(|| root(it, command)).or_else(|| only_its_name(it, command)));
-    of_find.or_else(|| files_alone(it)).into_iter().chain(emptied(it)).collect()
+pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
+    let of_find = single_find(cx.script)
+        .and_then(|command| hidden(cx, command).or_else(|| root(cx, command)).or_else(|| only_its_name(cx, command)));
+    of_find.or_else(|| folder_as_file(cx)).into_iter().chain(emptied(cx)).collect()
 }
 
-/// `find ~ ! -name .ssh -delete`: the folder itself is spared, and all that is in it goes. True of every search that deletes below
-/// the folder and has nothing else against its content.
-fn emptied(it: &CheckContext) -> Option<Finding> {
-    let command = find(it.script)?;
+/// `find ~ ! -name .ssh -delete`: the folder itself is spared, but its content is deleted. True of every search that
+/// deletes below the folder and does not exclude its content in another way.
+fn emptied(cx: &CheckContext) -> Option<Finding> {
+    let command = single_find(cx.script)?;
     let value = |option: &str| command.words.windows(2).find(|w| w[0].text == option).map(|w| w[1].text.as_str());
     let flat = value("-maxdepth") == Some("1");
-    // a depth of at least two is another question, and of at least one says nothing of what lies deeper
+    // a least depth of two or more excludes the folder itself; a least depth of one does not matter
     let deeper = value("-mindepth").is_some_and(|depth| depth != "1");
     let other = command.args().iter().any(|w| matches!(w.text.as_str(), "-prune" | "-o" | "-or"));
-    if flat || deeper || other || !deletes(it, command) {
+    if flat || deeper || other || !deletes(cx, command) {
         return None;
     }
     let files = value("-type") == Some("f");
     let test = negated(command, &["-name", "-iname"]).find(|test| {
         let name = test[2].text.as_str();
         let spared = negated(command, &["-path", "-wholename", "-ipath"]).any(|path| path[2].text.contains(name));
-        !spared && !name.contains(['*', '?', '[', '/', '$']) && is_folder(it, command, name, files)
+        !spared && !name.contains(['*', '?', '[', '/', '$']) && is_folder(cx, command, name, files)
     })?;
     let (last, name) = (&test[2], &test[2].text);
-    let fix =
-        Edits::new(it.script).after(last, &format!(" ! -path {}", quote(&format!("*/{name}/*"), it.dialect))).done();
+    let content = quote(&format!("*/{name}/*"), cx.dialect);
+    let fix = Edits::new(cx.script).insert_after(last, &format!(" ! -path {content}")).apply();
     let why = format!("this spares the folder {name} alone: all that is in it is deleted");
     Some(Finding { severity: Severity::Error, ..warning("emptied", last, why, fix) })
 }
 
-/// True if what the search finds is deleted: by itself, or by `rm` that it runs or feeds.
-fn deletes(it: &CheckContext, command: &Invocation) -> bool {
-    let by = |c: &Invocation| c.via.iter().any(|via| via == "xargs" || via == "find");
+/// True if a search deletes the files that it finds: by itself, or by an `rm` that it runs or feeds.
+fn deletes(cx: &CheckContext, command: &Invocation) -> bool {
+    let is_run_by = |c: &Invocation| c.via.iter().any(|via| via == "xargs" || via == "find");
     command.args().iter().any(|w| w.text == "-delete")
-        || it.script.commands.iter().any(|c| c.name() == Some("rm") && by(c))
+        || cx.script.commands.iter().any(|c| c.name() == Some("rm") && is_run_by(c))
 }
 
-/// True for the name of a folder: by the disk where it says something, else for a hidden name without an ending, where not only
-/// files are searched.
-fn is_folder(it: &CheckContext, command: &Invocation, name: &str, files: bool) -> bool {
+/// True for the name of a folder: by the disk if the name exists, else for a hidden name without an ending, unless
+/// the search is only for `files`.
+fn is_folder(cx: &CheckContext, command: &Invocation, name: &str, files: bool) -> bool {
     let starts = super::starting_points(command).filter_map(|start| start.value.as_deref());
-    let places = starts.filter_map(|start| Some(it.cwd?.join(start).join(name)));
+    let places = starts.filter_map(|start| Some(cx.cwd?.join(start).join(name)));
     let seen: Vec<_> = places.filter_map(|path| path.symlink_metadata().ok()).collect();
     if seen.is_empty() {
         return !files && name.strip_prefix('.').is_some_and(|rest| !rest.contains('.'));
@@ -56,17 +56,18 @@ fn is_folder(it: &CheckContext, command: &Invocation, name: &str, files: bool) -
     seen.iter().any(|meta| meta.is_dir())
 }
 
-/// The words of a test that is turned round: `!`, `-name`, the pattern.
+/// Returns the words of the negated tests: `!`, `-name`, the pattern.
 pub(in crate::checks) fn negated<'a>(command: &'a Invocation, tests: &[&str]) -> impl Iterator<Item = &'a [Word]> {
-    let is = |w: &&[Word]| matches!(w[0].text.as_str(), "!" | "-not") && tests.contains(&w[1].text.as_str());
-    command.words.windows(3).filter(is)
+    let is_negated = |w: &&[Word]| matches!(w[0].text.as_str(), "!" | "-not") && tests.contains(&w[1].text.as_str());
+    command.words.windows(3).filter(is_negated)
 }
 
-/// `! -name .git` for "outside of .git": the folder is not shown, and what is in it is.
-fn only_its_name(it: &CheckContext, command: &Invocation) -> Option<Finding> {
-    // folders that are full of files nobody means, wherever they are
-    const FULL: [&str; 8] = [".git", ".svn", ".hg", "node_modules", "__pycache__", ".venv", "venv", "vendor"];
-    const OUT: [&str; 14] = [
+/// `! -name .git` for "outside of .git": the folder is excluded, but its content is not.
+fn only_its_name(cx: &CheckContext, command: &Invocation) -> Option<Finding> {
+    // folders with many files that a search mostly should not find
+    const USUALLY_EXCLUDED: [&str; 8] =
+        [".git", ".svn", ".hg", "node_modules", "__pycache__", ".venv", "venv", "vendor"];
+    const EXCEPT: [&str; 14] = [
         "except",
         "excluding",
         "exclude",
@@ -82,71 +83,73 @@ fn only_its_name(it: &CheckContext, command: &Invocation) -> Option<Finding> {
         "but",
         "leave out",
     ];
-    let whole = |w: &Word| matches!(w.text.as_str(), "-prune" | "-path" | "-maxdepth" | "-delete" | "-o" | "-or");
-    if command.args().iter().any(whole) || !Words::of(it.request).contains_phrase(&OUT) {
+    let is_other_test =
+        |w: &Word| matches!(w.text.as_str(), "-prune" | "-path" | "-maxdepth" | "-delete" | "-o" | "-or");
+    if command.args().iter().any(is_other_test) || !Words::of(cx.request).contains_phrase(&EXCEPT) {
         return None;
     }
-    let is_folder = |name: &str| it.cwd.is_some_and(|cwd| cwd.join(name).is_dir());
+    let is_folder = |name: &str| cx.cwd.is_some_and(|cwd| cwd.join(name).is_dir());
     let test = negated(command, &["-name"]).find(|w| {
         let name = w[2].text.as_str();
-        !name.contains(['*', '?', '[', '/']) && (FULL.contains(&name) || is_folder(name)) && it.request.contains(name)
+        let is_known = USUALLY_EXCLUDED.contains(&name) || is_folder(name);
+        !name.contains(['*', '?', '[', '/']) && is_known && cx.request.contains(name)
     })?;
-    // "all folders but .git" are folders by their names
-    let folders = command.words.windows(2).any(|w| w[0].text == "-type" && w[1].text == "d");
+    // "all folders but .git" asks for names of folders
+    let finds_folders = command.words.windows(2).any(|w| w[0].text == "-type" && w[1].text == "d");
     let name = &test[2].text;
-    let fix = Edits::new(it.script).replace(&test[1], "-path").replace(&test[2], &format!("'*/{name}/*'")).done();
+    let fix = Edits::new(cx.script).replace(&test[1], "-path").replace(&test[2], &format!("'*/{name}/*'")).apply();
     let why = format!("this leaves out the folder {name} alone, and shows what is in it");
-    (!folders).then(|| warning("folder-by-name", &test[2], why, fix))
+    (!finds_folders).then(|| warning("folder-by-name", &test[2], why, fix))
 }
 
-/// `find /srv -not -path '*/srv/*'`: everything below is left out.
-fn root(it: &CheckContext, command: &Invocation) -> Option<Finding> {
+/// `find /srv -not -path '*/srv/*'` excludes everything below `/srv`.
+fn root(cx: &CheckContext, command: &Invocation) -> Option<Finding> {
     let [_, root, next, ..] = &command.words[..] else { return None };
-    let alone = !root.text.starts_with(['-', '!', '(']) && next.text.starts_with(['-', '!', '(']);
+    let is_only_start = !root.text.starts_with(['-', '!', '(']) && next.text.starts_with(['-', '!', '(']);
     let path = format!("{}/", root.text.trim_end_matches('/'));
     let is_all = |pattern: &str| {
         let inner = pattern.strip_prefix('*').and_then(|rest| rest.strip_suffix('*')).unwrap_or_default();
         !inner.contains(['*', '?', '[']) && inner.len() > 2 && path.contains(inner)
     };
-    let test = negated(command, &["-path", "-wholename"]).find(|w| alone && is_all(&w[2].text))?;
-    let any = command.args().iter().any(|w| matches!(w.text.as_str(), "-o" | "-or" | "-prune"));
-    // what looks may look at more; what acts must not act on more than was asked for
-    const ACTS: [&str; 5] = ["-delete", "-exec", "-execdir", "-ok", "-okdir"];
-    let acts = it.script.commands.len() > 1 || command.args().iter().any(|w| ACTS.contains(&w.text.as_str()));
-    let flat = Words::of(it.request).list().iter().any(|w| ["subdir", "subfolder"].iter().any(|s| w.starts_with(s)));
-    let edits = test.iter().fold(Edits::new(it.script), |edits, word| edits.replace(word, ""));
-    let edits = if flat { edits.after(root, " -maxdepth 1") } else { edits };
-    let fix = edits.done().filter(|_| !acts);
+    let test = negated(command, &["-path", "-wholename"]).find(|w| is_only_start && is_all(&w[2].text))?;
+    let has_alternative = command.args().iter().any(|w| matches!(w.text.as_str(), "-o" | "-or" | "-prune"));
+    // a command that changes files gets no fix, as the fix may match more files than asked for
+    const ACTIONS: [&str; 5] = ["-delete", "-exec", "-execdir", "-ok", "-okdir"];
+    let acts = cx.script.commands.len() > 1 || command.args().iter().any(|w| ACTIONS.contains(&w.text.as_str()));
+    let is_flat = Words::of(cx.request).list().iter().any(|w| ["subdir", "subfolder"].iter().any(|s| w.starts_with(s)));
+    let edits = test.iter().fold(Edits::new(cx.script), |edits, word| edits.replace(word, ""));
+    let edits = if is_flat { edits.insert_after(root, " -maxdepth 1") } else { edits };
+    let fix = if acts { None } else { edits.apply() };
     let why = format!("every path below {} is like that: this leaves out all of them", root.text);
-    (!any).then(|| warning("nothing-left", &test[2], why, fix))
+    (!has_alternative).then(|| warning("nothing-left", &test[2], why, fix))
 }
 
-/// `grep -r --exclude=.git`: that leaves out files, and what is called so is a folder.
-fn files_alone(it: &CheckContext) -> Option<Finding> {
-    let cwd = it.cwd?;
-    let greps = it.script.commands.iter().filter(|c| matches!(c.name(), Some("grep" | "egrep" | "fgrep")));
+/// `grep -r --exclude=.git`: `--exclude` is for files, and `.git` is a folder.
+fn folder_as_file(cx: &CheckContext) -> Option<Finding> {
+    let cwd = cx.cwd?;
+    let greps = cx.script.commands.iter().filter(|c| matches!(c.name(), Some("grep" | "egrep" | "fgrep")));
     greps.flat_map(Invocation::args).find_map(|word| {
         let given = word.text.strip_prefix("--exclude=")?;
-        // `*.git` is what a small model writes for it, too
+        // a small model also writes `*.git`
         let name = given.trim_end_matches('/').rsplit('/').next()?;
         let name = name.strip_prefix('*').filter(|rest| rest.starts_with('.')).unwrap_or(name);
-        let folder = !name.is_empty() && !name.contains(['*', '?', '[']) && cwd.join(name).is_dir();
-        let fix = Edits::new(it.script).replace(word, &format!("--exclude-dir={}", quote(name, it.dialect))).done();
+        let is_folder = !name.is_empty() && !name.contains(['*', '?', '[']) && cwd.join(name).is_dir();
+        let fix = Edits::new(cx.script).replace(word, &format!("--exclude-dir={}", quote(name, cx.dialect))).apply();
         let why = format!("--exclude leaves out files, and {name} is a folder: its files are searched");
-        folder.then(|| warning("folder-as-file", word, why, fix))
+        is_folder.then(|| warning("folder-as-file", word, why, fix))
     })
 }
 
-/// `-name '.*' ! -path '*/.*'`: nothing is both.
-fn nothing(it: &CheckContext, command: &Invocation) -> Option<Finding> {
-    let hidden = |w: &[Word]| w[0].text == "-name" && w[1].text.starts_with('.');
-    let asked = command.words.windows(2).position(hidden)?;
-    let turned = asked.checked_sub(1).is_some_and(|at| matches!(command.words[at].text.as_str(), "!" | "-not"));
-    let any = command.args().iter().any(|w| matches!(w.text.as_str(), "-o" | "-or" | "-prune"));
+/// `-name '.*' ! -path '*/.*'` matches nothing.
+fn hidden(cx: &CheckContext, command: &Invocation) -> Option<Finding> {
+    let selects_hidden = |w: &[Word]| w[0].text == "-name" && w[1].text.starts_with('.');
+    let at = command.words.windows(2).position(selects_hidden)?;
+    let is_negated = at.checked_sub(1).is_some_and(|at| matches!(command.words[at].text.as_str(), "!" | "-not"));
+    let has_alternative = command.args().iter().any(|w| matches!(w.text.as_str(), "-o" | "-or" | "-prune"));
     let test = negated(command, &["-path", "-wholename"]).find(|w| w[2].text == "*/.*")?;
-    let fix = test.iter().fold(Edits::new(it.script), |edits, word| edits.replace(word, "")).done();
+    let fix = test.iter().fold(Edits::new(cx.script), |edits, word| edits.replace(word, "")).apply();
     let why = "hidden files are asked for, and this leaves all of them out";
-    (!turned && !any).then(|| warning("nothing-left", &test[2], why, fix))
+    (!is_negated && !has_alternative).then(|| warning("nothing-left", &test[2], why, fix))
 }
 
 #[cfg(test)]
@@ -161,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_a_spared_folder_is_spared_too() {
+    fn the_content_of_a_spared_folder_is_spared_too() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir(dir.path().join("keep")).unwrap();
         std::fs::write(dir.path().join("Makefile"), "all:\n").unwrap();
@@ -169,14 +172,14 @@ mod tests {
             let found = findings_in(Some(dir.path()), check, "", command);
             found.into_iter().find(|f| f.id == "emptied").map(|f| (f.severity, f.fix))
         };
-        let mended = |fix: &str| Some((Severity::Error, Some(fix.to_owned())));
+        let fixed_to = |fix: &str| Some((Severity::Error, Some(fix.to_owned())));
         assert_eq!(
             found("find . -mindepth 1 ! -name keep -delete"),
-            mended("find . -mindepth 1 ! -name keep ! -path '*/keep/*' -delete")
+            fixed_to("find . -mindepth 1 ! -name keep ! -path '*/keep/*' -delete")
         );
         assert_eq!(
             found("find ~ -mindepth 1 -not -name .ssh -exec rm -rf {} +"),
-            mended("find ~ -mindepth 1 -not -name .ssh ! -path '*/.ssh/*' -exec rm -rf {} +")
+            fixed_to("find ~ -mindepth 1 -not -name .ssh ! -path '*/.ssh/*' -exec rm -rf {} +")
         );
         assert!(found("find . -type f ! -name keep -print0 | xargs -0 rm").is_some());
         for right in [
@@ -193,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_is_left_out_with_what_is_in_it() {
+    fn a_folder_is_excluded_with_its_content() {
         assert_eq!(
             fixed("files above 1 MB except in .git", "find . -type f -size +1M ! -name '.git' -exec du -h {} +")
                 .as_deref(),
@@ -215,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn the_folder_that_is_searched_is_not_left_out() {
+    fn the_searched_folder_is_not_excluded() {
         assert_eq!(
             fixed("txt files of /srv but not of its subfolders", "find /srv -name '*.txt' -not -path '*/srv/*'")
                 .as_deref(),
@@ -229,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_is_no_file_to_grep() {
+    fn grep_excludes_folders_by_another_option() {
         for wrong in ["grep -rl --exclude=./build x .", "grep -rl --exclude=build/ x ."] {
             assert_eq!(fixed("", wrong).as_deref(), Some("grep -rl --exclude-dir=build x ."));
         }
@@ -244,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_for_is_not_left_out() {
+    fn selected_files_are_not_excluded() {
         assert_eq!(
             fixed("hidden files", "find . -maxdepth 1 -type f -name '.*' -not -path '*/.*'").as_deref(),
             Some("find . -maxdepth 1 -type f -name '.*'")

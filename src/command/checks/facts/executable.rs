@@ -1,47 +1,51 @@
-//! `scripts/backup.sh`, which nobody may execute: its interpreter can read it all the same.
+//! Finds calls of scripts that are not executable, such as `scripts/backup.sh`, which their interpreter can still
+//! run.
 
 use super::edit::{Edits, warning};
-use super::{CheckContext, made};
+use super::{CheckContext, is_written_before};
 use caro_shell::Finding;
 use std::io::Read;
 use std::path::Path;
 
-pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
-    check_script(it).into_iter().collect()
+pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
+    check_script(cx).into_iter().collect()
 }
 
-/// Interpreters by the ending of a script that does not name one.
+/// Interpreters by the ending of a script without a `#!` line.
 const BY_ENDING: [(&str, &str); 5] =
     [("sh", "sh"), ("bash", "bash"), ("py", "python3"), ("pl", "perl"), ("rb", "ruby")];
 
-fn check_script(it: &CheckContext) -> Option<Finding> {
-    let cwd = it.cwd?;
-    let (program, file) = it.script.commands.iter().filter(|c| !c.remote).find_map(|command| {
+fn check_script(cx: &CheckContext) -> Option<Finding> {
+    let cwd = cx.cwd?;
+    let (program, file) = cx.script.commands.iter().filter(|c| !c.remote).find_map(|command| {
         let program = command.words.first().filter(|w| w.value.is_some() && w.text.contains('/') && !w.glob)?;
         let file = cwd.join(&program.text);
-        (is_plain(&file) && !made(it.script, command, &program.text)).then_some((program, file))
+        let is_found = is_not_executable(&file) && !is_written_before(cx.script, command, &program.text);
+        is_found.then_some((program, file))
     })?;
-    // what stands before it may make it, make it executable, or go elsewhere
-    let before = it.script.text.get(..program.span.start)?;
-    let interpreter = interpreter(&file).filter(|_| !before.contains([';', '&', '|', '\n', '(', '{']))?;
+    // an earlier command may create the file, make it executable, or change the folder
+    if cx.script.text.get(..program.span.start)?.contains([';', '&', '|', '\n', '(', '{']) {
+        return None;
+    }
+    let interpreter = interpreter(&file)?;
     let why = format!("{} is not executable: {interpreter} reads it", program.text);
-    let fix = Edits::new(it.script).before(program, &format!("{interpreter} ")).done();
+    let fix = Edits::new(cx.script).insert_before(program, &format!("{interpreter} ")).apply();
     Some(warning("not-executable", program, why, fix))
 }
 
-/// True for a file that nobody may execute.
+/// True for a file without any execute permission.
 #[cfg(unix)]
-fn is_plain(file: &Path) -> bool {
+fn is_not_executable(file: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
     file.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 == 0)
 }
 
 #[cfg(not(unix))]
-fn is_plain(_: &Path) -> bool {
+fn is_not_executable(_: &Path) -> bool {
     false
 }
 
-/// What a script is read by: what its first line says, or what its ending does.
+/// Returns the interpreter of a script, by its first line, else by its ending.
 fn interpreter(file: &Path) -> Option<String> {
     let mut bytes = Vec::new();
     std::fs::File::open(file).ok()?.take(200).read_to_end(&mut bytes).ok()?;
@@ -50,11 +54,11 @@ fn interpreter(file: &Path) -> Option<String> {
         let words: Vec<&str> = line.split_whitespace().collect();
         let (path, rest) = words.split_first()?;
         let folder = ["/bin/", "/usr/bin/", "/usr/local/bin/"].iter().find_map(|folder| path.strip_prefix(folder));
-        // `env` finds it by its name; one option is kept, and no text of the file but these
+        // only a known interpreter with at most one option is taken from the text of the file
         return match (folder?, rest) {
             ("env", [name]) if is_known(name) => Some((*name).to_owned()),
             (name, []) if is_known(name) => Some(name.to_owned()),
-            (name, [option]) if is_known(name) && is_letters(option) => Some(format!("{name} {option}")),
+            (name, [option]) if is_known(name) && is_short_option(option) => Some(format!("{name} {option}")),
             _ => None,
         };
     }
@@ -62,14 +66,14 @@ fn interpreter(file: &Path) -> Option<String> {
     BY_ENDING.iter().find(|(other, _)| *other == ending).map(|(_, name)| (*name).to_owned())
 }
 
-/// Programs that read a script which they are given by its path.
+/// True for a program that runs a script given by its path.
 fn is_known(name: &str) -> bool {
     let base = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
     ["sh", "bash", "dash", "zsh", "ksh", "python", "perl", "ruby", "node"].contains(&base)
 }
 
-/// `-eu`
-fn is_letters(option: &str) -> bool {
+/// True for a cluster of short options such as `-eu`.
+fn is_short_option(option: &str) -> bool {
     option.strip_prefix('-').is_some_and(|letters| letters.chars().all(|c| c.is_ascii_alphabetic()))
 }
 
@@ -80,7 +84,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     #[test]
-    fn what_is_not_executable_is_read_by_its_interpreter() {
+    fn a_script_that_is_not_executable_is_run_by_its_interpreter() {
         let dir = tempfile::tempdir().unwrap();
         for (name, text, mode) in [
             ("run.sh", "echo\n", 0o644),

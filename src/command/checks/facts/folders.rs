@@ -1,28 +1,30 @@
-//! `scp site box:/var/www` for a folder: without `-r` it is left out, and only a warning tells.
+//! Finds `scp site box:/var/www` where `site` is a folder: without `-r` it is left out, with only a warning.
 
 use super::CheckContext;
 use super::edit::{Edits, warning};
 use caro_shell::{Finding, Invocation, Word};
 
-pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
-    it.script.commands.iter().filter_map(|c| of_command(it, c)).collect()
+pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
+    cx.script.commands.iter().filter_map(|c| of_command(cx, c)).collect()
 }
 
-fn of_command(it: &CheckContext, command: &Invocation) -> Option<Finding> {
+fn of_command(cx: &CheckContext, command: &Invocation) -> Option<Finding> {
     let operands: Vec<&Word> = command.operands().collect();
-    // what is taken: all but the archive, or where it goes to
-    let (taken, long) = match (command.name()?, operands.as_slice()) {
-        ("scp", [taken @ .., _]) => (taken, "recursive"),
-        ("zip", [_, taken @ ..]) => (taken, "recurse-paths"),
+    // the sources: all operands but the target or the archive
+    let (sources, long) = match (command.name()?, operands.as_slice()) {
+        ("scp", [sources @ .., _]) => (sources, "recursive"),
+        ("zip", [_, sources @ ..]) => (sources, "recurse-paths"),
         _ => return None,
     };
-    let deep = ['r', 'R'].iter().any(|letter| command.has_option(Some(*letter), long));
-    // an entry that is deleted, or is told about, is none that is read
-    let told = command.has_option(Some('d'), "delete")
+    let is_recursive = ['r', 'R'].iter().any(|letter| command.has_option(Some(*letter), long));
+    // `zip` does not read files to delete, test or show entries
+    let adds_nothing = command.has_option(Some('d'), "delete")
         || command.args().iter().any(|w| matches!(w.raw.as_str(), "-T" | "-sf"));
-    let other = command.name() == Some("zip") && told;
-    let folder = taken.iter().find(|w| !deep && !other && is_folder(it, w))?;
-    let fix = Edits::new(it.script).after(command.words.first()?, " -r").done();
+    if is_recursive || command.name() == Some("zip") && adds_nothing {
+        return None;
+    }
+    let folder = sources.iter().find(|w| is_folder(cx, w))?;
+    let fix = Edits::new(cx.script).insert_after(command.words.first()?, " -r").apply();
     Some(warning(
         "folder-left-out",
         folder,
@@ -31,13 +33,13 @@ fn of_command(it: &CheckContext, command: &Invocation) -> Option<Finding> {
     ))
 }
 
-/// True for a folder that is here.
-fn is_folder(it: &CheckContext, word: &Word) -> bool {
+/// True for an existing folder.
+fn is_folder(cx: &CheckContext, word: &Word) -> bool {
     let Some(name) = word.value.as_deref().map(|name| name.trim_end_matches('/')).filter(|name| !name.is_empty())
     else {
         return false;
     };
-    it.cwd.is_some_and(|cwd| !name.contains(':') && cwd.join(name).is_dir())
+    cx.cwd.is_some_and(|cwd| !name.contains(':') && cwd.join(name).is_dir())
 }
 
 #[cfg(test)]
@@ -46,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_is_taken_with_what_is_in_it() {
+    fn a_folder_is_copied_with_its_content() {
         let here = tempfile::tempdir().unwrap();
         for folder in ["site", "docs"] {
             std::fs::create_dir(here.path().join(folder)).unwrap();

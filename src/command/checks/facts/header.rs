@@ -1,12 +1,12 @@
-//! `ps aux | head -n 5` shows a line of headings and four processes where five were asked for. Which programs print such a
-//! line is data: `platform-rules/headers.toml`.
+//! Finds `ps aux | head -n 5` for five processes: it shows a heading and four processes. The programs that print a
+//! heading are listed in `platform-rules/headers.toml`.
 
 use super::CheckContext;
 use caro_shell::rules::option;
 use caro_shell::{Finding, Invocation, Severity, Word};
 use std::sync::OnceLock;
 
-/// A program whose output begins with headings.
+/// Programs whose output begins with a heading.
 #[derive(Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Listing {
@@ -31,41 +31,41 @@ fn listings() -> &'static [Listing] {
 }
 
 impl Listing {
-    /// True if the command prints the headings.
-    fn heads(&self, command: &Invocation) -> bool {
+    /// True if the command prints a heading.
+    fn prints_heading(&self, command: &Invocation) -> bool {
         let words = || command.args().iter().map(|w| w.text.as_str());
         let has = |list: &[String]| list.iter().any(|l| option(command, l).is_some() || words().any(|w| w == l));
         command.name().is_some_and(|name| self.names.iter().any(|n| n == name))
             && (self.verbs.is_empty() || has(&self.verbs))
-            // `-o pid=` leaves the heading of a column empty
+            // `-o pid=` leaves out the heading of a column
             && !has(&self.without)
             && !words().any(|w| w.ends_with('='))
     }
 }
 
-pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
-    header(it).into_iter().collect()
+pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
+    header(cx).into_iter().collect()
 }
 
-fn header(it: &CheckContext) -> Option<Finding> {
-    // who asks for lines counts the headings as one
-    if it.request.to_lowercase().split_whitespace().any(|word| word.starts_with("line")) {
+fn header(cx: &CheckContext) -> Option<Finding> {
+    // a request for lines may count the heading
+    if cx.request.to_lowercase().split_whitespace().any(|word| word.starts_with("line")) {
         return None;
     }
-    // after `| sort` the headings are wherever their text sorts, after `| grep` they are gone: only straight into head counts
-    let straight = |c: &Invocation| it.script.reader(c).is_some_and(|reader| reader.name() == Some("head"));
-    let (source, listing) = it
+    // only directly before `head`: after `| sort` the heading is anywhere, after `| grep` it is gone
+    let is_before_head = |c: &Invocation| cx.script.reader(c).is_some_and(|reader| reader.name() == Some("head"));
+    let (source, listing) = cx
         .script
         .commands
         .iter()
-        .filter(|c| straight(c))
-        .find_map(|c| Some((c, listings().iter().find(|listing| listing.heads(c))?)))?;
-    let head = it.script.reader(source)?;
+        .filter(|c| is_before_head(c))
+        .find_map(|c| Some((c, listings().iter().find(|listing| listing.prints_heading(c))?)))?;
+    let head = cx.script.reader(source)?;
     let (word, count) = head.args().iter().find_map(|w| Some((w, lines_of(w)?)))?;
-    let asked = it.request.split(|c: char| !c.is_ascii_digit()).any(|n| n.parse() == Ok(count));
+    let is_asked_for = cx.request.split(|c: char| !c.is_ascii_digit()).any(|n| n.parse() == Ok(count));
     let more = count.checked_add(1)?;
-    let (before, after) = (it.script.text.get(..word.span.start)?, it.script.text.get(word.span.end..)?);
-    asked.then(|| Finding {
+    let (before, after) = (cx.script.text.get(..word.span.start)?, cx.script.text.get(word.span.end..)?);
+    is_asked_for.then(|| Finding {
         id: "header-line".into(),
         severity: Severity::Warning,
         token: word.raw.clone(),
@@ -80,7 +80,7 @@ fn header(it: &CheckContext) -> Option<Finding> {
     })
 }
 
-/// How many lines an argument of `head` asks for.
+/// Returns the number of lines that an argument of `head` asks for.
 fn lines_of(word: &Word) -> Option<u32> {
     word.text.trim_start_matches("--lines=").trim_start_matches("-n").trim_start_matches('-').parse().ok()
 }
@@ -95,14 +95,14 @@ mod tests {
     }
 
     #[test]
-    fn the_file_of_listings_is_whole() {
+    fn the_file_of_listings_is_complete() {
         assert!(listings().len() >= 8);
         assert!(listings().iter().all(|l| !l.names.is_empty() && !l.of.is_empty()));
     }
 
     #[test]
-    fn one_more_line_where_the_header_takes_one() {
-        for (request, command, mended) in [
+    fn one_more_line_is_taken_for_the_heading() {
+        for (request, command, fixed) in [
             ("top 5 processes", "ps aux --sort=-%cpu | head -n 5", "ps aux --sort=-%cpu | head -n 6"),
             ("top 5 processes", "ps aux --sort=-%cpu | head -5", "ps aux --sort=-%cpu | head -6"),
             ("top 5 processes by cpu", "ps aux -r | head -n 5", "ps aux -r | head -n 6"),
@@ -110,12 +110,12 @@ mod tests {
             ("first 4 pods of all namespaces", "kubectl get pods -A | head -n 4", "kubectl get pods -A | head -n 5"),
             ("show 10 open files", "lsof | head --lines=10", "lsof | head --lines=11"),
         ] {
-            assert_eq!(fix(request, command).as_deref(), Some(mended));
+            assert_eq!(fix(request, command).as_deref(), Some(fixed));
         }
     }
 
     #[test]
-    fn nothing_is_said_where_no_header_counts() {
+    fn commands_without_a_heading_have_no_finding() {
         for (request, right) in [
             ("top 5 processes", "ps aux --sort=-%cpu | head -n 6"),
             ("top 5 processes", "ps aux | sort -nrk 3 | head -n 5"),

@@ -1,13 +1,13 @@
-//! `grep -c x a.txt | grep -c x b.txt` throws away what the first one found: who is given a file does not read the pipe.
-//! `grep x | sort` has neither, and waits for somebody to type.
+//! Finds piped input that is ignored, as in `grep -c x a.txt | grep -c x b.txt`, where the second `grep` reads its
+//! file instead of the pipe; and a first command that waits for typed input, as in `grep x | sort`.
 
 use super::CheckContext;
 use super::edit::{Edits, warning};
-use super::words::{Words, bare};
+use super::words::{Words, without_punctuation};
 use caro_shell::{Finding, Invocation, Severity, Word, quote};
 use std::collections::BTreeSet;
 
-/// Programs that read the files they are given, and their standard input only without one: how many operands come before
+/// Programs that read the files they are given, and standard input only without one: the number of operands before
 /// the files, and the letters of options with a value in the next word.
 const READERS: [(&str, usize, &str); 13] = [
     ("awk", 1, "Fv"),
@@ -25,66 +25,68 @@ const READERS: [(&str, usize, &str); 13] = [
     ("wc", 0, ""),
 ];
 
-/// The finding of a command that has nothing to read.
+/// The id of the finding that a command has nothing to read.
 pub(crate) const WAITS: &str = "no-input";
 
-pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
-    let ignored = it.script.commands.iter().filter(|c| is_piped_into(c, it)).filter_map(|c| ignored(it, c));
-    ignored.chain(waiting(it)).collect()
+pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
+    let ignored = cx.script.commands.iter().filter(|c| is_piped_into(c, cx)).filter_map(|c| ignored_pipe(cx, c));
+    ignored.chain(waiting(cx)).collect()
 }
 
-/// The first program of a line, which is given nothing to read.
-fn waiting(it: &CheckContext) -> Option<Finding> {
-    // who says so means to type, or to paste
-    const MEANT: [&str; 9] = ["stdin", "input", "pipe", "piped", "type", "typed", "paste", "clipboard", "keyboard"];
-    let first = it.script.commands.first()?;
+/// Finds a first command of the line that has nothing to read.
+fn waiting(cx: &CheckContext) -> Option<Finding> {
+    // words that say that the input is to be typed or pasted
+    const TYPED: [&str; 9] = ["stdin", "input", "pipe", "piped", "type", "typed", "paste", "clipboard", "keyboard"];
+    let first = cx.script.commands.first()?;
     let program = first.words.first().filter(|w| w.span.start == 0)?;
-    let fed = first.stdin_pipe
+    let has_input = first.stdin_pipe
         || first.inside.is_some()
-        || first.redirects.iter().chain(&it.script.redirects).any(|r| r.operator.starts_with('<'));
+        || first.redirects.iter().chain(&cx.script.redirects).any(|r| r.operator.starts_with('<'));
     let name = first.name()?;
-    let short = |letter| first.has_option(Some(letter), "");
-    let alone = match name {
-        // `cat > notes.txt` is how a text is typed
+    let has_flag = |letter| first.has_option(Some(letter), "");
+    let needs_no_input = match name {
+        // `cat > notes.txt` is meant for typing a text
         "cat" => true,
         "awk" => first.args().iter().any(|w| w.text.contains("BEGIN")),
-        "jq" => short('n'),
-        name if name.ends_with("grep") => ['r', 'R', 'd', 'V'].into_iter().any(short),
+        "jq" => has_flag('n'),
+        name if name.ends_with("grep") => ['r', 'R', 'd', 'V'].into_iter().any(has_flag),
         _ => false,
     };
-    if fed
-        || alone
+    if has_input
+        || needs_no_input
         || !first.via.is_empty()
         || !files(first)?.is_empty()
-        || Words::of(it.request).contains_phrase(&MEANT)
+        || Words::of(cx.request).contains_phrase(&TYPED)
     {
         return None;
     }
-    let spoken = it.request.split_whitespace().map(bare).filter(|w| !w.is_empty() && !w.starts_with('-'));
-    let is_file = |name: &&str| it.cwd.is_some_and(|cwd| cwd.join(name).is_file());
-    let named: BTreeSet<&str> = spoken.filter(is_file).filter(|name| !it.script.text.contains(name)).collect();
-    let fix = super::only(named.into_iter())
-        .zip(first.words.last())
-        .and_then(|(name, last)| Edits::new(it.script).after(last, &format!(" {}", quote(name, it.dialect))).done());
+    let words = cx.request.split_whitespace().map(without_punctuation);
+    let words = words.filter(|w| !w.is_empty() && !w.starts_with('-'));
+    let is_file = |name: &&str| cx.cwd.is_some_and(|cwd| cwd.join(name).is_file());
+    let named: BTreeSet<&str> = words.filter(is_file).filter(|name| !cx.script.text.contains(name)).collect();
+    let fix = super::only(named.into_iter()).zip(first.words.last()).and_then(|(name, last)| {
+        Edits::new(cx.script).insert_after(last, &format!(" {}", quote(name, cx.dialect))).apply()
+    });
     Some(warning(WAITS, program, format!("{name} is given nothing to read: it waits for somebody to type"), fix))
 }
 
-/// True if a pipe stands right before it, not before a loop or a group around it.
-fn is_piped_into(command: &Invocation, it: &CheckContext) -> bool {
+/// True if a pipe leads directly into the command, not into a loop or a group around it.
+fn is_piped_into(command: &Invocation, cx: &CheckContext) -> bool {
     let start = command.words.first().map_or(0, |w| w.span.start);
-    let before = it.script.text.get(..start).unwrap_or_default().trim_end();
+    let before = cx.script.text.get(..start).unwrap_or_default().trim_end();
     command.inside.is_none() && command.via.is_empty() && before.ends_with('|') && !before.ends_with("||")
 }
 
-fn ignored(it: &CheckContext, command: &Invocation) -> Option<Finding> {
+/// Finds a command with a pipe into it that reads a file instead.
+fn ignored_pipe(cx: &CheckContext, command: &Invocation) -> Option<Finding> {
     let (name, file) = (command.name()?, *files(command)?.first()?);
-    // what is to stand before or behind the file comes by the pipe
-    let words = Words::of(it.request);
-    let (edits, stands) = (Edits::new(it.script), |said: &[&str]| words.contains_phrase(said) && name == "cat");
-    let fix = if stands(&["top", "beginning", "start", "front", "before", "prepend", "first"]) {
-        edits.before(file, "- ").done()
-    } else if stands(&["end", "bottom", "append", "after", "last"]) {
-        command.words.last().and_then(|last| edits.after(last, " -").done())
+    // `cat` can join the piped text with the file, before or after it
+    let words = Words::of(cx.request);
+    let (edits, joins) = (Edits::new(cx.script), |phrases: &[&str]| words.contains_phrase(phrases) && name == "cat");
+    let fix = if joins(&["top", "beginning", "start", "front", "before", "prepend", "first"]) {
+        edits.insert_before(file, "- ").apply()
+    } else if joins(&["end", "bottom", "append", "after", "last"]) {
+        command.words.last().and_then(|last| edits.insert_after(last, " -").apply())
     } else {
         None
     };
@@ -93,24 +95,25 @@ fn ignored(it: &CheckContext, command: &Invocation) -> Option<Finding> {
     Some(Finding { severity: Severity::Error, ..warning("ignored-input", file, why, fix) })
 }
 
-/// True for a program that reads text, from files or from a pipe.
+/// True for a program that reads text from files or from a pipe.
 pub(super) fn is_reader(name: &str) -> bool {
     READERS.iter().any(|(reader, ..)| *reader == name)
 }
 
-/// The files that a program reads, as far as they are given by name; `None` of other programs, and where that is not clear.
+/// Returns the files that a program reads, as far as they are given by name; `None` for other programs, or if it is
+/// not clear.
 pub(crate) fn files(command: &Invocation) -> Option<Vec<&Word>> {
     let name = command.name()?;
     let (_, before, valued) = READERS.iter().find(|(reader, ..)| *reader == name)?;
     let mut operands = Vec::new();
-    let (mut given, mut is_value) = (false, false);
+    let (mut has_pattern_option, mut is_value) = (false, false);
     for word in command.args() {
         let text = word.text.as_str();
-        // `-` is the pipe itself, `-f` names what is no input, `<(...)` may hold anything, and the next word of a long option
-        // may be its value
-        let unclear = matches!(text, "-" | "/dev/stdin") || text.contains("<(");
+        // `-` is the pipe itself, `-f` names a file that is no input, `<(...)` may be anything, and the word after a
+        // long option may be its value
+        let is_unclear = matches!(text, "-" | "/dev/stdin") || text.contains("<(");
         let letters = text.strip_prefix('-').filter(|l| !l.is_empty());
-        if unclear
+        if is_unclear
             || text.starts_with("--") && !text.contains('=')
             || letters.is_some_and(|l| l.starts_with('f') && *before > 0)
         {
@@ -119,20 +122,21 @@ pub(crate) fn files(command: &Invocation) -> Option<Vec<&Word>> {
         match letters {
             _ if std::mem::take(&mut is_value) => {}
             Some(letters) => {
-                given |= letters.starts_with('e') && *before > 0;
+                has_pattern_option |= letters.starts_with('e') && *before > 0;
                 is_value = letters.chars().next_back().is_some_and(|last| valued.contains(last))
                     && letters.chars().filter(|c| valued.contains(*c)).count() == 1;
             }
             // awk's `name=value` sets a variable
-            None if name.ends_with("awk") && (given || !operands.is_empty()) && is_assignment(text) => {}
-            // `tail +2`, as it was once written
+            None if name.ends_with("awk") && (has_pattern_option || !operands.is_empty()) && is_assignment(text) => {}
+            // `tail +2` is an old form of `tail -n +2`
             None if name == "tail" && is_start(text) => {}
             None => operands.push(word),
         }
     }
-    Some(operands.split_off(operands.len().min(if given { 0 } else { *before })))
+    Some(operands.split_off(operands.len().min(if has_pattern_option { 0 } else { *before })))
 }
 
+/// True for `+2`.
 fn is_start(text: &str) -> bool {
     text.strip_prefix('+').is_some_and(|n| !n.is_empty() && n.chars().all(|c| c.is_ascii_digit()))
 }
@@ -148,10 +152,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_program_that_begins_a_line_has_something_to_read() {
+    fn the_first_program_needs_input() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("app.log"), "x\n").unwrap();
-        let told = |request: &str, command: &str| findings_in(Some(dir.path()), check, request, command).pop();
+        let found = |request: &str, command: &str| findings_in(Some(dir.path()), check, request, command).pop();
         for (request, wrong, right) in [
             ("count ERROR in app.log", "grep -c ERROR", Some("grep -c ERROR app.log")),
             ("errors of app.log, sorted", "grep -i error | sort", Some("grep -i error app.log | sort")),
@@ -160,7 +164,7 @@ mod tests {
             ("most frequent of app.log", "grep -o app.log | sort | uniq -c", None),
             ("first column", "awk '{ print $1 }' OFS=,", None),
         ] {
-            let finding = told(request, wrong).unwrap_or_else(|| panic!("{wrong}"));
+            let finding = found(request, wrong).unwrap_or_else(|| panic!("{wrong}"));
             assert_eq!((finding.id.as_str(), finding.fix.as_deref()), ("no-input", right), "{wrong}");
         }
         for (request, right) in [
@@ -179,12 +183,12 @@ mod tests {
             ("sort what I type", "sort"),
             ("count the lines of standard input", "wc -l"),
         ] {
-            assert_eq!(told(request, right), None, "{right}");
+            assert_eq!(found(request, right), None, "{right}");
         }
     }
 
     #[test]
-    fn a_pipe_into_a_program_with_a_file_is_lost() {
+    fn a_pipe_into_a_program_with_a_file_is_ignored() {
         let tokens =
             |command: &str| -> Vec<String> { findings(check, "", command).into_iter().map(|f| f.token).collect() };
         assert_eq!(tokens("grep -c x a.log | grep -c x b.log | grep -c x c.log"), ["b.log", "c.log"]);

@@ -1,24 +1,24 @@
-//! `cat jan.csv feb.csv > all.csv`: each file begins with the names of the columns, and they stand in the middle then.
+//! Finds `cat jan.csv feb.csv > all.csv`, which puts the header of the second file into the middle of the result.
 
 use super::CheckContext;
-use super::csv::{begin, is_csv};
+use super::csv::{first_lines, is_csv};
 use super::edit::{Edits, warning};
-use super::separator::{names, separated_by};
+use super::separator::{names, separator_of};
 use super::words::Words;
 use caro_shell::{Finding, Word};
 use std::path::Path;
 
-/// Files of a folder that a pattern is taken to name at most.
-const MANY: usize = 50;
+/// Most files that are read.
+const MAX_FILES: usize = 50;
 
-pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
-    check_script(it).into_iter().collect()
+pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
+    check_script(cx).into_iter().collect()
 }
 
-fn check_script(it: &CheckContext) -> Option<Finding> {
-    let (cat, rest) = it.script.commands.split_first()?;
-    // one file of several; what is counted, compared or shown has all of their lines
-    let words = Words::of(it.request);
+fn check_script(cx: &CheckContext) -> Option<Finding> {
+    let (cat, rest) = cx.script.commands.split_first()?;
+    // the request asks for one file of several; otherwise all lines may be wanted
+    let words = Words::of(cx.request);
     const JOINS: [&str; 13] = [
         "append",
         "combine",
@@ -34,18 +34,20 @@ fn check_script(it: &CheckContext) -> Option<Finding> {
         "one file",
         "single file",
     ];
-    let is_order =
+    let asks_to_join =
         words.contains_phrase(&JOINS) && !words.contains_phrase(&["count", "how many", "checksum", "size", "compare"]);
-    let keeps_all = rest.iter().all(|c| matches!(c.name(), Some("sort" | "uniq" | "tee")));
-    let plain = cat.name() == Some("cat") && keeps_all && is_order && cat.args().iter().all(is_csv);
-    let files = heads(cat.args(), it.cwd.filter(|_| plain)?)?;
+    let keeps_lines = rest.iter().all(|c| matches!(c.name(), Some("sort" | "uniq" | "tee")));
+    if cat.name() != Some("cat") || !keeps_lines || !asks_to_join || !cat.args().iter().all(is_csv) {
+        return None;
+    }
+    let files = read_first_lines(cat.args(), cx.cwd?)?;
     let [first, others @ ..] = files.as_slice() else { return None };
     let header = first.first()?;
-    let by = separated_by(first)?;
-    // names are words, and rows are not only words
+    let by = separator_of(first)?;
+    // names begin with a letter, and the first row has a digit
     let is_header = names(header, by).all(|name| name.starts_with(|c: char| c.is_alphabetic()))
         && first.get(1).is_some_and(|row| row.contains(|c: char| c.is_ascii_digit()));
-    let as_is = words.contains_phrase(&[
+    let keeps_headers = words.contains_phrase(&[
         "as they are",
         "as is",
         "keep the headers",
@@ -54,42 +56,42 @@ fn check_script(it: &CheckContext) -> Option<Finding> {
         "unchanged",
         "including the headers",
     ]);
-    if others.is_empty() || !is_header || as_is || others.iter().any(|lines| lines.first() != Some(header)) {
+    if others.is_empty() || !is_header || keeps_headers || others.iter().any(|lines| lines.first() != Some(header)) {
         return None;
     }
     let program = cat.words.first()?;
-    let fix = Edits::new(it.script).replace(program, "awk 'FNR > 1 || NR == 1'").done();
+    let fix = Edits::new(cx.script).replace(program, "awk 'FNR > 1 || NR == 1'").apply();
     let why = format!("each of the files begins with the line {header}: once is enough");
     Some(warning("headers-repeated", program, why, fix))
 }
 
-/// How each of the files begins; `None` if there is no telling which they are.
-fn heads(words: &[Word], cwd: &Path) -> Option<Vec<Vec<String>>> {
+/// Reads the first lines of each file; `None` if the names of the files are not clear.
+fn read_first_lines(words: &[Word], cwd: &Path) -> Option<Vec<Vec<String>>> {
     let mut files = Vec::new();
     for word in words {
         match word.value.as_deref() {
             Some(name) if !word.glob => files.push(cwd.join(name)),
             _ => {
-                // one star, in the last place of the path
+                // a pattern with a single star, in the last component of the path
                 let (folder, pattern) = word.text.rsplit_once('/').unwrap_or((".", &word.text));
                 let (start, end) = pattern.split_once('*').filter(|(start, end)| is_plain(start) && is_plain(end))?;
-                let named = |path: &std::path::PathBuf| {
+                let matches = |path: &std::path::PathBuf| {
                     let name = path.file_name().and_then(|n| n.to_str());
                     name.is_some_and(|n| n.starts_with(start) && n.ends_with(end) && !n.starts_with('.'))
                 };
                 let entries = std::fs::read_dir(cwd.join(folder).as_path()).ok()?;
-                files.extend(entries.filter_map(|e| Some(e.ok()?.path())).filter(named).take(MANY + 1));
+                files.extend(entries.filter_map(|e| Some(e.ok()?.path())).filter(matches).take(MAX_FILES + 1));
             }
         }
     }
-    if files.len() > MANY {
+    if files.len() > MAX_FILES {
         return None;
     }
     files.sort_unstable();
-    Some(files.iter().map(|file| begin(file)).collect())
+    Some(files.iter().map(|file| first_lines(file)).collect())
 }
 
-/// True for a piece of a name that the shell takes as it is.
+/// True for a text without characters that the shell expands.
 fn is_plain(text: &str) -> bool {
     !text.contains(['*', '?', '[', '{', '$', '\\'])
 }
@@ -100,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_header_is_enough() {
+    fn joined_files_have_one_header() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir(dir.path().join("data")).unwrap();
         for (name, text) in [

@@ -1,5 +1,5 @@
-//! Facts: true of a command whatever was asked, from the command, the machine, its manuals and the files that it names. A
-//! word of the request only ever makes a check here stay silent.
+//! Checks that hold whatever the request is: they use the command, the machine, its manuals and the files that it
+//! names. The words of the request can only suppress a finding here.
 
 mod addresses;
 mod apart;
@@ -39,27 +39,29 @@ pub(crate) mod syntax;
 mod totals;
 mod values;
 
-pub(crate) use csv::begin;
+pub(crate) use csv::first_lines;
 pub(super) use csv::is_csv;
 pub(crate) use input::WAITS;
-pub(crate) use separator::{cells, separated_by};
+pub(crate) use separator::{cells, separator_of};
 
 #[cfg(test)]
 use super::tests;
-use super::{Check, CheckContext, beginning, edit, find, made, only, read, starting_points, words};
+use super::{
+    Check, CheckContext, edit, is_written_before, only, read_prefix, read_text, single_find, starting_points, words,
+};
 use caro_shell::rules;
 
-/// The checks of a command of any shell.
+/// The checks for any shell.
 pub(super) const ANY: &[Check] = &[
     programs::check,
     prose::check,
     flags::check,
-    |it| rules::check(it.script, it.target),
+    |cx| rules::check(cx.script, cx.target),
     archive::check,
     header::check,
 ];
 
-/// The checks of a Unix command, most serious first.
+/// The checks for Unix shells, the most serious first.
 pub(super) const UNIX: &[Check] = &[
     executable::check,
     quoting::check,

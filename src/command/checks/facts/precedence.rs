@@ -1,7 +1,7 @@
-//! `find -name a -o -name b -delete` deletes what is called b, and nothing else.
+//! Finds `find -name a -o -name b -delete`, which deletes only files called b.
 
 use super::edit::{Edits, warning};
-use super::{CheckContext, find};
+use super::{CheckContext, single_find};
 use caro_shell::{Finding, Word};
 
 const ACTIONS: [&str; 10] =
@@ -27,32 +27,33 @@ const TESTS: [&str; 16] = [
     "-links",
 ];
 
-pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
-    of_find(it).into_iter().collect()
+pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
+    of_find(cx).into_iter().collect()
 }
 
-fn of_find(it: &CheckContext) -> Option<Finding> {
-    let words = &find(it.script)?.words;
+fn of_find(cx: &CheckContext) -> Option<Finding> {
+    let words = &single_find(cx.script)?.words;
     let is_or = |w: &Word| matches!(w.text.as_str(), "-o" | "-or");
     let is_action = |w: &Word| ACTIONS.contains(&w.text.as_str());
     let (first_or, last_or) = (words.iter().position(is_or)?, words.iter().rposition(is_or)?);
     let action = words.iter().position(is_action)?;
-    // `-prune -o ... -print` and an action on each side are right as they are
-    let bracketed = words.iter().any(|w| matches!(w.text.as_str(), "(" | ")" | "-prune" | "-quit" | ","));
-    if bracketed || action < last_or {
+    // brackets, `-prune -o ... -print` and an action on each side are right
+    let has_brackets = words.iter().any(|w| matches!(w.text.as_str(), "(" | ")" | "-prune" | "-quit" | ","));
+    if has_brackets || action < last_or {
         return None;
     }
-    // "not this or that" says nothing of what was meant
-    let turned = words.iter().any(|w| matches!(w.text.as_str(), "!" | "-not"));
-    let fix = brackets(words, first_or, last_or, action).filter(|_| !turned).and_then(|(open, close)| {
-        Edits::new(it.script).before(&words[open], "\\( ").after(&words[close], " \\)").done()
+    // with a negation it is not clear what was meant
+    let is_negated = words.iter().any(|w| matches!(w.text.as_str(), "!" | "-not"));
+    let range = if is_negated { None } else { brackets(words, first_or, last_or, action) };
+    let fix = range.and_then(|(open, close)| {
+        Edits::new(cx.script).insert_before(&words[open], "\\( ").insert_after(&words[close], " \\)").apply()
     });
     const WHY: &str = "the action belongs to the last name only: put \\( ... \\) around the names joined by -o";
     Some(warning("find-or-precedence", &words[action], WHY, fix))
 }
 
-/// Where the brackets go: around the one test on each side of every `-o` if those are of one kind, else around all
-/// tests before the action.
+/// Returns the first and the last word inside the brackets: the single tests around every `-o` if they are of one
+/// kind, else all tests before the action.
 fn brackets(words: &[Word], first_or: usize, last_or: usize, action: usize) -> Option<(usize, usize)> {
     let test = |at: usize| words.get(at).map(|w| w.text.trim_start_matches("-i").trim_start_matches('-'));
     let (left, right) = (first_or.checked_sub(2)?, last_or + 1);
@@ -60,16 +61,16 @@ fn brackets(words: &[Word], first_or: usize, last_or: usize, action: usize) -> O
         return None;
     }
     let middle = &words[left..=last_or + 2];
-    let single = middle.len() % 3 == 2
+    let are_single = middle.len() % 3 == 2
         && middle.iter().enumerate().all(|(i, w)| (i % 3 == 2) == matches!(w.text.as_str(), "-o" | "-or"));
-    let alike = (left..=right).step_by(3).all(|at| test(at) == test(left));
-    if single && alike {
+    let are_alike = (left..=right).step_by(3).all(|at| test(at) == test(left));
+    if are_single && are_alike {
         return Some((left, last_or + 2));
     }
     let start = words.iter().position(|w| TESTS.contains(&w.text.as_str()))?;
-    let plain =
-        words[start..action].iter().all(|w| !w.text.starts_with("-maxdepth") && !w.text.starts_with("-mindepth"));
-    plain.then_some((start, action - 1))
+    let has_depth =
+        words[start..action].iter().any(|w| w.text.starts_with("-maxdepth") || w.text.starts_with("-mindepth"));
+    if has_depth { None } else { Some((start, action - 1)) }
 }
 
 #[cfg(test)]
@@ -78,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_names_are_bracketed() {
+    fn names_joined_by_or_are_bracketed() {
         let fix = |command: &str| findings(check, "", command).into_iter().next().and_then(|f| f.fix);
         for (wrong, right) in [
             ("find . -name a -o -name b -delete", "find . \\( -name a -o -name b \\) -delete"),

@@ -1,22 +1,22 @@
-//! Quotes that are missing, and quotes that keep the shell from expanding what it must.
+//! Finds missing quotes, and quotes that keep the shell from an expansion that is needed.
 
 use super::CheckContext;
 use super::edit::{Edits, warning};
 use caro_shell::{Dialect, Finding, Invocation, Severity, quote};
 
-pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
-    let of = |c| pattern(it, c).or_else(|| kept(it, c)).or_else(|| escape(it, c));
-    it.script.commands.iter().filter_map(of).chain(torn(it)).collect()
+pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
+    let of = |c| pattern(cx, c).or_else(|| quoted_home(cx, c)).or_else(|| escape(cx, c));
+    cx.script.commands.iter().filter_map(of).chain(unquoted_name(cx)).collect()
 }
 
-/// `mv old name.txt new.txt` for a file that the person calls "old name.txt", and `for f in My Photos/*` for a folder
-/// that is here.
-fn torn(it: &CheckContext) -> Option<Finding> {
-    let is_here = |name: &str| it.cwd.is_some_and(|cwd| cwd.join(name).exists());
-    let mut names = quoted(it.request).filter(|name| name.contains(' ') && (name.contains('.') || is_here(name)));
-    let (name, at) = names.find_map(|name| Some((name, unquoted_at(&it.script.text, name)?)))?;
-    let (mut fix, span) = (it.script.text.clone(), at..at + name.len());
-    fix.replace_range(span.clone(), &quote(name, it.dialect));
+/// `mv old name.txt new.txt` for a file that the request calls "old name.txt", and `for f in My Photos/*` for an
+/// existing folder.
+fn unquoted_name(cx: &CheckContext) -> Option<Finding> {
+    let is_here = |name: &str| cx.cwd.is_some_and(|cwd| cwd.join(name).exists());
+    let mut names = quoted(cx.request).filter(|name| name.contains(' ') && (name.contains('.') || is_here(name)));
+    let (name, at) = names.find_map(|name| Some((name, unquoted_at(&cx.script.text, name)?)))?;
+    let (mut fix, span) = (cx.script.text.clone(), at..at + name.len());
+    fix.replace_range(span.clone(), &quote(name, cx.dialect));
     Some(Finding {
         id: "torn-name".into(),
         severity: Severity::Warning,
@@ -28,7 +28,7 @@ fn torn(it: &CheckContext) -> Option<Finding> {
     })
 }
 
-/// Where a name stands as words of their own, outside of quotes.
+/// Returns the byte offset at which a name occurs as whole words, outside of quotes.
 fn unquoted_at(text: &str, name: &str) -> Option<usize> {
     let mut quote = None;
     for (at, c) in text.char_indices() {
@@ -49,13 +49,13 @@ fn unquoted_at(text: &str, name: &str) -> Option<usize> {
     None
 }
 
-/// What stands in quotes in a request.
+/// Returns the quoted texts of a request.
 fn quoted(request: &str) -> impl Iterator<Item = &str> {
     ['"', '\'', '`'].into_iter().flat_map(|mark| request.split(mark).skip(1).step_by(2))
 }
 
 /// `find -name *.txt`, `zip -d a.zip *.tmp`: the shell replaces the pattern by the names in this folder.
-fn pattern(it: &CheckContext, command: &Invocation) -> Option<Finding> {
+fn pattern(cx: &CheckContext, command: &Invocation) -> Option<Finding> {
     const BEFORE: [&str; 8] = ["-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename", "-regex", "-iregex"];
     let (id, word, why) = match command.name()? {
         "find" => {
@@ -74,13 +74,14 @@ fn pattern(it: &CheckContext, command: &Invocation) -> Option<Finding> {
         }
         _ => return None,
     };
-    let plain = !word.quoted && !word.expands && !word.raw.contains('\'');
-    let fix = plain.then(|| Edits::new(it.script).replace(word, &format!("'{}'", word.raw)).done()).flatten();
+    let is_plain = !word.quoted && !word.expands && !word.raw.contains('\'');
+    let quoted = format!("'{}'", word.raw);
+    let fix = if is_plain { Edits::new(cx.script).replace(word, &quoted).apply() } else { None };
     Some(warning(id, word, why, fix))
 }
 
-/// `ls '~/x'` and `cd '$HOME'`: names that only the shell can turn into the ones meant.
-fn kept(it: &CheckContext, command: &Invocation) -> Option<Finding> {
+/// `ls '~/x'` and `cd '$HOME'`: names that only the shell can expand.
+fn quoted_home(cx: &CheckContext, command: &Invocation) -> Option<Finding> {
     const TAKE_FILES: [&str; 16] = [
         "ls", "cd", "cat", "cp", "mv", "mkdir", "du", "tar", "rm", "touch", "less", "find", "stat", "chmod", "tree",
         "wc",
@@ -98,38 +99,39 @@ fn kept(it: &CheckContext, command: &Invocation) -> Option<Finding> {
     let text = word.value.as_deref()?;
     let (home, rest) = text.split_once('/').map_or((text, ""), |(h, r)| (h, r));
     let home = if home == "~" { "$HOME" } else { home };
-    let plain = !rest.contains(['$', '`', '"', '\\', '*', '?', '[']);
+    let is_plain = !rest.contains(['$', '`', '"', '\\', '*', '?', '[']);
     let slash = if text.contains('/') { "/" } else { "" };
-    let fix = plain.then(|| Edits::new(it.script).replace(word, &format!("\"{home}{slash}{rest}\"")).done()).flatten();
+    let quoted = format!("\"{home}{slash}{rest}\"");
+    let fix = if is_plain { Edits::new(cx.script).replace(word, &quoted).apply() } else { None };
     Some(warning("quoted-home", word, "in these quotes the shell does not put in the home folder", fix))
 }
 
-/// `tr -d \r` deletes every r, and `touch a\r` makes the file `ar`.
-fn escape(it: &CheckContext, command: &Invocation) -> Option<Finding> {
-    // what is handed on is read by another shell, or by a program with its own rules
-    if !command.via.is_empty() || command.remote || !matches!(it.dialect, Dialect::Bash | Dialect::Zsh) {
+/// `tr -d \r` deletes every `r`, and `touch a\r` creates the file `ar`.
+fn escape(cx: &CheckContext, command: &Invocation) -> Option<Finding> {
+    // an argument that is passed on is read by another shell, or by a program with its own rules
+    if !command.via.is_empty() || command.remote || !matches!(cx.dialect, Dialect::Bash | Dialect::Zsh) {
         return None;
     }
-    let word = command.args().iter().find(|w| is_bare(&w.raw))?;
-    // some read the escape themselves; to the others the shell has to give the character
+    let word = command.args().iter().find(|w| is_unquoted_escape(&w.raw))?;
+    // some programs interpret the escape themselves; for the others the shell has to
     let quoted = match command.name()? {
         "tr" | "printf" | "awk" | "sed" | "paste" => format!("'{}'", word.raw),
         _ => format!("$'{}'", word.raw),
     };
-    let fix = Edits::new(it.script).replace(word, &quoted).done();
+    let fix = Edits::new(cx.script).replace(word, &quoted).apply();
     let letter = word.raw.split('\\').nth(1)?.chars().next()?;
     let why = format!("without quotes the shell makes \\{letter} the letter {letter}");
     Some(warning("bare-escape", word, why, fix))
 }
 
-/// True for a word without quotes that has `\r`, `\n` or `\t` in it, or is one.
-fn is_bare(raw: &str) -> bool {
+/// True for a word without quotes that contains `\r`, `\n` or `\t`.
+fn is_unquoted_escape(raw: &str) -> bool {
     let mut parts = raw.split('\\');
-    let plain = |c: char| c.is_alphanumeric() || "._-/".contains(c);
-    let first = parts.next().is_some_and(|first| first.chars().all(plain));
+    let is_plain = |c: char| c.is_alphanumeric() || "._-/".contains(c);
+    let is_first_plain = parts.next().is_some_and(|first| first.chars().all(is_plain));
     let mut rest = parts.peekable();
-    // `a\names` is a name in another system, not a line break
-    rest.peek().is_some() && first && rest.all(|part| matches!(part, "r" | "n" | "t"))
+    // `a\names` is a path of another system, not a line break
+    rest.peek().is_some() && is_first_plain && rest.all(|part| matches!(part, "r" | "n" | "t"))
 }
 
 #[cfg(test)]
@@ -144,13 +146,13 @@ mod tests {
         let fix = |request: &str, command: &str| {
             super::super::tests::findings_in(Some(here.path()), check, request, command).into_iter().find_map(|f| f.fix)
         };
-        let asked = "replace all spaces in file names in \"My Photos\"";
+        let spaces = "replace all spaces in file names in \"My Photos\"";
         let wrong = "for f in My Photos/*' '*; do echo \"$f\"; done";
-        assert_eq!(fix(asked, wrong).as_deref(), Some("for f in 'My Photos'/*' '*; do echo \"$f\"; done"));
+        assert_eq!(fix(spaces, wrong).as_deref(), Some("for f in 'My Photos'/*' '*; do echo \"$f\"; done"));
         for (request, right) in [
-            (asked, "for f in 'My Photos'/*; do echo \"$f\"; done"),
-            (asked, "ls \"My Photos\""),
-            (asked, "ls My\\ Photos"),
+            (spaces, "for f in 'My Photos'/*; do echo \"$f\"; done"),
+            (spaces, "ls \"My Photos\""),
+            (spaces, "ls My\\ Photos"),
             ("list \"No Photos\"", "ls No Photos/*"),
         ] {
             assert_eq!(fix(request, right), None, "{request}: {right}");
@@ -167,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn who_compares_a_pattern_gets_it_whole() {
+    fn a_pattern_for_the_program_is_quoted() {
         let fixed = |command| findings(check, "", command).first().and_then(|f| f.fix.clone());
         for (wrong, right) in [
             ("find . -name *.txt", "find . -name '*.txt'"),

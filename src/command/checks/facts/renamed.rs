@@ -1,19 +1,19 @@
-//! `rename 's/ /_/g' *.mp3` where there is no `rename`: a loop with `mv` does the same with what every system has.
+//! Replaces `rename 's/ /_/g' *.mp3` by a loop with `mv` on systems without `rename`.
 //!
-//! Two programs have that name: Perl's takes an expression, that of util-linux two words. Either is understood as far as
-//! `sed` can do it; what needs Perl is left alone.
+//! Two programs have that name: Perl's takes an expression, that of util-linux two words. Both are replaced as far as
+//! `sed` can do the same; what needs Perl is left alone.
 
-use super::CheckContext;
 use super::edit::Edits;
+use super::{CheckContext, only};
 use caro_shell::parse::How;
 use caro_shell::{Dialect, Invocation, Word};
 
-/// The command with a loop in the place of its one `rename`; `None` where that cannot be written.
-pub(super) fn as_loop(it: &CheckContext) -> Option<String> {
-    let commands = &it.script.commands;
-    let mut calls = commands.iter().filter(|c| matches!(c.name(), Some("rename" | "prename" | "file-rename")));
-    let rename = calls.next().filter(|_| calls.next().is_none())?;
-    if !matches!(it.dialect, Dialect::Bash | Dialect::Zsh | Dialect::Sh) {
+/// Returns the command with a loop in place of its only `rename`; `None` if that is not possible.
+pub(super) fn as_loop(cx: &CheckContext) -> Option<String> {
+    let commands = &cx.script.commands;
+    let calls = commands.iter().filter(|c| matches!(c.name(), Some("rename" | "prename" | "file-rename")));
+    let rename = only(calls)?;
+    if !matches!(cx.dialect, Dialect::Bash | Dialect::Zsh | Dialect::Sh) {
         return None;
     }
     let (filter, files) = parts(rename)?;
@@ -21,25 +21,26 @@ pub(super) fn as_loop(it: &CheckContext) -> Option<String> {
         None if commands.len() == 1 && !files.is_empty() => {
             let list: Vec<&str> = files.iter().map(|w| w.raw.as_str()).collect();
             let body = body(&filter, files.iter().any(|w| w.text.contains('/')));
-            Edits::new(it.script).span(&rename.words, &format!("for f in {}; do {body}; done", list.join(" "))).done()
+            let text = format!("for f in {}; do {body}; done", list.join(" "));
+            Edits::new(cx.script).replace_span(&rename.words, &text).apply()
         }
         Some(inside) if inside.how == How::Wrapped && commands.len() == 2 => {
             let search = commands.get(inside.command).filter(|c| c.name() == Some("find"))?;
             let exec = search.words.iter().position(|w| w.text == "-exec" || w.text == "-execdir")?;
-            // the expression ends with the call: nothing stands behind it but its end
+            // the call is the last action of `find`, and the whole command
             let ends = search.words.get(exec + 1).is_some_and(|w| matches!(w.text.as_str(), ";" | "+"));
             let only_name = files.len() == 1 && files[0].text == "{}";
             if !ends || !only_name || search.words.len() != exec + 2 || search.pipe.is_some_and(|p| p.length > 1) {
                 return None;
             }
-            let before = it.script.text.get(search.span().start..search.words[exec].span.start)?.trim_end();
+            let before = cx.script.text.get(search.span().start..search.words[exec].span.start)?.trim_end();
             Some(format!("{before} | while IFS= read -r f; do {}; done", body(&filter, true)))
         }
         _ => None,
     }
 }
 
-/// What makes the new name out of the old one, as a command, and the files.
+/// Returns a filter command that turns the old name into the new one, and the files.
 fn parts(rename: &Invocation) -> Option<(String, &[Word])> {
     let mut args = rename.args();
     while let Some((first, rest)) = args.split_first()
@@ -55,17 +56,17 @@ fn parts(rename: &Invocation) -> Option<(String, &[Word])> {
         return (plain(from) && plain(to)).then(|| (format!("tr '{from}' '{to}'"), rest));
     }
     if text.starts_with("s/") {
-        let mended = text.replace("\\d", "[0-9]").replace("$1", "\\1").replace("$2", "\\2");
-        // what only Perl knows, and what would not fit between these quotes
+        let pattern = text.replace("\\d", "[0-9]").replace("$1", "\\1").replace("$2", "\\2");
+        // forms that only Perl has, and characters that cannot be in these quotes
         let foreign = ["(?", "\\K", "\\U", "\\L", "\\u", "\\l", "\\Q", "$", "'", "\n", ".*?", "+?", "\\b"];
-        let sum = mended.matches('/').count() - mended.matches("\\/").count();
-        let flags = mended.rsplit('/').next()?;
-        // an anchor at the end of the pattern is everybody's
-        let body = mended.replace("$/", "/");
-        let fits = sum == 3 && matches!(flags, "" | "g") && !foreign.iter().any(|f| body.contains(f));
-        return fits.then(|| (format!("sed -E '{mended}'"), rest));
+        let slashes = pattern.matches('/').count() - pattern.matches("\\/").count();
+        let flags = pattern.rsplit('/').next()?;
+        // an anchor at the end of the pattern is the same in Perl and sed
+        let body = pattern.replace("$/", "/");
+        let fits = slashes == 3 && matches!(flags, "" | "g") && !foreign.iter().any(|f| body.contains(f));
+        return fits.then(|| (format!("sed -E '{pattern}'"), rest));
     }
-    // util-linux: the first place of one text becomes another
+    // util-linux replaces the first occurrence of a literal
     let (to, files) = rest.split_first()?;
     let plain = |w: &Word| {
         w.value.as_deref().is_some_and(|v| v.chars().all(|c| c.is_ascii_alphanumeric() || " _-.".contains(c)))
@@ -75,7 +76,8 @@ fn parts(rename: &Invocation) -> Option<(String, &[Word])> {
         .then(|| (format!("sed 's/{}/{}/'", literal(text), to.text), files))
 }
 
-/// Renames `$f`, or only its last part where it may have a folder; never over another file.
+/// Returns the body of the loop: renames `$f`, only its last component if it may have a folder, and never overwrites
+/// a file.
 fn body(filter: &str, has_folder: bool) -> String {
     if has_folder {
         format!(r#"b=${{f##*/}}; n=$(printf '%s\n' "$b" | {filter}); [ "$n" = "$b" ] || mv -n -- "$f" "${{f%/*}}/$n""#)
@@ -91,19 +93,19 @@ mod tests {
 
     const HERE: &[&str] = &["find", "mv", "sed", "tr"];
 
-    fn mended(line: &str) -> Option<String> {
+    fn fixed(line: &str) -> Option<String> {
         findings_among(HERE, check, "", line).into_iter().find_map(|f| f.fix)
     }
 
-    /// The names in a folder after a line that is mended has run there.
-    fn after(files: &[&str], line: &str) -> Vec<String> {
+    /// Returns the names in a folder after the fixed line has run there.
+    fn names_after(files: &[&str], line: &str) -> Vec<String> {
         let dir = tempfile::tempdir().unwrap();
         for file in files {
             let path = dir.path().join(file);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, "x").unwrap();
         }
-        let line = mended(line).unwrap_or_else(|| panic!("{line} is not mended"));
+        let line = fixed(line).unwrap_or_else(|| panic!("{line} is not fixed"));
         let job = caro_exec::Job {
             args: vec!["-c".into(), line.clone().into()],
             cwd: Some(dir.path().into()),
@@ -131,20 +133,23 @@ mod tests {
     #[test]
     fn a_loop_renames_as_the_program_would() {
         let music = ["Music/one two three.mp3", "Music/four.mp3"];
-        assert_eq!(after(&music, "rename 's/ /_/g' Music/*.mp3"), ["Music/four.mp3", "Music/one_two_three.mp3"]);
-        assert_eq!(after(&["a b.txt", "c.txt"], "rename -v 's/ /-/' *"), ["a-b.txt", "c.txt"]);
-        assert_eq!(after(&["IMG_1.JPG"], "rename 'y/A-Z/a-z/' *"), ["img_1.jpg"]);
-        assert_eq!(after(&["a.jpeg"], "rename .jpeg .jpg *.jpeg"), ["a.jpg"]);
+        assert_eq!(names_after(&music, "rename 's/ /_/g' Music/*.mp3"), ["Music/four.mp3", "Music/one_two_three.mp3"]);
+        assert_eq!(names_after(&["a b.txt", "c.txt"], "rename -v 's/ /-/' *"), ["a-b.txt", "c.txt"]);
+        assert_eq!(names_after(&["IMG_1.JPG"], "rename 'y/A-Z/a-z/' *"), ["img_1.jpg"]);
+        assert_eq!(names_after(&["a.jpeg"], "rename .jpeg .jpg *.jpeg"), ["a.jpg"]);
         let raw = ["raw/A.DAT", "raw/sub/B.DAT"];
         let find = "find raw -maxdepth 1 -type f -name '*.DAT' -exec rename 's/\\.DAT$/.dat/' {} +";
-        assert_eq!(after(&raw, find), ["raw/A.dat", "raw/sub/B.DAT"]);
-        assert_eq!(after(&["x/test_a.c"], "find x -exec rename 's/test_(.*)\\.c/$1_test.c/' {} \\;"), ["x/a_test.c"]);
-        // nothing is written over
-        assert_eq!(after(&["a b", "a_b"], "rename 's/ /_/' *"), ["a b", "a_b"]);
+        assert_eq!(names_after(&raw, find), ["raw/A.dat", "raw/sub/B.DAT"]);
+        assert_eq!(
+            names_after(&["x/test_a.c"], "find x -exec rename 's/test_(.*)\\.c/$1_test.c/' {} \\;"),
+            ["x/a_test.c"]
+        );
+        // no file is overwritten
+        assert_eq!(names_after(&["a b", "a_b"], "rename 's/ /_/' *"), ["a b", "a_b"]);
     }
 
     #[test]
-    fn what_needs_perl_is_left_alone() {
+    fn expressions_that_need_perl_are_left_alone() {
         for line in [
             "rename 's/(.*)/\\U$1/' *",
             "rename '$_ = lc' *",
@@ -153,7 +158,7 @@ mod tests {
             "ls | xargs rename 's/a/b/'",
             "find . -exec rename 's/a/b/' {} + | wc -l",
         ] {
-            assert_eq!(mended(line), None, "{line}");
+            assert_eq!(fixed(line), None, "{line}");
         }
     }
 }

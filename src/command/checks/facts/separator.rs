@@ -1,53 +1,58 @@
-//! `awk '{s+=$3} ...' sales.csv` takes words for columns: in a file of separated values the separator has to be said, and it
-//! has to be that of the file.
+//! Finds commands on separated values without a separator, or with another one than the file has:
+//! `awk '{s+=$3} ...' sales.csv` splits its lines at blanks.
 
-use super::CheckContext;
 use super::edit::{Edits, warning};
+use super::{CheckContext, only};
 use caro_shell::{Dialect, Finding, Invocation};
 
-/// What such files are separated by; the first where nothing is known.
+/// The possible separators; the first is the default for an unknown file.
 const SEPARATORS: [char; 4] = [',', ';', '\t', '|'];
 
-/// What separates the values: what the first line has most of; `None` if that has none of them.
-pub(crate) fn separated_by(lines: &[String]) -> Option<char> {
+/// Returns the separator that is most frequent in the first line; `None` if the line has none, the default without
+/// lines.
+pub(crate) fn separator_of(lines: &[String]) -> Option<char> {
     let Some(first) = lines.first() else { return Some(SEPARATORS[0]) };
     let count = |c: char| first.matches(c).count();
     SEPARATORS.into_iter().rev().max_by_key(|&c| count(c)).filter(|&c| count(c) > 0)
 }
 
-pub(super) fn check(it: &CheckContext, command: &Invocation, lines: &[String]) -> Option<Finding> {
+pub(super) fn check(cx: &CheckContext, command: &Invocation, lines: &[String]) -> Option<Finding> {
     let args = || command.args().iter().map(|w| w.text.as_str());
-    let (option, by_columns, said) = match command.name()? {
+    let (option, uses_columns, has_separator) = match command.name()? {
         "awk" | "gawk" | "mawk" => {
             let program = args().find(|a| a.contains('{'))?;
             let bytes = || program.bytes();
-            let columns = bytes().zip(bytes().skip(1)).any(|(a, b)| a == b'$' && (b'1'..=b'9').contains(&b));
-            let said = args().any(|a| ["-F", "--field-separator", "--csv", "-k"].iter().any(|o| a.starts_with(o)));
+            let uses_columns = bytes().zip(bytes().skip(1)).any(|(a, b)| a == b'$' && (b'1'..=b'9').contains(&b));
+            let has_option =
+                args().any(|a| ["-F", "--field-separator", "--csv", "-k"].iter().any(|o| a.starts_with(o)));
             let sets = |a: &str| a.replace("OFS", "").contains("FS") || a.contains("FPAT") || a.contains("split(");
-            ("-F", columns, said || args().any(sets))
+            ("-F", uses_columns, has_option || args().any(sets))
         }
         "sort" => ("-t", command.has_option(Some('k'), "key"), command.has_option(Some('t'), "field-separator")),
         "cut" => ("-d", command.has_option(Some('f'), "fields"), command.has_option(Some('d'), "delimiter")),
         _ => return None,
     };
-    if said {
-        return other_separator(it, command, option, lines);
+    if has_separator {
+        return other_separator(cx, command, option, lines);
     }
-    let by = separated_by(lines)?;
-    // cut's own is the tabulator
-    if !by_columns || (by == '\t' && option == "-d") {
+    let by = separator_of(lines)?;
+    // cut's default is the tabulator
+    if !uses_columns || (by == '\t' && option == "-d") {
         return None;
     }
     let program = command.words.first()?;
-    let fix = quoted(by, option, it.dialect);
-    let fix = fix.and_then(|quoted| Edits::new(it.script).after(program, &format!(" {option}{quoted}")).done());
+    let fix = quoted(by, option, cx.dialect);
+    let fix = fix.and_then(|quoted| Edits::new(cx.script).insert_after(program, &format!(" {option}{quoted}")).apply());
     let why = format!("the columns of the file are separated by {}: say so with {option}", name(by));
     Some(warning("csv-separator", program, why, fix))
 }
 
 /// `-F,` for a file whose columns are separated by semicolons.
-fn other_separator(it: &CheckContext, command: &Invocation, option: &str, lines: &[String]) -> Option<Finding> {
-    let by = separated_by(lines).filter(|_| !lines.is_empty())?;
+fn other_separator(cx: &CheckContext, command: &Invocation, option: &str, lines: &[String]) -> Option<Finding> {
+    if lines.is_empty() {
+        return None;
+    }
+    let by = separator_of(lines)?;
     let mut args = command.args().iter();
     let (word, raw) = args.find_map(|word| word.text.strip_prefix(option).map(|value| (word, value)))?;
     let (word, value, lead) = match raw {
@@ -56,19 +61,19 @@ fn other_separator(it: &CheckContext, command: &Invocation, option: &str, lines:
     };
     let given = match value {
         "\\t" => '\t',
-        _ => value.chars().next().filter(|_| value.chars().count() == 1)?,
+        _ => only(value.chars())?,
     };
-    // a blank separates words of what else is in there, and what stands in a line may be meant
+    // a blank splits other text, and a separator that occurs in a line may be right
     if !SEPARATORS.contains(&given) || lines.iter().any(|line| line.contains(given)) {
         return None;
     }
-    let fix = quoted(by, option, it.dialect);
-    let fix = fix.and_then(|quoted| Edits::new(it.script).replace(word, &format!("{lead}{quoted}")).done());
+    let fix = quoted(by, option, cx.dialect);
+    let fix = fix.and_then(|quoted| Edits::new(cx.script).replace(word, &format!("{lead}{quoted}")).apply());
     let why = format!("the columns of the file are separated by {}, not by {}", name(by), name(given));
     Some(warning("csv-separator", word, why, fix))
 }
 
-/// A separator as the program gets it from the shell; `None` where that shell has no way to write it.
+/// Quotes a separator for an option; `None` if the shell cannot write it.
 fn quoted(by: char, option: &str, dialect: Dialect) -> Option<String> {
     match by {
         ',' => Some(",".to_owned()),
@@ -87,12 +92,12 @@ fn name(separator: char) -> &'static str {
     }
 }
 
-/// The cells of a line as they are.
+/// Splits a line into cells, without blanks and double quotes around them.
 pub(crate) fn cells(line: &str, by: char) -> impl Iterator<Item = &str> {
     line.split(by).map(|cell| cell.trim().trim_matches('"'))
 }
 
-/// The names that a first line has, in lower case.
+/// Returns the names in a header line, in lower case.
 pub(super) fn names(line: &str, by: char) -> impl Iterator<Item = String> + '_ {
     cells(line, by).map(str::to_lowercase)
 }
@@ -102,7 +107,7 @@ mod tests {
     use super::super::csv::check;
     use super::super::tests::{findings, findings_in};
 
-    fn mended(command: &str) -> Option<String> {
+    fn fixed(command: &str) -> Option<String> {
         findings(check, "", command).into_iter().next().and_then(|f| f.fix)
     }
 
@@ -113,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_have_their_separator() {
+    fn columns_need_a_separator() {
         for (wrong, right) in [
             ("awk '{s+=$3} END {print s}' sales.csv", "awk -F, '{s+=$3} END {print s}' sales.csv"),
             ("sort sales.csv -k2,2nr", "sort -t, sales.csv -k2,2nr"),
@@ -121,8 +126,8 @@ mod tests {
             ("cut -f2 a.csv | sort -u", "cut -d, -f2 a.csv | sort -u"),
             ("grep x a.csv | awk '{print $2}'", "grep x a.csv | awk -F, '{print $2}'"),
         ] {
-            assert_eq!(mended(wrong).as_deref(), Some(right));
-            assert_eq!(mended(right), None);
+            assert_eq!(fixed(wrong).as_deref(), Some(right));
+            assert_eq!(fixed(right), None);
         }
         for right in [
             "awk 'END {print NR}' a.csv",
@@ -137,12 +142,12 @@ mod tests {
             "grep 'report.csv' access.log | awk '{print $1}'",
             "grep -oE 'took [0-9]+' a.csv | awk '{print $2}'",
         ] {
-            assert_eq!(mended(right), None, "{right}");
+            assert_eq!(fixed(right), None, "{right}");
         }
     }
 
     #[test]
-    fn the_file_itself_says_what_separates_it() {
+    fn the_separator_is_that_of_the_file() {
         let sum = |file| here("awk '{s+=$2} END {print s}' a.csv", file);
         assert_eq!(sum("a;b\n1;2\n").as_deref(), Some("awk -F';' '{s+=$2} END {print s}' a.csv"));
         assert_eq!(sum("a\tb\n").as_deref(), Some("awk -F'\\t' '{s+=$2} END {print s}' a.csv"));
@@ -150,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn another_separator_than_the_files_separates_nothing() {
+    fn a_wrong_separator_is_replaced() {
         let fix = |command: &str| here(command, "a;b\n1;2\n");
         assert_eq!(fix("awk -F, 'NR>1 {print $1}' a.csv").as_deref(), Some("awk -F';' 'NR>1 {print $1}' a.csv"));
         assert_eq!(fix("sort -t , -k2 a.csv").as_deref(), Some("sort -t ';' -k2 a.csv"));

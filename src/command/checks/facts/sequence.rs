@@ -1,62 +1,68 @@
-//! `seq 10 1` prints nothing, and `echo hello | head -n 5` one line: a sequence that does not run as it is meant to.
+//! Finds sequences that are too short: `seq 10 1`, which prints nothing, and `echo hello | head -n 5`, which prints
+//! one line.
 
 use super::CheckContext;
 use super::edit::{Edits, warning};
 use caro_shell::{Finding, Invocation, Severity, Userland, Word};
 
-pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
-    down(it).or_else(|| once(it)).into_iter().collect()
+pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
+    down(cx).or_else(|| once(cx)).into_iter().collect()
 }
 
-/// `seq 10 1`: it counts up, and 1 is not above 10.
-fn down(it: &CheckContext) -> Option<Finding> {
-    // that of BSD counts down by itself
-    let is_ours = |c: &&Invocation| c.name() == Some("seq") && it.target.userland != Userland::Bsd;
-    let seq = it.script.commands.iter().find(is_ours)?;
+/// `seq 10 1` counts up and prints nothing.
+fn down(cx: &CheckContext) -> Option<Finding> {
+    // BSD's `seq` counts down by itself
+    if cx.target.userland == Userland::Bsd {
+        return None;
+    }
+    let seq = cx.script.commands.iter().find(|c| c.name() == Some("seq"))?;
     let number = |w: &Word| w.value.as_deref()?.parse::<i64>().ok();
     let [.., first, last] = seq.args() else { return None };
     let bounds: Vec<&Word> = seq.args().iter().filter(|w| number(w).is_some()).collect();
-    let two = bounds.len() == 2 && std::ptr::eq(bounds[0], first) && std::ptr::eq(bounds[1], last);
-    let is_down = two && number(first)? > number(last)?;
-    let fix = Edits::new(it.script).before(last, "-1 ").done();
+    let are_last = bounds.len() == 2 && std::ptr::eq(bounds[0], first) && std::ptr::eq(bounds[1], last);
+    let is_down = are_last && number(first)? > number(last)?;
+    let fix = Edits::new(cx.script).insert_before(last, "-1 ").apply();
     let why = "seq counts up, and prints nothing here: the step stands between the two";
     is_down.then(|| Finding { severity: Severity::Error, ..warning("counts-down", last, why, fix) })
 }
 
 /// `echo hello | head -n 5` for "five times".
-fn once(it: &CheckContext) -> Option<Finding> {
-    let [say, head] = it.script.commands.as_slice() else { return None };
-    let [text] = say.args() else { return None };
-    let plain = match say.name()? {
+fn once(cx: &CheckContext) -> Option<Finding> {
+    let [echo, head] = cx.script.commands.as_slice() else { return None };
+    if head.name() != Some("head") || echo.feeds != [1] {
+        return None;
+    }
+    let [text] = echo.args() else { return None };
+    let line = match echo.name()? {
         "echo" => text.raw.clone(),
-        // one line feed at its end, and nothing for printf to put in
+        // a single line feed, and no placeholders
         "printf" => text.raw.replacen("\\n", "", 1),
         _ => return None,
     };
-    let is_line = !plain.contains(['\\', '%', '\n']) && !text.expands && !text.glob && !plain.is_empty();
-    let (_, count) = line_count(head).filter(|_| head.name() == Some("head") && say.feeds == [1])?;
-    let fix = Edits::new(it.script).span(&say.words, &format!("yes {plain}")).done();
+    let is_line = !line.contains(['\\', '%', '\n']) && !text.expands && !text.glob && !line.is_empty();
+    let (_, count) = line_count(head)?;
+    let fix = Edits::new(cx.script).replace_span(&echo.words, &format!("yes {line}")).apply();
     let why = format!("this is one line, and {count} are taken: yes repeats it");
     (is_line && count > 1).then(|| warning("one-line", text, why, fix))
 }
 
-/// The word of `head` or `tail` that holds how many lines, and the number.
+/// Returns the number of lines that `head` or `tail` takes, with its word.
 pub(in crate::checks) fn line_count(command: &Invocation) -> Option<(&Word, u64)> {
     let args = command.args();
     args.iter().enumerate().find_map(|(i, w)| {
         let text = w.text.as_str();
         let digits = match text {
-            "-n" | "--lines" => return args.get(i + 1).and_then(|next| Some((next, plain(&next.text)?))),
+            "-n" | "--lines" => return args.get(i + 1).and_then(|next| Some((next, unsigned(&next.text)?))),
             _ => {
                 text.strip_prefix("--lines=").or_else(|| text.strip_prefix("-n")).or_else(|| text.strip_prefix('-'))?
             }
         };
-        Some((w, plain(digits)?))
+        Some((w, unsigned(digits)?))
     })
 }
 
-/// Digits alone: `-n +3` and `-n -3` mean something else.
-fn plain(text: &str) -> Option<u64> {
+/// Parses a number without a sign, as `-n +3` and `-n -3` have other meanings.
+fn unsigned(text: &str) -> Option<u64> {
     text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse().ok())?
 }
 
@@ -66,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_counts_down_has_a_step_and_what_is_repeated_is_more_than_one_line() {
+    fn counting_down_needs_a_step_and_repeating_needs_yes() {
         let fix = |command: &str| findings(check, "", command).into_iter().next().and_then(|f| f.fix);
         for (wrong, right) in [
             ("seq 10 1", "seq 10 -1 1"),

@@ -1,15 +1,15 @@
-//! `find docs . -type f`: what is in docs is below `.` as well, and comes twice.
+//! Finds `find docs . -type f`, which finds the content of `docs` twice, as it is below `.` too.
 
 use super::edit::{Edits, warning};
-use super::{CheckContext, find, starting_points};
+use super::{CheckContext, single_find, starting_points};
 use caro_shell::{Finding, Word};
 
-pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
-    twice(it).into_iter().collect()
+pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
+    found_twice(cx).into_iter().collect()
 }
 
-fn twice(it: &CheckContext) -> Option<Finding> {
-    let search = find(it.script)?;
+fn found_twice(cx: &CheckContext) -> Option<Finding> {
+    let search = single_find(cx.script)?;
     let starts: Vec<&Word> = starting_points(search).collect();
     let [a, b] = starts[..] else { return None };
     let is_here = |w: &Word| matches!(w.text.as_str(), "." | "./");
@@ -19,8 +19,8 @@ fn twice(it: &CheckContext) -> Option<Finding> {
         (false, true) if is_inside(a) => (b, a),
         _ => return None,
     };
-    let is_meant = it.request.contains(inside.text.trim_end_matches('/'));
-    let fix = Edits::new(it.script).replace(if is_meant { here } else { inside }, "").done();
+    let is_meant = cx.request.contains(inside.text.trim_end_matches('/'));
+    let fix = Edits::new(cx.script).replace(if is_meant { here } else { inside }, "").apply();
     let why = format!("{} is below the other folder, and what is in it comes twice", inside.text);
     Some(warning("found-twice", inside, why, fix))
 }

@@ -1,33 +1,38 @@
-//! `sha256sum -c data/SHA256SUMS` looks for the files where it stands; a list of sums mostly lies beside its files, and names
-//! them as they are called there.
+//! Finds `sha256sum -c data/SHA256SUMS`, which looks for the files in the working directory, while the names in a
+//! list of checksums are mostly relative to the list's own folder.
 
 use super::CheckContext;
-use super::csv::begin;
+use super::csv::first_lines;
 use super::edit::{Edits, warning};
 use caro_shell::{Finding, quote};
 use std::path::Path;
 
-pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
-    check_script(it).into_iter().collect()
+pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
+    check_script(cx).into_iter().collect()
 }
 
-fn check_script(it: &CheckContext) -> Option<Finding> {
+fn check_script(cx: &CheckContext) -> Option<Finding> {
     const SUMS: [&str; 7] = ["md5sum", "sha1sum", "sha224sum", "sha256sum", "sha384sum", "sha512sum", "b2sum"];
-    let [command] = it.script.commands.as_slice() else { return None };
-    let checks = command.name().is_some_and(|n| SUMS.contains(&n)) && command.has_option(Some('c'), "check");
-    let [list] = command.operands().collect::<Vec<_>>()[..] else { return None };
-    let (cwd, path) = (it.cwd.filter(|_| checks)?, Path::new(list.value.as_deref()?));
-    let (folder, name) = (path.parent().filter(|p| !p.as_os_str().is_empty())?, path.file_name()?.to_str()?);
-    let named: Vec<String> = begin(&cwd.join(path)).iter().filter_map(|line| file_of(line)).collect();
-    let all = |place: &Path| named.iter().all(|file| place.join(file).exists());
-    if named.is_empty() || !all(&cwd.join(folder)) || named.iter().any(|file| cwd.join(file).exists()) {
+    let [command] = cx.script.commands.as_slice() else { return None };
+    if !command.name().is_some_and(|n| SUMS.contains(&n)) || !command.has_option(Some('c'), "check") {
         return None;
     }
-    let there = quote(folder.to_str()?, it.dialect);
-    let edits = Edits::new(it.script).replace(list, &quote(name, it.dialect));
-    let fix = edits.done().map(|line| format!("cd {there} && {line}"));
-    // what it is redirected to would lie there, too
-    let fix = fix.filter(|_| command.redirects.is_empty());
+    let [list] = command.operands().collect::<Vec<_>>()[..] else { return None };
+    let (cwd, path) = (cx.cwd?, Path::new(list.value.as_deref()?));
+    let (folder, name) = (path.parent().filter(|p| !p.as_os_str().is_empty())?, path.file_name()?.to_str()?);
+    let named: Vec<String> = first_lines(&cwd.join(path)).iter().filter_map(|line| file_of(line)).collect();
+    let all_exist = |folder: &Path| named.iter().all(|file| folder.join(file).exists());
+    if named.is_empty() || !all_exist(&cwd.join(folder)) || named.iter().any(|file| cwd.join(file).exists()) {
+        return None;
+    }
+    let quoted_folder = quote(folder.to_str()?, cx.dialect);
+    // with `cd`, a redirection would write to that folder as well
+    let fix = if command.redirects.is_empty() {
+        let edits = Edits::new(cx.script).replace(list, &quote(name, cx.dialect));
+        edits.apply().map(|line| format!("cd {quoted_folder} && {line}"))
+    } else {
+        None
+    };
     Some(warning(
         "sums-from-here",
         list,
@@ -36,7 +41,8 @@ fn check_script(it: &CheckContext) -> Option<Finding> {
     ))
 }
 
-/// The file of a line of sums: `SUM  NAME`, `SUM *NAME`. The last line that was read may be torn.
+/// Returns the file name of a checksum line: `SUM  NAME` or `SUM *NAME`. The last line that was read may be
+/// incomplete.
 fn file_of(line: &str) -> Option<String> {
     let (sum, rest) = line.split_once(' ')?;
     let name = rest.strip_prefix([' ', '*'])?;

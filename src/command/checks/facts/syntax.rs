@@ -1,30 +1,30 @@
-//! Does it parse?
+//! Finds commands that do not parse.
 
 use super::CheckContext;
 use caro_shell::{Dialect, Finding, Severity};
 use std::ops::Range;
 
-/// Id of the finding.
+/// The id of the finding.
 pub const ID: &str = "syntax";
 
-/// Id of the finding about a command that cannot be followed to its bottom.
+/// The id of the finding that a command nests too deeply to be parsed.
 const TOO_DEEP: &str = "too-deep";
 
-pub(in crate::checks) fn check(it: &CheckContext) -> Vec<Finding> {
-    it.script
+pub(in crate::checks) fn check(cx: &CheckContext) -> Vec<Finding> {
+    cx.script
         .errors
         .iter()
         .take(1) // later errors mostly follow from the first
-        .map(|span| finding(it, span))
+        .map(|span| finding(cx, span))
         .collect()
 }
 
-fn finding(it: &CheckContext, span: &Range<usize>) -> Finding {
-    if it.script.too_deep {
+fn finding(cx: &CheckContext, span: &Range<usize>) -> Finding {
+    if cx.script.too_deep {
         return Finding {
             id: TOO_DEEP.into(),
             severity: Severity::Warning,
-            token: it.script.text.chars().take(40).collect(),
+            token: cx.script.text.chars().take(40).collect(),
             span: None,
             why: "it nests too deep to be followed: brackets, or programs that run one another; check its parts one by one"
                 .into(),
@@ -32,13 +32,13 @@ fn finding(it: &CheckContext, span: &Range<usize>) -> Finding {
             fix: None,
         };
     }
-    let (piece, nothing_follows) = it.script.torn(span);
-    let dialect = it.dialect.name();
+    let (piece, nothing_follows) = cx.script.error_text(span);
+    let dialect = cx.dialect.name();
     Finding {
         id: ID.into(),
-        // of these languages the parser does not know every corner
-        severity: match it.dialect {
-            Dialect::Zsh if short_forms(&it.script.text) => Severity::Warning,
+        // the parser does not know all of these languages
+        severity: match cx.dialect {
+            Dialect::Zsh if short_forms(&cx.script.text) => Severity::Warning,
             Dialect::Fish | Dialect::PowerShell => Severity::Warning,
             Dialect::Bash | Dialect::Zsh | Dialect::Sh => Severity::Error,
         },
@@ -54,7 +54,8 @@ fn finding(it: &CheckContext, span: &Range<usize>) -> Finding {
     }
 }
 
-/// True where zsh's own forms of loops and conditions may stand, as in `for f (*.txt) echo $f` and `if [[ -f x ]] { ls }`.
+/// True if the text may contain zsh's own forms of loops and conditions, as in `for f (*.txt) echo $f` and
+/// `if [[ -f x ]] { ls }`.
 fn short_forms(text: &str) -> bool {
     const WORDS: [&str; 8] = ["for", "foreach", "if", "while", "until", "select", "always", "repeat"];
     text.split(|c: char| c.is_whitespace() || c == ';').any(|word| WORDS.contains(&word))
@@ -71,9 +72,9 @@ mod tests {
             let script = parse(text, Dialect::Zsh);
             let (target, manuals) = (Target::ALL[0].1, Default::default());
             let (dialect, request) = (Dialect::Zsh, "");
-            let it =
+            let cx =
                 CheckContext { request, script: &script, target, dialect, context: None, cwd: None, manuals: &manuals };
-            check(&it).first().map(|f| f.severity)
+            check(&cx).first().map(|f| f.severity)
         };
         for text in
             ["for f (*.txt) echo $f", "if [[ -f x ]] { echo y }", "foreach x (a b) echo $x; end", "{ ls } always { : }"]

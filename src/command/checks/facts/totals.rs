@@ -1,24 +1,24 @@
-//! `wc -l *.py | awk '{s+=$1} END {print s}'` adds wc's own total to the sum.
+//! Finds `wc -l *.py | awk '{s+=$1} END {print s}'`, which adds wc's own total to the sum.
 
 use super::CheckContext;
 use super::edit::{Edits, warning};
 use caro_shell::Finding;
 use caro_shell::parse::How;
 
-pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
-    check_script(it).into_iter().collect()
+pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
+    check_script(cx).into_iter().collect()
 }
 
-fn check_script(it: &CheckContext) -> Option<Finding> {
-    let commands = &it.script.commands;
+fn check_script(cx: &CheckContext) -> Option<Finding> {
+    let commands = &cx.script.commands;
     let counter = commands.iter().find(|c| c.name() == Some("wc"))?;
     let [flag, files @ ..] = counter.args() else { return None };
     if !matches!(flag.text.as_str(), "-l" | "-c" | "-w" | "-m") || files.iter().any(|w| w.text.starts_with('-')) {
         return None;
     }
     let outer = counter.inside.filter(|i| i.how == How::Wrapped).map(|i| &commands[i.command]);
-    let many = match outer.and_then(|o| o.name()) {
-        // with \; every file has a wc of its own, and none prints a total
+    let prints_total = match outer.and_then(|o| o.name()) {
+        // with `\;` each file has a `wc` of its own, which prints no total
         Some("find") => outer?.words.last().is_some_and(|w| w.text == "+"),
         Some("xargs") => !outer?.args().iter().any(|w| {
             ["-n", "-L", "-l", "-I", "-i", "-P", "--max-args", "--max-lines", "--replace"]
@@ -29,20 +29,20 @@ fn check_script(it: &CheckContext) -> Option<Finding> {
         None => files.len() > 1 || files.iter().any(|w| w.glob),
     };
     let adder =
-        it.script.reader(outer.unwrap_or(counter)).filter(|c| matches!(c.name(), Some("awk" | "gawk" | "mawk")))?;
+        cx.script.reader(outer.unwrap_or(counter)).filter(|c| matches!(c.name(), Some("awk" | "gawk" | "mawk")))?;
     let [program] = adder.args() else { return None };
-    if !many || !sums_first(program.value.as_deref()?) {
+    if !prints_total || !sums_first(program.value.as_deref()?) {
         return None;
     }
     let names: String = files.iter().map(|w| format!(" {}", w.raw)).collect();
-    let fix = Edits::new(it.script)
-        .span(&counter.words, &format!("cat{names}"))
-        .span(&adder.words, &format!("wc {}", flag.raw))
-        .done();
+    let fix = Edits::new(cx.script)
+        .replace_span(&counter.words, &format!("cat{names}"))
+        .replace_span(&adder.words, &format!("wc {}", flag.raw))
+        .apply();
     Some(warning("double-count", flag, "wc prints a total of its own for several files, and the sum has it twice", fix))
 }
 
-/// True for `{ s += $1 } END { print s }`, whatever the name and the blanks.
+/// True for `{ s += $1 } END { print s }`, regardless of the name and blanks.
 fn sums_first(program: &str) -> bool {
     let program: String = program.chars().filter(|c| !c.is_whitespace() && *c != ';').collect();
     let Some((name, rest)) = program.strip_prefix('{').and_then(|p| p.split_once("+=$1}END{print")) else {
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_total_is_not_added_to_what_it_sums() {
+    fn the_total_of_wc_is_not_summed() {
         let fix = |command: &str| findings(check, "", command).into_iter().next().and_then(|f| f.fix);
         const SUM: &str = "awk '{s+=$1} END {print s}'";
         assert_eq!(

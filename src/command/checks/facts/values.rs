@@ -1,52 +1,59 @@
-//! `$7 == "Paid"`, where the column has `paid`: nothing is equal to that.
+//! Finds comparisons such as `$7 == "Paid"` where the column has `paid`, so that nothing is equal.
 
 use super::csv::is_csv;
 use super::edit::{Edits, warning};
-use super::separator::separated_by;
-use super::{CheckContext, read};
+use super::separator::separator_of;
+use super::{CheckContext, read_text};
 use caro_shell::{Finding, Invocation, Word};
 use regex::Regex;
 use std::sync::LazyLock;
 
-pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
+pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
     let is_awk = |c: &&Invocation| matches!(c.name(), Some("awk" | "gawk" | "mawk"));
-    it.script.commands.iter().filter(is_awk).filter_map(|awk| other_case(it, awk)).collect()
+    cx.script.commands.iter().filter(is_awk).filter_map(|awk| other_case(cx, awk)).collect()
 }
 
-/// `$7 == "Paid"`.
+/// Matches `$7 == "Paid"`.
 static EQUAL: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r#"\$(\d{1,2})\s*[!=]=\s*"([^"\\]+)""#).ok());
 
-/// Bytes of a file in which a value is looked for.
-const LOOK: u64 = 1 << 20;
+/// Most bytes of a file in which a value is searched.
+const MAX_FILE: u64 = 1 << 20;
 
-/// Comparisons of one program that are looked at.
-const MOST: usize = 16;
+/// Most comparisons examined per program.
+const MAX_COMPARISONS: usize = 16;
 
-/// The program of an awk: its first word in quotes that has a block or a comparison.
+/// Returns the program text of an awk command: its first quoted word with a block or a comparison.
 fn program(awk: &Invocation) -> Option<&Word> {
     awk.args().iter().find(|w| w.raw.starts_with('\'') && w.text.contains(['{', '=', '<', '>', '~']))
 }
 
-fn other_case(it: &CheckContext, awk: &Invocation) -> Option<Finding> {
+fn other_case(cx: &CheckContext, awk: &Invocation) -> Option<Finding> {
     let (program, file) = (program(awk)?, awk.operands().find(|w| is_csv(w))?);
-    // who has said otherwise what separates the columns means others
-    let says = awk.args().iter().any(|w| w.text.starts_with("-F"));
-    let whole = program.raw == format!("'{}'", program.text) && !program.text.contains("IGNORECASE");
-    let compares = EQUAL.as_ref().filter(|form| says && whole && form.is_match(&program.text))?;
-    let text = read(&it.cwd?.join(&file.text), LOOK)?;
-    let by = separated_by(&[text.lines().next()?.to_owned()])?;
-    let (said, there) = compares.captures_iter(&program.text).take(MOST).find_map(|c| {
-        let (column, said) = (c[1].parse::<usize>().ok()?.checked_sub(1)?, c.get(2)?);
+    // without `-F` the columns are not those of the file
+    let has_separator = awk.args().iter().any(|w| w.text.starts_with("-F"));
+    let is_plain = program.raw == format!("'{}'", program.text) && !program.text.contains("IGNORECASE");
+    if !has_separator || !is_plain {
+        return None;
+    }
+    let compares = EQUAL.as_ref().filter(|pattern| pattern.is_match(&program.text))?;
+    let text = read_text(&cx.cwd?.join(&file.text), MAX_FILE)?;
+    let by = separator_of(&[text.lines().next()?.to_owned()])?;
+    let (literal, cell) = compares.captures_iter(&program.text).take(MAX_COMPARISONS).find_map(|c| {
+        let (column, literal) = (c[1].parse::<usize>().ok()?.checked_sub(1)?, c.get(2)?);
         // the first line has the names
         let cells = || text.lines().skip(1).filter_map(|line| line.split(by).nth(column));
-        let is_there = cells().any(|cell| cell == said.as_str());
-        let other = cells().find(|cell| cell.to_lowercase() == said.as_str().to_lowercase());
-        Some((said, other.filter(|_| !is_there)?))
+        if cells().any(|cell| cell == literal.as_str()) {
+            return None;
+        }
+        Some((literal, cells().find(|cell| cell.to_lowercase() == literal.as_str().to_lowercase())?))
     })?;
-    let (before, behind) = (&program.text[..said.start()], &program.text[said.end()..]);
-    let plain = !there.contains(['\'', '"', '\\']);
-    let fix = Edits::new(it.script).replace(program, &format!("'{before}{there}{behind}'")).done().filter(|_| plain);
-    Some(warning("other-case", program, format!("{} has `{there}` and no `{}`", file.text, said.as_str()), fix))
+    let (before, after) = (&program.text[..literal.start()], &program.text[literal.end()..]);
+    let fix = if cell.contains(['\'', '"', '\\']) {
+        None
+    } else {
+        Edits::new(cx.script).replace(program, &format!("'{before}{cell}{after}'")).apply()
+    };
+    Some(warning("other-case", program, format!("{} has `{cell}` and no `{}`", file.text, literal.as_str()), fix))
 }
 
 #[cfg(test)]

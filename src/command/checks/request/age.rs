@@ -1,47 +1,47 @@
-//! `find -mtime -30` for "in the last 30 minutes": the unit, the sign and the amount of a file's age.
+//! Finds a wrong unit, sign or amount of a file's age, such as `find -mtime -30` for "in the last 30 minutes".
 
 use super::edit::{Edits, warning};
 use super::words::{Words, number};
-use super::{CheckContext, find};
+use super::{CheckContext, single_find};
 use caro_shell::{Finding, Word};
 
 const DAYS: [&str; 3] = ["-mtime", "-atime", "-ctime"];
 const MINUTES: [&str; 3] = ["-mmin", "-amin", "-cmin"];
 
-/// What the newest days are called.
+/// Words for the most recent period.
 const LAST: [&str; 3] = ["last", "past", "previous"];
 
-/// Minutes of a day.
+/// The minutes of a day.
 const DAY: u64 = 24 * 60;
 
-/// How old the request says that files are.
+/// The age of files in a request.
 #[derive(Debug, PartialEq, Eq)]
 struct Age {
-    /// As written: the 6 of "6 hours".
+    /// The number as written: 6 for "6 hours".
     count: u64,
-    /// All of it.
+    /// The age in minutes.
     minutes: u64,
-    /// The sign that `find` wants, where the request says whether younger or older is meant.
+    /// The sign for `find`, if the request says whether younger or older files are meant.
     sign: Option<char>,
 }
 
-pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
-    of_find(it).into_iter().collect()
+pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
+    of_find(cx).into_iter().collect()
 }
 
-fn of_find(it: &CheckContext) -> Option<Finding> {
-    let command = find(it.script)?;
+fn of_find(cx: &CheckContext) -> Option<Finding> {
+    let command = single_find(cx.script)?;
     let mut tests = command.words.windows(3).filter_map(|words| {
         let at = DAYS.iter().chain(&MINUTES).position(|test| words[1].text == *test)?;
         Some((at, &words[0], &words[1], &words[2]))
     });
     let (at, before, test, value) = tests.next()?;
-    // two tests make a range, and "not" turns one around, or all in its parentheses: neither is guessed at
+    // two tests make a range, and a negation reverses one or all in its parentheses: these are not checked
     let is_not = |w: &Word| matches!(w.text.as_str(), "!" | "-not");
-    let turned = is_not(before)
+    let is_negated = is_not(before)
         || command.words.windows(2).any(|pair| is_not(&pair[0]) && pair[1].text == "(")
         || command.args().iter().any(|w| w.text.starts_with("-newer"));
-    if tests.next().is_some() || turned {
+    if tests.next().is_some() || is_negated {
         return None;
     }
     let (sign, n) = match value.value.as_deref()?.split_at_checked(1)? {
@@ -50,7 +50,7 @@ fn of_find(it: &CheckContext) -> Option<Finding> {
         _ => (None, value.text.as_str()),
     };
     let n: u64 = n.parse().ok()?;
-    let age = age(&Words::of(it.request))?;
+    let age = age(&Words::of(cx.request))?;
     let in_days = at < DAYS.len();
     let whole_days = age.minutes % DAY == 0;
     let wrong_unit = if in_days {
@@ -58,12 +58,12 @@ fn of_find(it: &CheckContext) -> Option<Finding> {
     } else {
         n == age.count && n != age.minutes
     };
-    // a unit more or less may be meant as a bound
+    // one unit more or less may be meant to include or exclude the bound
     let unit = if in_days { DAY } else { 1 };
     let wrong_amount = n.checked_mul(unit).is_none_or(|n| n.abs_diff(age.minutes) > unit);
     let wrong_sign = age.sign.is_some_and(|right| match sign {
         Some(sign) => sign != right,
-        // `-mtime 0` is the last day
+        // `-mtime 0` means the last day
         None => n > 0 && (wrong_unit || n * if in_days { DAY } else { 1 } == age.minutes),
     });
     if !wrong_unit && !wrong_sign && !wrong_amount {
@@ -78,7 +78,7 @@ fn of_find(it: &CheckContext) -> Option<Finding> {
         (true, false) => age.minutes,
     };
     let right = format!("{right_test} {sign}{amount}");
-    let fix = Edits::new(it.script).replace(test, right_test).replace(value, &format!("{sign}{amount}")).done();
+    let fix = Edits::new(cx.script).replace(test, right_test).replace(value, &format!("{sign}{amount}")).apply();
     Some(if wrong_unit {
         let unit = if in_days { "days" } else { "minutes" };
         warning("time-unit", test, format!("find {} counts {unit}: the age asked for is `{right}`", test.text), fix)
@@ -89,7 +89,7 @@ fn of_find(it: &CheckContext) -> Option<Finding> {
     })
 }
 
-/// The one age that a request names; `None` if it names several.
+/// Returns the age that a request names; `None` if it names several.
 fn age(words: &Words) -> Option<Age> {
     let list = words.list();
     let mut ages = list.iter().enumerate().filter_map(|(i, word)| {
@@ -102,30 +102,30 @@ fn age(words: &Words) -> Option<Age> {
         };
         Some((i, count, minutes))
     });
-    let (place, count, unit) = ages.next()?;
+    let (at, count, unit) = ages.next()?;
     if ages.next().is_some() || words.contains_phrase(&["half an", "half a", "every"]) {
         return None;
     }
-    // words that make it an age, near it
-    let lead = list[place.saturating_sub(6)..place].join(" ");
-    // "older than the last 7 days" is older, whatever the last days are
+    // the words before it, which make it an age
+    let lead = list[at.saturating_sub(6)..at].join(" ");
+    // "older than the last 7 days" means older than 7 days
     let lead = format!(" {lead} ").replace(" than the ", " than ");
     let lead = LAST.iter().fold(lead, |l, w| l.replace(&format!(" than {w} "), " than "));
-    let ago = list.get(place + 1).is_some_and(|w| w == "ago");
-    let old =
+    let has_ago = list.get(at + 1).is_some_and(|w| w == "ago");
+    let is_old =
         ["older than", "more than", "over", "longer than", "before"].iter().any(|p| lead.contains(&format!(" {p} ")));
-    // "the last 7 days" and "the last week", and not "last changed 7 days ago"
-    let near = lead.split(' ').rev().filter(|w| !w.is_empty()).take(2).any(|w| LAST.contains(&w));
-    let young =
-        near || ["newer than", "younger than", "within", "less than"].iter().any(|p| lead.contains(&format!(" {p} ")));
-    let older = old && (ago || lead.contains(" older than ") || list[place + 1..].iter().any(|w| w == "old"));
-    let younger = young && (ago || !lead.contains(" less than "));
-    if !older && !younger && !ago {
+    // "the last 7 days" and "the last week", but not "last changed 7 days ago"
+    let is_last = lead.split(' ').rev().filter(|w| !w.is_empty()).take(2).any(|w| LAST.contains(&w));
+    let is_young = is_last
+        || ["newer than", "younger than", "within", "less than"].iter().any(|p| lead.contains(&format!(" {p} ")));
+    let is_older = is_old && (has_ago || lead.contains(" older than ") || list[at + 1..].iter().any(|w| w == "old"));
+    let is_younger = is_young && (has_ago || !lead.contains(" less than "));
+    if !is_older && !is_younger && !has_ago {
         return None;
     }
-    let sign = match (older, younger) {
-        // "before the last 7 days": what is old, said with the words for what is young
-        _ if near && old || words.contains_phrase(&["prior to"]) => None,
+    let sign = match (is_older, is_younger) {
+        // "before the last 7 days" has the words for both
+        _ if is_last && is_old || words.contains_phrase(&["prior to"]) => None,
         _ if words.has_negation()
             || words.contains_phrase(&["untouched", "unmodified", "unused", "unchanged", "at least"]) =>
         {
@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_age_of_a_request() {
+    fn the_age_in_a_request_is_parsed() {
         let of = |request| age(&Words::of(request));
         assert_eq!(of("files changed in the last 6 hours"), Some(Age { count: 6, minutes: 360, sign: Some('-') }));
         for older in
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn the_unit_and_the_sign() {
+    fn the_unit_the_sign_and_the_amount_are_checked() {
         let fix =
             |request: &str, command: &str| findings(check, request, command).into_iter().next().and_then(|f| f.fix);
         let hours = "files changed in the last 6 hours";
@@ -193,9 +193,9 @@ mod tests {
         }
         assert_eq!(fix("older than 7 days", "find . -mmin +7").as_deref(), Some("find . -mtime +7"));
         assert_eq!(fix("older than 7 days", "find . -mtime -7").as_deref(), Some("find . -mtime +7"));
-        let kept = "more than 5 minutes ago, except keep.txt";
+        let except = "more than 5 minutes ago, except keep.txt";
         assert_eq!(
-            fix(kept, "find . -name '*.txt' ! -name keep.txt -mtime +5").as_deref(),
+            fix(except, "find . -name '*.txt' ! -name keep.txt -mtime +5").as_deref(),
             Some("find . -name '*.txt' ! -name keep.txt -mmin +5")
         );
         let days = "files modified in the last 3 days, sorted by size";

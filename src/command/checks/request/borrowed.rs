@@ -1,34 +1,35 @@
-//! A name that the worked examples have and the request has not: asked to turn "csv to tsv", a small model writes `people.csv`
-//! after an example, and asked for "every html file" it looks below `/srv/www`.
+//! Finds names that a small model copied from the worked examples, though the request does not contain them:
+//! `people.csv` for "csv to tsv", and `/srv/www` for "every html file".
 
 use super::edit::{Edits, warning};
-use super::words::bare;
+use super::words::without_punctuation;
 use super::{CheckContext, starting_points};
 use crate::examples::Example;
 use crate::library;
 use caro_shell::effects::{Kind, effects};
 use caro_shell::{Finding, Invocation, Severity, Word, quote};
 
-/// So many of the library's pairs may have been shown.
-const SHOWN: usize = 3;
+/// Most pairs of the library that the model may have been shown.
+const MAX_SHOWN: usize = 3;
 
-pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
-    let shown = library::nearest(it.request, it.target, SHOWN);
-    file(it, &shown).or_else(|| place(it, &shown)).into_iter().collect()
+pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
+    let shown = library::nearest(cx.request, cx.target, MAX_SHOWN);
+    file(cx, &shown).or_else(|| place(cx, &shown)).into_iter().collect()
 }
 
-fn file(it: &CheckContext, shown: &[Example]) -> Option<Finding> {
-    let (asked, text) = (it.request.to_lowercase(), &it.script.text);
-    let said = shown.iter().flat_map(|e| e.request.split_whitespace().map(move |word| (word, &e.command)));
-    let name = said
+/// `tr ',' '\t' < people.csv` for "csv to tsv".
+fn file(cx: &CheckContext, shown: &[Example]) -> Option<Finding> {
+    let (request, text) = (cx.request.to_lowercase(), &cx.script.text);
+    let words = shown.iter().flat_map(|e| e.request.split_whitespace().map(move |word| (word, &e.command)));
+    let name = words
         .map(|(word, command)| (word.trim_end_matches([',', ';', ':', '?']), command))
         .filter(|(name, command)| name.len() > 1 && has_name(command, name) && has_name(text, name))
         .map(|(name, _)| name)
-        .filter(|name| !asked.contains(&name.to_lowercase()))
-        // a file that is there may be the one that is meant, and where one is named another may be what comes of it
+        .filter(|name| !request.contains(&name.to_lowercase()))
+        // an existing file may be meant, and if the request names a file, another name may be that of the result
         .find(|name| {
-            let is_missing = it.cwd.is_some_and(|cwd| !cwd.join(name).exists());
-            text.contains(&format!("{name}/")) || is_missing && !asked.split_whitespace().any(is_file)
+            let is_missing = cx.cwd.is_some_and(|cwd| !cwd.join(name).exists());
+            text.contains(&format!("{name}/")) || is_missing && !request.split_whitespace().any(is_file)
         })?;
     let at = text.find(name)?;
     let folder = format!("{name}/");
@@ -43,62 +44,63 @@ fn file(it: &CheckContext, shown: &[Example]) -> Option<Finding> {
     })
 }
 
-/// `find /srv/www ...` after an example that is about /srv/www, which is not here and which nobody spoke of: here is meant.
-fn place(it: &CheckContext, shown: &[Example]) -> Option<Finding> {
-    let cwd = it.cwd?;
-    let asked = it.request.to_lowercase();
-    let bare = |word: &str| bare(word).trim_end_matches('/').to_owned();
-    let examples = shown.iter().flat_map(|e| e.request.split_whitespace().map(move |word| (bare(word), &e.command)));
-    let borrowed = |name: &str, command: &str| {
-        command.split_whitespace().any(|word| below(&bare(word), name).is_some())
-            && !asked.contains(&name.to_lowercase())
+/// `find /srv/www ...` after an example about /srv/www, which does not exist and is not in the request: the working
+/// directory is meant.
+fn place(cx: &CheckContext, shown: &[Example]) -> Option<Finding> {
+    let cwd = cx.cwd?;
+    let request = cx.request.to_lowercase();
+    let path_of = |word: &str| without_punctuation(word).trim_end_matches('/').to_owned();
+    let examples = shown.iter().flat_map(|e| e.request.split_whitespace().map(move |word| (path_of(word), &e.command)));
+    let is_borrowed = |name: &str, command: &str| {
+        command.split_whitespace().any(|word| below(&path_of(word), name).is_some())
+            && !request.contains(&name.to_lowercase())
             && [name, name.trim_start_matches('/')].iter().all(|name| cwd.join(name).symlink_metadata().is_err())
     };
     let names: Vec<String> =
-        examples.filter(|(name, command)| name.len() > 1 && borrowed(name, command)).map(|(name, _)| name).collect();
-    let here = it.script.commands.iter().filter(|c| !c.remote);
-    // a plain word may be anything, but for who looks into folders
-    let found: Vec<(&Word, bool, &str)> = here
+        examples.filter(|(name, command)| name.len() > 1 && is_borrowed(name, command)).map(|(name, _)| name).collect();
+    let commands = cx.script.commands.iter().filter(|c| !c.remote);
+    // a word without a slash counts only as an argument for a folder
+    let found: Vec<(&Word, bool, &str)> = commands
         .flat_map(|c| {
             let folders = folders(c);
             c.args().iter().map(move |word| (word, folders.iter().any(|folder| std::ptr::eq(*folder, word))))
         })
-        .filter_map(|(word, looks)| {
-            let of = |name: &String| below(&word.text, name).filter(|_| looks || name.contains('/'));
-            Some((word, looks, names.iter().find_map(of)?))
+        .filter_map(|(word, is_folder)| {
+            let mut names = names.iter().filter(|name| is_folder || name.contains('/'));
+            Some((word, is_folder, names.find_map(|name| below(&word.text, name))?))
         })
-        // what a variable is given is used for something
-        .chain(it.script.assignments.iter().filter_map(|a| {
-            let of = |name: &String| below(&a.value.text, name).filter(|_| name.contains('/'));
-            Some((&a.value, true, names.iter().find_map(of)?))
+        // the values of variables count as well
+        .chain(cx.script.assignments.iter().filter_map(|a| {
+            let mut names = names.iter().filter(|name| name.contains('/'));
+            Some((&a.value, true, names.find_map(|name| below(&a.value.text, name))?))
         }))
         .collect();
     let (first, ..) = *found.first()?;
-    // nothing is removed here that was to be removed somewhere else
-    let loses = effects(it.script).iter().any(|e| e.kind == Kind::Delete);
-    let fix = found.iter().all(|(_, looks, _)| *looks && !loses).then(|| {
-        let edits = found.iter().fold(Edits::new(it.script), |edits, (word, _, rest)| match *rest {
+    // a command that deletes is not redirected to another folder
+    let deletes = effects(cx.script).iter().any(|e| e.kind == Kind::Delete);
+    let fix = found.iter().all(|(_, is_folder, _)| *is_folder && !deletes).then(|| {
+        let edits = found.iter().fold(Edits::new(cx.script), |edits, (word, _, rest)| match *rest {
             "" => edits.replace(word, "."),
             rest if word.expands => {
                 let folder = &word.text[..word.text.len() - rest.len()];
                 edits.replace(word, &word.raw.replacen(folder, "", 1))
             }
             rest if word.glob && !word.quoted => edits.replace(word, rest),
-            rest => edits.replace(word, &quote(rest, it.dialect)),
+            rest => edits.replace(word, &quote(rest, cx.dialect)),
         });
-        edits.done()
+        edits.apply()
     });
     let why = format!("the request does not speak of {}, and there is none here", first.text);
     Some(warning("borrowed-place", first, why, fix.flatten()))
 }
 
-/// What of a path lies below a folder: nothing of the folder itself.
+/// Returns the rest of a path below a folder; empty for the folder itself.
 fn below<'a>(path: &'a str, folder: &str) -> Option<&'a str> {
     let rest = path.strip_prefix(folder)?;
     if rest.is_empty() { Some(rest) } else { rest.strip_prefix('/') }
 }
 
-/// The folders that a program is to look into, of those that do.
+/// Returns the arguments that are folders to search or list.
 fn folders(command: &Invocation) -> Vec<&Word> {
     match command.name() {
         Some("find") => starting_points(command).collect(),
@@ -110,14 +112,14 @@ fn folders(command: &Invocation) -> Vec<&Word> {
     }
 }
 
-/// True if the text has this as the name of a file, or of a folder that something is in.
+/// True if the text contains the name as that of a file, or of a folder before a slash.
 fn has_name(text: &str, name: &str) -> bool {
     let is_name = name.chars().all(|c| c.is_alphanumeric() || "._-".contains(c));
     is_name
         && text.match_indices(name).any(|(at, _)| {
             let (before, after) = (&text[..at], &text[at + name.len()..]);
-            let whole = !before.ends_with(|c: char| c.is_alphanumeric() || "./~*:@".contains(c));
-            whole && (after.starts_with('/') || is_file(name) && !after.starts_with(char::is_alphanumeric))
+            let is_start = !before.ends_with(|c: char| c.is_alphanumeric() || "./~*:@".contains(c));
+            is_start && (after.starts_with('/') || is_file(name) && !after.starts_with(char::is_alphanumeric))
         })
 }
 
@@ -132,12 +134,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_the_examples_are_not_the_requests() {
+    fn names_copied_from_the_examples_are_found() {
         let here = tempfile::tempdir().unwrap();
         let found =
             |request: &str, command: &str| findings_in(Some(here.path()), check, request, command).into_iter().next();
         let named = found("csv to tsv", "tr ',' '\\t' < people.csv");
-        assert_eq!(named.map(|f| f.fix), Some(None), "which file is meant nobody knows");
+        assert_eq!(named.map(|f| f.fix), Some(None), "it is not known which file is meant");
         let folder =
             found("rename all .jpeg files to .jpg", "for f in photos/*.jpeg; do mv \"$f\" \"${f%.jpeg}.jpg\"; done");
         assert_eq!(
@@ -188,6 +190,6 @@ mod tests {
             assert_eq!(found("find every html file below /srv/www, subfolders too", right), None, "{right}");
         }
         std::fs::write(here.path().join("people.csv"), "").unwrap();
-        assert_eq!(found("csv to tsv", "tr ',' '\\t' < people.csv"), None, "it is there");
+        assert_eq!(found("csv to tsv", "tr ',' '\\t' < people.csv"), None, "it exists");
     }
 }

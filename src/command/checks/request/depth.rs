@@ -1,30 +1,30 @@
-//! Subfolders that were asked for and are not looked at, or the other way round.
+//! Finds commands that do not search subfolders although the request asks for it, or the other way round.
 
-use super::edit::{Edits, cluster_with, warning, without};
+use super::edit::{Edits, cluster_with, warning, without_letter};
 use super::facts::excluded::negated;
 use super::words::{Words, is_subfolder};
-use super::{CheckContext, find, starting_points};
+use super::{CheckContext, single_find, starting_points};
 use caro_shell::{Finding, Invocation};
 
-/// What a request says about subfolders.
+/// The depth that a request asks for: one folder, or its subfolders too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Depth {
     One,
     All,
 }
 
-pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
-    let said = depth(&Words::of(it.request));
-    let found = nothing_left(it, said).or_else(|| match said? {
-        Depth::One => one_level(it),
-        Depth::All => all_levels(it),
+pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
+    let asked = depth(&Words::of(cx.request));
+    let found = nothing_left(cx, asked).or_else(|| match asked? {
+        Depth::One => one_level(cx),
+        Depth::All => all_levels(cx),
     });
     found.into_iter().collect()
 }
 
-/// `find DIR ! -path 'DIR/*'` leaves out all that is in DIR.
-fn nothing_left(it: &CheckContext, said: Option<Depth>) -> Option<Finding> {
-    let command = find(it.script)?;
+/// `find DIR ! -path 'DIR/*'` excludes everything in DIR.
+fn nothing_left(cx: &CheckContext, asked: Option<Depth>) -> Option<Finding> {
+    let command = single_find(cx.script)?;
     let root = match last_start(command) {
         0 => ".",
         1 => command.words[1].value.as_deref()?,
@@ -32,15 +32,21 @@ fn nothing_left(it: &CheckContext, said: Option<Depth>) -> Option<Finding> {
     };
     let all = format!("{}/*", root.trim_end_matches('/'));
     let test = negated(command, &["-path", "-wholename"]).find(|w| w[2].text == all)?;
-    let bounded = command.args().iter().any(|w| matches!(w.text.as_str(), "-maxdepth" | "-o" | "-or" | "-prune"));
+    if command.args().iter().any(|w| matches!(w.text.as_str(), "-maxdepth" | "-o" | "-or" | "-prune")) {
+        return None;
+    }
     let [not, path, pattern] = test else { return None };
-    let edits = Edits::new(it.script).replace(not, "").replace(path, "").replace(pattern, "");
-    let fix = edits.after(&command.words[last_start(command)], " -maxdepth 1").done();
+    let fix = if asked == Some(Depth::One) {
+        let edits = Edits::new(cx.script).replace(not, "").replace(path, "").replace(pattern, "");
+        edits.insert_after(&command.words[last_start(command)], " -maxdepth 1").apply()
+    } else {
+        None
+    };
     let why = format!("everything in {root} matches {all}, and is left out");
-    (!bounded).then(|| warning("nothing-left", pattern, why, fix.filter(|_| said == Some(Depth::One))))
+    Some(warning("nothing-left", pattern, why, fix))
 }
 
-/// What the request says about subfolders, if it is clear.
+/// Returns the depth that a request asks for, if it is clear.
 fn depth(words: &Words) -> Option<Depth> {
     const NOT: [&str; 12] = [
         "not",
@@ -77,21 +83,21 @@ fn depth(words: &Words) -> Option<Depth> {
         "from",
     ];
     let list = words.list();
-    let about = |w: &str| is_subfolder(w) || w.starts_with("recurs");
+    let is_about_depth = |w: &str| is_subfolder(w) || w.starts_with("recurs");
     let mut found = None;
-    for (i, _) in list.iter().enumerate().filter(|(_, w)| about(w)) {
+    for (i, _) in list.iter().enumerate().filter(|(_, w)| is_about_depth(w)) {
         let lead = list[..i].iter().rposition(|w| !FILLER.contains(&w.as_str()));
-        let negated = lead.is_some_and(|at| NOT.contains(&list[at].as_str()));
-        // "folders without subfolders" are a kind of folders
-        let property = lead.filter(|_| negated).is_some_and(|at| of_folders(&list[..at]));
-        let included = list[i].starts_with("recurs")
+        let negation = lead.filter(|at| NOT.contains(&list[*at].as_str()));
+        // "folders without subfolders" is a property of folders
+        let is_property = negation.is_some_and(|at| is_property_of_folders(&list[..at]));
+        let is_included = list[i].starts_with("recurs")
             || list[..i]
                 .iter()
                 .rev()
                 .take_while(|w| matches!(w.as_str(), "its" | "all" | "any" | "the" | "including"))
                 .any(|w| w == "including")
             || list[..i].ends_with(&["in".into(), "all".into()]);
-        let this = match (negated, property, included) {
+        let this = match (negation.is_some(), is_property, is_included) {
             (true, false, _) => Depth::One,
             (false, _, true) => Depth::All,
             _ => return None,
@@ -109,7 +115,7 @@ fn depth(words: &Words) -> Option<Depth> {
     })
 }
 
-/// All that is below, in other words.
+/// Phrases for a whole tree.
 const TREE: [&str; 7] = [
     "whole directory tree",
     "entire directory tree",
@@ -120,8 +126,9 @@ const TREE: [&str; 7] = [
     "however deep",
 ];
 
-/// "Folders without subfolders", "those that have no subfolders": words before the negation that make it a property.
-fn of_folders(before: &[String]) -> bool {
+/// True if the words before a negation make it a property of folders: "folders without subfolders", "those that have
+/// no subfolders".
+fn is_property_of_folders(before: &[String]) -> bool {
     const LINKS: [&str; 9] = ["do", "does", "that", "which", "have", "has", "having", "with", "contain"];
     let noun = before.iter().rposition(|w| !LINKS.contains(&w.as_str()));
     let links = &before[noun.map_or(0, |n| n + 1)..];
@@ -129,9 +136,9 @@ fn of_folders(before: &[String]) -> bool {
         || noun.is_some_and(|n| matches!(before[n].as_str(), "folders" | "directories"))
 }
 
-fn one_level(it: &CheckContext) -> Option<Finding> {
+fn one_level(cx: &CheckContext) -> Option<Finding> {
     const WHY: &str = "subfolders are not asked for, and this looks into them";
-    if let Some(command) = find(it.script) {
+    if let Some(command) = single_find(cx.script) {
         const BOUND: [&str; 9] =
             ["-maxdepth", "-prune", "-path", "-ipath", "-wholename", "-regex", "-iregex", "-depth", "-links"];
         if command.args().iter().any(|w| BOUND.contains(&w.text.as_str())) {
@@ -142,63 +149,66 @@ fn one_level(it: &CheckContext) -> Option<Finding> {
         if command.words[1..=starts].iter().any(|w| w.glob || w.expands) {
             return None;
         }
-        return Some(warning("one-level", last, WHY, Edits::new(it.script).after(last, " -maxdepth 1").done()));
+        return Some(warning("one-level", last, WHY, Edits::new(cx.script).insert_after(last, " -maxdepth 1").apply()));
     }
-    let [command] = it.script.commands.as_slice() else { return None };
+    let [command] = cx.script.commands.as_slice() else { return None };
     let word = match command.name()? {
         "ls" => cluster_with(command.args(), 'R')?,
         _ => return None,
     };
-    Some(warning("one-level", word, WHY, Edits::new(it.script).replace(word, &without(&word.raw, 'R')).done()))
+    Some(warning("one-level", word, WHY, Edits::new(cx.script).replace(word, &without_letter(&word.raw, 'R')).apply()))
 }
 
-/// The index of `find`'s last starting point among its words; 0 if it names none.
+/// Returns the index of the last starting point of a `find` among its words; 0 if there is none.
 fn last_start(command: &Invocation) -> usize {
     let options = command.args().iter().take_while(|w| matches!(w.text.as_str(), "-H" | "-L" | "-P")).count();
     options + starting_points(command).count()
 }
 
-fn all_levels(it: &CheckContext) -> Option<Finding> {
+fn all_levels(cx: &CheckContext) -> Option<Finding> {
     const WHY: &str = "subfolders are asked for, and this does not look into them";
-    let edits = Edits::new(it.script);
-    if let Some(command) = find(it.script) {
+    let edits = Edits::new(cx.script);
+    if let Some(command) = single_find(cx.script) {
         const PLAIN: [&str; 11] = ["find", "wc", "sort", "head", "tail", "xargs", "sed", "awk", "cat", "cut", "uniq"];
-        let plain = it.script.commands.iter().all(|c| c.name().is_some_and(|n| PLAIN.contains(&n)));
+        let are_plain = cx.script.commands.iter().all(|c| c.name().is_some_and(|n| PLAIN.contains(&n)));
         let at = command.words.iter().position(|w| w.text == "-maxdepth")?;
         let value = command.words.get(at + 1).filter(|w| w.text == "1")?;
         let flag = &command.words[at];
-        return plain.then(|| warning("all-levels", flag, WHY, edits.replace(flag, "").replace(value, "").done()));
+        return are_plain.then(|| warning("all-levels", flag, WHY, edits.replace(flag, "").replace(value, "").apply()));
     }
-    let command = it.script.commands.first()?;
-    let alone = it.script.commands.len() == 1;
+    let command = cx.script.commands.first()?;
+    let is_only = cx.script.commands.len() == 1;
     let program = command.words.first()?;
-    let recursive = command.args().iter().any(|w| {
+    let is_recursive = command.args().iter().any(|w| {
         w.text.starts_with("--")
             && (w.text.starts_with("--recurs") || w.text.starts_with("--archive") || w.text.starts_with("--deref"))
             || w.text.starts_with('-') && !w.text.starts_with("--") && w.text.contains(['r', 'R'])
     });
-    let counted = it.script.commands[1..].iter().all(|c| matches!(c.name(), Some("wc" | "sort" | "head" | "grep")));
-    if recursive || it.script.text.contains("**") {
+    let is_only_counted =
+        cx.script.commands[1..].iter().all(|c| matches!(c.name(), Some("wc" | "sort" | "head" | "grep")));
+    if is_recursive || cx.script.text.contains("**") {
         return None;
     }
     match command.name()? {
-        "ls" if counted && !command.args().iter().any(|w| w.text == "-d" || w.text.starts_with("--")) => {
-            Some(warning("all-levels", program, WHY, edits.after(program, " -R").done()))
+        "ls" if is_only_counted && !command.args().iter().any(|w| w.text == "-d" || w.text.starts_with("--")) => {
+            Some(warning("all-levels", program, WHY, edits.insert_after(program, " -R").apply()))
         }
-        "chmod" | "chown" | "chgrp" if alone && !command.args().iter().any(|w| w.glob) => {
-            Some(warning("all-levels", program, WHY, edits.after(program, " -R").done()))
+        "chmod" | "chown" | "chgrp" if is_only && !command.args().iter().any(|w| w.glob) => {
+            Some(warning("all-levels", program, WHY, edits.insert_after(program, " -R").apply()))
         }
-        "cp" if alone && !command.args().iter().any(|w| w.glob || w.text.starts_with('-') && w.text.contains('a')) => {
-            Some(warning("all-levels", program, WHY, edits.after(program, " -r").done()))
+        "cp" if is_only
+            && !command.args().iter().any(|w| w.glob || w.text.starts_with('-') && w.text.contains('a')) =>
+        {
+            Some(warning("all-levels", program, WHY, edits.insert_after(program, " -r").apply()))
         }
-        "diff" if alone => Some(warning("all-levels", program, WHY, edits.after(program, " -r").done())),
-        "grep" if !command.stdin_pipe => of_grep(it, command, WHY),
+        "diff" if is_only => Some(warning("all-levels", program, WHY, edits.insert_after(program, " -r").apply())),
+        "grep" if !command.stdin_pipe => of_grep(cx, command, WHY),
         _ => None,
     }
 }
 
-/// `grep x DIR/*.md` looks at one folder; `grep -r --include='*.md' x DIR` below it too.
-fn of_grep(it: &CheckContext, command: &Invocation, why: &str) -> Option<Finding> {
+/// `grep x DIR/*.md` searches one folder; `grep -r --include='*.md' x DIR` its subfolders too.
+fn of_grep(cx: &CheckContext, command: &Invocation, why: &str) -> Option<Finding> {
     let operands: Vec<_> = command.operands().collect();
     let [_, place] = operands.as_slice() else { return None };
     if command.args().iter().any(|w| w.text.starts_with('-') && !super::edit::is_cluster(w))
@@ -214,7 +224,7 @@ fn of_grep(it: &CheckContext, command: &Invocation, why: &str) -> Option<Finding
     let program = command.words.first()?;
     let include = if name == "*" { String::new() } else { format!(" --include='{name}'") };
     let folder = if folder.is_empty() { "/" } else { folder };
-    let fix = Edits::new(it.script).after(program, &format!(" -r{include}")).replace(place, folder).done();
+    let fix = Edits::new(cx.script).insert_after(program, &format!(" -r{include}")).replace(place, folder).apply();
     Some(warning("all-levels", place, why, fix))
 }
 
@@ -223,7 +233,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_said_about_subfolders() {
+    fn the_depth_in_a_request_is_recognized() {
         let of = |request| depth(&Words::of(request));
         for one in [
             "files here, not in subfolders",
@@ -254,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_without_all_that_is_in_it_is_nothing() {
+    fn excluding_the_content_of_the_folder_leaves_nothing() {
         let fix =
             |request, command| super::super::tests::findings(check, request, command).into_iter().map(|f| f.fix).next();
         let wrong = "find /srv -name '*.txt' -not -path '/srv/*' -delete";

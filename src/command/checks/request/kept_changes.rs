@@ -1,17 +1,17 @@
-//! `git reset --hard` loses the work that the request says to keep.
+//! Finds `git reset --hard` if the request says to keep the changes.
 
 use super::CheckContext;
 use super::edit::{Edits, warning};
 use super::words::Words;
 use caro_shell::{Finding, Invocation, Severity};
 
-pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
-    check_script(it).into_iter().collect()
+pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
+    check_script(cx).into_iter().collect()
 }
 
 /// `git reset --hard HEAD~1` for "undo the last commit but keep my changes".
-fn check_script(it: &CheckContext) -> Option<Finding> {
-    const KEPT: [&str; 12] = [
+fn check_script(cx: &CheckContext) -> Option<Finding> {
+    const KEEPS: [&str; 12] = [
         "keep",
         "keeping",
         "keeps",
@@ -25,14 +25,14 @@ fn check_script(it: &CheckContext) -> Option<Finding> {
         "without losing",
         "not lose",
     ];
-    let asked = Words::of(it.request);
-    if !(asked.contains_phrase(&KEPT) || asked.contains_phrase(&["don't"]) && asked.contains_phrase(&["lose"])) {
+    let words = Words::of(cx.request);
+    if !(words.contains_phrase(&KEEPS) || words.contains_phrase(&["don't"]) && words.contains_phrase(&["lose"])) {
         return None;
     }
     let is_reset = |c: &&Invocation| c.name() == Some("git") && c.operands().next().is_some_and(|w| w.text == "reset");
-    let reset = it.script.commands.iter().find(is_reset)?;
+    let reset = cx.script.commands.iter().find(is_reset)?;
     let hard = reset.args().iter().find(|w| w.text == "--hard")?;
-    let fix = Edits::new(it.script).replace(hard, "--soft").done();
+    let fix = Edits::new(cx.script).replace(hard, "--soft").apply();
     let why = "--hard throws the changes away that are to be kept: --soft leaves them as they are";
     Some(Finding { severity: Severity::Error, ..warning("loses-changes", hard, why, fix) })
 }
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_to_be_kept_is_not_thrown_away() {
+    fn changes_to_keep_are_not_reset() {
         let fix =
             |request: &str, command: &str| findings(check, request, command).into_iter().next().and_then(|f| f.fix);
         let hard = "git reset --hard HEAD~1";

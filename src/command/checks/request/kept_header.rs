@@ -1,4 +1,4 @@
-//! "Sort it and keep the header on top": `sort` puts the names of the columns where they belong by their letters.
+//! Finds a `sort` for "sort it and keep the header on top": it sorts the header among the lines.
 
 use super::CheckContext;
 use super::edit::warning;
@@ -6,14 +6,14 @@ use super::facts::is_csv;
 use super::words::Words;
 use caro_shell::{Finding, Word};
 
-pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
-    check_script(it).into_iter().collect()
+pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
+    check_script(cx).into_iter().collect()
 }
 
-fn check_script(it: &CheckContext) -> Option<Finding> {
+fn check_script(cx: &CheckContext) -> Option<Finding> {
     const HEADER: [&str; 3] = ["header", "header line", "heading"];
-    const NONE: [&str; 7] = ["no", "not", "without", "don't", "dont", "never", "headers"];
-    const STAYS: [&str; 14] = [
+    const NEGATIONS: [&str; 7] = ["no", "not", "without", "don't", "dont", "never", "headers"];
+    const KEEPS: [&str; 14] = [
         "keep",
         "keeping",
         "keeps",
@@ -29,29 +29,29 @@ fn check_script(it: &CheckContext) -> Option<Finding> {
         "preserve",
         "preserving",
     ];
-    let words = Words::of(it.request);
-    if !words.contains_phrase(&HEADER) || !words.contains_phrase(&STAYS) || words.contains_phrase(&NONE) {
+    let words = Words::of(cx.request);
+    if !words.contains_phrase(&HEADER) || !words.contains_phrase(&KEEPS) || words.contains_phrase(&NEGATIONS) {
         return None;
     }
-    // alone, or with the `head -n 1` that is meant for the header and takes the first of the sorted lines
-    let commands = &it.script.commands;
+    // `sort` alone, or with a `head -n 1` that is meant for the header but takes the first of the sorted lines
+    let commands = &cx.script.commands;
     let sort =
         commands.first().filter(|c| c.name() == Some("sort") && c.redirects.is_empty() && c.assignments.is_empty())?;
     let takes_one = |args: &[Word]| {
         matches!(args.iter().map(|w| w.text.as_str()).collect::<Vec<_>>()[..], ["-n", "1"] | ["-n1"] | ["-1"])
     };
-    let whole = match &commands[1..] {
+    let is_plain = match &commands[1..] {
         [] => true,
         [head] => head.name() == Some("head") && takes_one(head.args()) && head.redirects.is_empty(),
         _ => false,
     };
     let [file] = sort.operands().filter(|w| is_table(w)).collect::<Vec<_>>()[..] else { return None };
-    // nothing stands around it
+    // the pipeline is the whole script
     let (program, last) = (sort.words.first()?, commands.last()?.words.last()?);
-    let whole = whole
-        && it.script.text.get(program.span.start..last.span.end)? == it.script.text.trim()
-        && it.script.redirects.is_empty();
-    if !whole || sort.has_option(Some('o'), "output") {
+    let is_whole = is_plain
+        && cx.script.text.get(program.span.start..last.span.end)? == cx.script.text.trim()
+        && cx.script.redirects.is_empty();
+    if !is_whole || sort.has_option(Some('o'), "output") {
         return None;
     }
     let options: String =

@@ -1,17 +1,17 @@
-//! "Ignoring case", and no option for it; "in capitals", and an option that ignores case.
+//! Finds commands that respect case for "ignoring case", and commands that ignore it for "in capitals".
 
 use super::CheckContext;
-use super::edit::{Edits, is_cluster, warning, without};
-use super::words::{Words, bare};
+use super::edit::{Edits, is_cluster, warning, without_letter};
+use super::words::{Words, without_punctuation};
 use caro_shell::{Finding, Invocation, Userland};
 
-pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
-    check_script(it).or_else(|| exact(it)).or_else(|| lowered(it)).into_iter().collect()
+pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
+    respects_case(cx).or_else(|| ignores_case(cx)).or_else(|| wrong_case(cx)).into_iter().collect()
 }
 
 /// `grep -i ERROR` for "ERROR in capitals".
-fn exact(it: &CheckContext) -> Option<Finding> {
-    const SAID: [&str; 8] = [
+fn ignores_case(cx: &CheckContext) -> Option<Finding> {
+    const PHRASES: [&str; 8] = [
         "in capitals",
         "in capital letters",
         "case sensitive",
@@ -21,38 +21,44 @@ fn exact(it: &CheckContext) -> Option<Finding> {
         "respecting case",
         "matching case",
     ];
-    let words = Words::of(it.request);
-    let ignoring =
+    let words = Words::of(cx.request);
+    if !words.contains_phrase(&PHRASES) || words.has_negation() {
+        return None;
+    }
+    let ignores =
         |c: &Invocation| c.name() == Some("grep") && c.option(Some('i'), "ignore-case").is_some_and(is_cluster);
-    let greps: Vec<&Invocation> = it.script.commands.iter().filter(|c| ignoring(c)).collect();
-    let found = greps.first().filter(|_| words.contains_phrase(&SAID) && !words.has_negation())?;
-    let word = found.option(Some('i'), "ignore-case")?;
+    let greps: Vec<&Invocation> = cx.script.commands.iter().filter(|c| ignores(c)).collect();
+    let word = greps.first()?.option(Some('i'), "ignore-case")?;
     let flags = greps.iter().filter_map(|c| c.option(Some('i'), "ignore-case"));
-    let fix = flags.fold(Edits::new(it.script), |edits, flag| edits.replace(flag, &without(&flag.raw, 'i'))).done();
+    let edits = flags.fold(Edits::new(cx.script), |edits, flag| edits.replace(flag, &without_letter(&flag.raw, 'i')));
+    let fix = edits.apply();
     Some(warning("letter-case", word, "upper and lower case are to differ, and to grep -i they do not", fix))
 }
 
-/// `grep todo` for "files that contain TODO": a word that was written in capitals.
-fn lowered(it: &CheckContext) -> Option<Finding> {
-    // what is only spoken of may be written otherwise there: "TCP connections" are `tcp` to netstat
+/// `grep todo` for "files that contain TODO".
+fn wrong_case(cx: &CheckContext) -> Option<Finding> {
+    // only a word after these is a search text: "TCP connections" are `tcp` to netstat
     const BEFORE: [&str; 9] =
         ["contain", "contains", "containing", "for", "word", "string", "text", "mention", "mentioning"];
-    let words: Vec<&str> = it.request.split_whitespace().map(bare).collect();
-    let capitals = |w: &str| w.len() > 2 && w.chars().all(|c| c.is_ascii_uppercase() || c == '_');
-    let mut said = words.windows(2).filter(|w| BEFORE.contains(&w[0]) && capitals(w[1])).map(|w| w[1]);
-    let mut greps = it.script.commands.iter().filter(|c| matches!(c.name(), Some("grep" | "egrep" | "fgrep" | "rg")));
+    let words: Vec<&str> = cx.request.split_whitespace().map(without_punctuation).collect();
+    let is_capital = |w: &str| w.len() > 2 && w.chars().all(|c| c.is_ascii_uppercase() || c == '_');
+    let mut searched = words.windows(2).filter(|w| BEFORE.contains(&w[0]) && is_capital(w[1])).map(|w| w[1]);
+    let mut greps = cx.script.commands.iter().filter(|c| matches!(c.name(), Some("grep" | "egrep" | "fgrep" | "rg")));
     let (pattern, word) = greps.find_map(|grep| {
-        let plain = !ignores(grep) && !grep.stdin_pipe && grep.option(Some('e'), "regexp").is_none();
-        let pattern = grep.operands().next().filter(|_| plain)?;
-        let word = said.find(|w| pattern.value.as_deref() == Some(w.to_lowercase().as_str()))?;
+        if ignores(grep) || grep.stdin_pipe || grep.option(Some('e'), "regexp").is_some() {
+            return None;
+        }
+        let pattern = grep.operands().next()?;
+        let word = searched.find(|w| pattern.value.as_deref() == Some(w.to_lowercase().as_str()))?;
         Some((pattern, word))
     })?;
-    let fix = Edits::new(it.script).replace(pattern, &pattern.raw.replace(&word.to_lowercase(), word)).done();
+    let fix = Edits::new(cx.script).replace(pattern, &pattern.raw.replace(&word.to_lowercase(), word)).apply();
     Some(warning("letter-case", pattern, format!("the request says {word}, in capitals"), fix))
 }
 
-fn check_script(it: &CheckContext) -> Option<Finding> {
-    const SAID: [&str; 16] = [
+/// `grep error` for "ignoring case".
+fn respects_case(cx: &CheckContext) -> Option<Finding> {
+    const PHRASES: [&str; 16] = [
         "any case",
         "any letter case",
         "regardless of upper",
@@ -71,28 +77,28 @@ fn check_script(it: &CheckContext) -> Option<Finding> {
         "case does not matter",
     ];
     const ELSEWHERE: [&str; 7] = ["tr", "awk", "gawk", "mawk", "perl", "python3", "shopt"];
-    let words = Words::of(it.request);
-    // "in any case" is "anyway" as often
-    let denied =
+    let words = Words::of(cx.request);
+    // "in any case" often means "anyway"
+    let is_unclear =
         words.contains_phrase(&["not case insensitive", "not ignoring case", "not ignore case", "in any case"]);
-    if !words.contains_phrase(&SAID) || denied && !words.contains_phrase(&["in any case mix"]) {
+    if !words.contains_phrase(&PHRASES) || is_unclear && !words.contains_phrase(&["in any case mix"]) {
         return None;
     }
-    let commands = &it.script.commands;
-    // who only adds up numbers compares no letters
-    let adds =
+    let commands = &cx.script.commands;
+    // an awk program without patterns and strings compares no letters
+    let only_calculates =
         |c: &Invocation| c.name() == Some("awk") && !c.args().iter().any(|w| w.text.contains(['/', '"', '~', '(']));
-    if commands.iter().any(|c| c.name().is_none_or(|n| ELSEWHERE.contains(&n) && !adds(c)) || ignores(c)) {
+    if commands.iter().any(|c| c.name().is_none_or(|n| ELSEWHERE.contains(&n) && !only_calculates(c)) || ignores(c)) {
         return None;
     }
-    let able: Vec<&Invocation> = commands.iter().filter(|c| can_ignore(c, it)).collect();
-    let edits = Edits::new(it.script);
-    let program = able.first()?.words.first()?;
-    let fix = match able.as_slice() {
+    let comparing: Vec<&Invocation> = commands.iter().filter(|c| can_ignore(c, cx)).collect();
+    let edits = Edits::new(cx.script);
+    let program = comparing.first()?.words.first()?;
+    let edits = match comparing.as_slice() {
         [one] => match one.name()? {
-            "grep" | "egrep" | "fgrep" | "zgrep" | "rg" => edits.after(program, " -i"),
-            "sort" => edits.after(program, " -f"),
-            "uniq" => edits.after(program, " -i"),
+            "grep" | "egrep" | "fgrep" | "zgrep" | "rg" => edits.insert_after(program, " -i"),
+            "sort" => edits.insert_after(program, " -f"),
+            "uniq" => edits.insert_after(program, " -i"),
             "find" => one.args().iter().fold(edits, |edits, w| match w.text.as_str() {
                 "-name" => edits.replace(w, "-iname"),
                 "-path" => edits.replace(w, "-ipath"),
@@ -105,33 +111,33 @@ fn check_script(it: &CheckContext) -> Option<Finding> {
             }
             _ => return None,
         },
-        // what sort puts together, uniq finds together
+        // `sort` makes the lines adjacent that `uniq` then merges
         several if several.iter().all(|c| matches!(c.name(), Some("sort" | "uniq"))) => several
             .iter()
             .filter_map(|c| Some((c.name()?, c.words.first()?)))
-            .fold(edits, |edits, (name, word)| edits.after(word, if name == "sort" { " -f" } else { " -i" })),
+            .fold(edits, |edits, (name, word)| edits.insert_after(word, if name == "sort" { " -f" } else { " -i" })),
         _ => return None,
     };
-    let names: Vec<&str> = able.iter().filter_map(|c| c.name()).collect();
+    let names: Vec<&str> = comparing.iter().filter_map(|c| c.name()).collect();
     Some(warning(
         "letter-case",
         program,
         format!("upper and lower case are not to differ, and to {} they do", names.join(" and ")),
-        fix.done(),
+        edits.apply(),
     ))
 }
 
-/// True for a program that tells upper from lower case here, and has an option not to.
-fn can_ignore(command: &Invocation, it: &CheckContext) -> bool {
+/// True for a program that respects case by default and has an option to ignore it.
+fn can_ignore(command: &Invocation, cx: &CheckContext) -> bool {
     match command.name() {
         Some("grep" | "egrep" | "fgrep" | "zgrep" | "rg" | "sort" | "uniq") => true,
         Some("find") => command.args().iter().any(|w| matches!(w.text.as_str(), "-name" | "-path")),
-        Some("sed") => it.target.userland != Userland::Bsd && command.args().iter().any(|w| is_substitution(&w.text)),
+        Some("sed") => cx.target.userland != Userland::Bsd && command.args().iter().any(|w| is_substitution(&w.text)),
         _ => false,
     }
 }
 
-/// True if it has the option already.
+/// True if the command already ignores case.
 fn ignores(command: &Invocation) -> bool {
     let letter = |letters: &[char]| {
         command.args().iter().any(|w| w.text.starts_with('-') && !w.text.starts_with("--") && w.text.contains(letters))

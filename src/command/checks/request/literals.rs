@@ -1,22 +1,23 @@
-//! What the request quotes or names as a path must appear in the answer.
+//! Finds names in the request, such as paths, files and addresses, that the command does not use.
 
 use super::edit::Edits;
-use super::words::{bare, year};
+use super::words::{without_punctuation, year};
 use super::{CheckContext, only};
 use caro_shell::{Finding, Severity, Word, quote};
 
-pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
-    let answer = plain(&it.script.text);
-    // a date may be written in many ways, and the day before it may be the bound, but its year is there
-    let dated = |name: &str| year(name).is_some_and(|y| [y, y - 1].iter().any(|y| answer.contains(&y.to_string())));
-    named(it.request)
+pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
+    let answer = plain(&cx.script.text);
+    // a date may be written in many ways, and the day before may be the bound, but its year is in the command
+    let is_date_used =
+        |name: &str| year(name).is_some_and(|y| [y, y - 1].iter().any(|y| answer.contains(&y.to_string())));
+    named(cx.request)
         .into_iter()
         .filter(|name| {
             !answer.contains(&plain(name))
-                && !dated(name)
-                && !is_example(it.request, name)
-                && !in_pieces(it, name)
-                && !is_product(it, name)
+                && !is_date_used(name)
+                && !is_example(cx.request, name)
+                && !in_pieces(cx, name)
+                && !is_product(cx, name)
         })
         .map(|name| Finding {
             id: "missing-name".into(),
@@ -24,137 +25,142 @@ pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
             why: format!("the request names `{name}`, and the command does not use it"),
             span: None,
             evidence: Vec::new(),
-            fix: copied(it, &name).or_else(|| stand_in(it, &name)),
+            fix: fix_misspelled(cx, &name).or_else(|| fix_invented(cx, &name)),
             token: name,
         })
         .collect()
 }
 
-/// True for a name that only shows how names are to look: "like a_2024.pdf", "as pic_001.png, pic_002.png, ...".
+/// True for a name that is only an example of a pattern: "like a_2024.pdf", "as pic_001.png, pic_002.png, ...".
 fn is_example(request: &str, name: &str) -> bool {
     let before = request.split(name).next().unwrap_or_default().to_lowercase();
     let before = before.trim_end_matches([' ', '\'', '"', '`']);
-    let series = ["...", "\u{2026}", "and so on", "etc"].iter().any(|more| request.contains(more));
-    // "as 2024-12-31" says what dates are to look like, "on 2024-12-31" means that day
-    const MEANT: [&str; 8] = [" of", " on", " since", " after", " before", " until", " was", " is"];
-    if year(name).is_some() && !MEANT.iter().any(|word| before.ends_with(word)) {
+    let is_series = ["...", "\u{2026}", "and so on", "etc"].iter().any(|more| request.contains(more));
+    // "as 2024-12-31" is an example of a format, "on 2024-12-31" means that day
+    const BEFORE_DATE: [&str; 8] = [" of", " on", " since", " after", " before", " until", " was", " is"];
+    if year(name).is_some() && !BEFORE_DATE.iter().any(|word| before.ends_with(word)) {
         return true;
     }
     ["like", "such as", "e.g.", "for example"].iter().any(|so| before.ends_with(so))
-        || series && name.chars().any(|c| c.is_ascii_digit())
+        || is_series && name.chars().any(|c| c.is_ascii_digit())
 }
 
-/// True for `node.js` where no file is called so and the answer speaks of `node`: a name of a program and not of a file.
-fn is_product(it: &CheckContext, name: &str) -> bool {
+/// True for `node.js` if there is no such file and the command contains `node`: the name is that of a program.
+fn is_product(cx: &CheckContext, name: &str) -> bool {
     name.rsplit_once('.').is_some_and(|(stem, end)| {
         matches!(end.to_lowercase().as_str(), "js" | "net" | "io")
-            && plain(&it.script.text).contains(&plain(stem))
-            && it.cwd.is_none_or(|cwd| !cwd.join(name).exists())
+            && plain(&cx.script.text).contains(&plain(stem))
+            && cx.cwd.is_none_or(|cwd| !cwd.join(name).exists())
     })
 }
 
-/// True if the name is there in another form: `a.txt{,.bak}`, `-C /srv www` for /srv/www, and a unit by its short name.
-fn in_pieces(it: &CheckContext, name: &str) -> bool {
-    let said = |text: &str| {
-        let mut words = it.script.commands.iter().flat_map(|c| c.args());
+/// True if the command has the name in another form: `a.txt{,.bak}`, `-C /srv www` for /srv/www, or a unit by its
+/// short name.
+fn in_pieces(cx: &CheckContext, name: &str) -> bool {
+    let has_word = |text: &str| {
+        let mut words = cx.script.commands.iter().flat_map(|c| c.args());
         words.any(|w| w.text.trim_end_matches('/') == text.trim_end_matches('/'))
     };
-    let mut braces = it.script.text.split_whitespace().filter_map(|w| w.split_once('{'));
+    let mut braces = cx.script.text.split_whitespace().filter_map(|w| w.split_once('{'));
     if braces.any(|(stem, rest)| stem.len() > 1 && rest.contains(',') && name.starts_with(stem)) {
         return true;
     }
-    if is_made_of_another(it, name) {
+    if is_made_of_another(cx, name) {
         return true;
     }
     let path = std::path::Path::new(name);
     let of = |part: Option<&std::ffi::OsStr>| part.and_then(|p| p.to_str()).map(str::to_owned).unwrap_or_default();
     let (folder, last) = (of(path.parent().map(std::path::Path::as_os_str)), of(path.file_name()));
-    let unit = name.ends_with(".service") && it.script.commands.iter().any(|c| c.name() == Some("systemctl"));
-    folder.len() > 1 && said(&folder) && said(&last) || unit && said(&of(path.file_stem()))
+    let is_unit = name.ends_with(".service") && cx.script.commands.iter().any(|c| c.name() == Some("systemctl"));
+    folder.len() > 1 && has_word(&folder) && has_word(&last) || is_unit && has_word(&of(path.file_stem()))
 }
 
-/// True where `index.txt` is made of `index.sh`: its stem is in the command, and its ending behind one that is cut off (`${f%.sh}.txt`).
-fn is_made_of_another(it: &CheckContext, name: &str) -> bool {
+/// True if the command forms `index.txt` from `index.sh`: it contains the stem, and the ending after an expansion
+/// that removes another one (`${f%.sh}.txt`).
+fn is_made_of_another(cx: &CheckContext, name: &str) -> bool {
     let Some((stem, ending)) = name.rsplit_once('.') else { return false };
-    let text = &it.script.text;
-    let cut = text
+    let text = &cx.script.text;
+    let replaces_ending = text
         .match_indices(&format!("}}.{ending}"))
         .any(|(at, _)| text[..at].rfind("${").is_some_and(|from| text[from..at].contains(['%', '/'])));
-    cut && !stem.is_empty() && text.contains(stem)
+    replaces_ending && !stem.is_empty() && text.contains(stem)
 }
 
-/// The command with a slip of the pen mended: a word that is the name but for one or two letters.
-fn copied(it: &CheckContext, name: &str) -> Option<String> {
+/// Returns the command with the name in place of a word that differs from it in one or two letters.
+fn fix_misspelled(cx: &CheckContext, name: &str) -> Option<String> {
     let length = name.chars().count();
-    let slip = |w: &&Word| {
+    let is_misspelled = |w: &&Word| {
         let text = w.value.as_deref().unwrap_or_default();
-        let apart = text.chars().zip(name.chars()).filter(|(a, b)| a != b).count();
-        text.chars().count() == length && apart <= 2 && length >= 6 && !it.request.contains(text)
+        let differences = text.chars().zip(name.chars()).filter(|(a, b)| a != b).count();
+        text.chars().count() == length && differences <= 2 && length >= 6 && !cx.request.contains(text)
     };
-    let word = it.script.commands.iter().flat_map(|c| c.args()).find(slip)?;
-    Edits::new(it.script).replace(word, &quote(name, it.dialect)).done()
+    let word = cx.script.commands.iter().flat_map(|c| c.args()).find(is_misspelled)?;
+    Edits::new(cx.script).replace(word, &quote(name, cx.dialect)).apply()
 }
 
-/// The command with the name in the place of one that nobody named: `unzip file.zip` for "unzip a.zip". Only where the request
-/// names one file, and the command one of the same kind.
-fn stand_in(it: &CheckContext, name: &str) -> Option<String> {
+/// Returns the command with the name in place of an invented one: `unzip file.zip` for "unzip a.zip". Only if the
+/// request names one file, and the command one with the same ending.
+fn fix_invented(cx: &CheckContext, name: &str) -> Option<String> {
     let ending = |text: &str| text.rsplit_once('.').filter(|(stem, _)| !stem.is_empty()).map(|(_, end)| end.to_owned());
-    let kind = ending(name)?;
+    let name_ending = ending(name)?;
     let is_file = |other: &String| !other.contains('/') && ending(other).is_some();
-    if named(it.request).iter().filter(|other| is_file(other)).count() != 1 {
+    if named(cx.request).iter().filter(|other| is_file(other)).count() != 1 {
         return None;
     }
-    let same = it.script.commands.iter().flat_map(|c| c.args()).filter(|word| {
+    let invented = cx.script.commands.iter().flat_map(|c| c.args()).filter(|word| {
         let text = word.value.as_deref().unwrap_or_default();
-        ending(text).as_ref() == Some(&kind)
+        ending(text).as_ref() == Some(&name_ending)
             && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'))
-            && !it.request.contains(text)
-            && it.cwd.is_none_or(|cwd| !cwd.join(text).exists())
+            && !cx.request.contains(text)
+            && cx.cwd.is_none_or(|cwd| !cwd.join(text).exists())
     });
-    let word = only(same)?;
-    Edits::new(it.script).replace(word, &quote(name, it.dialect)).done()
+    let word = only(invented)?;
+    Edits::new(cx.script).replace(word, &quote(name, cx.dialect)).apply()
 }
 
-/// Text without the quoting and slashes in which a right answer may differ from the request.
+/// Returns a text in lower case without quotes and a final slash, in which a right command may differ from the
+/// request.
 fn plain(text: &str) -> String {
     let text: String = text.chars().filter(|c| !matches!(c, '\'' | '"' | '\\' | '`')).collect();
     text.trim_end_matches('/').to_lowercase()
 }
 
-/// What a request names word for word: absolute paths, and single words in quotes that look like a file or a host.
+/// Returns the names in a request that have to appear in the command: absolute paths, words that look like a file or
+/// host, and words that have to be exact.
 fn named(request: &str) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
-    for word in request.split_whitespace().map(bare) {
-        let path = word.starts_with('/') && word.len() > 1 && word[1..].chars().any(char::is_alphanumeric);
+    for word in request.split_whitespace().map(without_punctuation) {
+        let is_path = word.starts_with('/') && word.len() > 1 && word[1..].chars().any(char::is_alphanumeric);
         // letters around a dot: `notes.txt`, `example.org`; not `3.5`, `e.g`, `etc.`
-        let file = word.rsplit_once('.').is_some_and(|(stem, ext)| {
+        let is_file = word.rsplit_once('.').is_some_and(|(stem, ext)| {
             (2..=5).contains(&ext.len())
                 && stem.chars().any(char::is_alphabetic)
                 && ext.chars().all(|c| c.is_ascii_alphanumeric())
                 && ext.chars().any(|c| c.is_ascii_alphabetic())
                 && !stem.contains(['*', '(', '/'])
         });
-        if (path || file || is_exact(word)) && !names.iter().any(|n| n == word) {
+        if (is_path || is_file || is_exact(word)) && !names.iter().any(|n| n == word) {
             names.push(word.to_owned());
         }
     }
     names
 }
 
-/// True for what means nothing if a letter of it is another: addresses, and codes like `aGVsbG8=` or `3f2a9c1b`.
+/// True for a word that has to be exact: addresses, dates, long numbers, and codes like `aGVsbG8=` or `3f2a9c1b`.
 fn is_exact(word: &str) -> bool {
-    let address = word.starts_with("https://") || word.starts_with("http://");
-    let mail = word.split_once('@').is_some_and(|(name, host)| !name.is_empty() && host.contains('.'));
+    let is_url = word.starts_with("https://") || word.starts_with("http://");
+    let is_mail = word.split_once('@').is_some_and(|(name, host)| !name.is_empty() && host.contains('.'));
     let parts: Vec<&str> = word.split('.').collect();
-    let ip = parts.len() == 4 && parts.iter().all(|p| p.parse::<u8>().is_ok());
-    let plain = word.len() >= 7 && word.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '=' | '+'));
+    let is_ip = parts.len() == 4 && parts.iter().all(|p| p.parse::<u8>().is_ok());
+    let is_plain = word.len() >= 7 && word.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '=' | '+'));
     let has = |of: fn(&char) -> bool| word.chars().any(|c| of(&c));
-    let turns = word.as_bytes().windows(2).filter(|w| w[0].is_ascii_digit() != w[1].is_ascii_digit()).count();
-    let mixed = has(char::is_ascii_digit) && has(char::is_ascii_uppercase) && has(char::is_ascii_lowercase);
-    // a time stamp, a number of an order: not 10000, which may be asked for as 10k
-    let number =
+    let changes = word.as_bytes().windows(2).filter(|w| w[0].is_ascii_digit() != w[1].is_ascii_digit()).count();
+    let is_mixed = has(char::is_ascii_digit) && has(char::is_ascii_uppercase) && has(char::is_ascii_lowercase);
+    // a time stamp or an order number, but not 10000, which may be written as 10k
+    let is_number =
         word.len() >= 5 && word.chars().all(|c| c.is_ascii_digit()) && (word.len() >= 10 || !word.ends_with("00"));
-    address || mail || ip || number || year(word).is_some() || plain && (mixed || turns >= 3)
+    let is_code = is_plain && (is_mixed || changes >= 3);
+    is_url || is_mail || is_ip || is_number || is_code || year(word).is_some()
 }
 
 #[cfg(test)]
@@ -162,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn finds_paths_and_files() {
+    fn paths_and_files_in_a_request_are_names() {
         assert_eq!(named("copy notes.txt to /srv/data/, please."), ["notes.txt", "/srv/data/"]);
         assert_eq!(named("ping 'example.org' e.g. 3 times or 1.5 s"), ["example.org"]);
         assert_eq!(named("what is in /etc/hosts?"), ["/etc/hosts"]);
@@ -171,12 +177,12 @@ mod tests {
     }
 
     #[test]
-    fn a_made_up_name_gives_way_to_the_one_that_was_said() {
+    fn an_invented_name_is_replaced() {
         let fix =
             |request, command| super::super::tests::findings(check, request, command).into_iter().find_map(|f| f.fix);
         assert_eq!(fix("unzip a.zip", "unzip zip_file.zip").as_deref(), Some("unzip a.zip"));
         assert_eq!(fix("pack src into b.tar", "tar -cf archive.tar src").as_deref(), Some("tar -cf b.tar src"));
-        // two that could be meant, another kind, a name that was said, and a pattern
+        // two names that could be meant, another ending, two files in the command, and a pattern
         assert_eq!(fix("compare x.csv with y.csv", "diff a.csv y.csv"), None);
         assert_eq!(fix("unzip a.zip", "tar xf a.tar"), None);
         assert_eq!(fix("unzip a.zip", "unzip one.zip && unzip two.zip"), None);
@@ -184,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_to_be_exact_is_copied_exactly() {
+    fn exact_words_are_copied_exactly() {
         let fix =
             |request, command| super::super::tests::findings(check, request, command).into_iter().map(|f| f.fix).next();
         let request = "decode aGVsbG8= from base64";
@@ -211,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_may_be_made_of_another() {
+    fn a_name_may_be_formed_from_another() {
         let found = |request, command| super::super::tests::findings(check, request, command).len();
         let request = "rename each part.sh below here to part.txt";
         assert_eq!(found(request, "find . -name part.sh -exec sh -c 'mv \"$1\" \"${1%.sh}.txt\"' _ {} \\;"), 0);

@@ -1,5 +1,6 @@
-//! The request, held against the command: names, numbers, places, ages, order, what was to be kept, and what nobody asked
-//! for. English words, read in general terms; a request in another language accuses nobody.
+//! Checks that compare the command with the request: names, numbers, places, ages, order, what is to be kept, and
+//! what was not asked for. They read English words in general terms; a request in another language causes no
+//! findings.
 
 mod age;
 mod borrowed;
@@ -25,12 +26,12 @@ pub(crate) use counts::asks_for_number;
 
 #[cfg(test)]
 use super::tests;
-use super::{Check, CheckContext, edit, facts, find, made, only, starting_points, words};
+use super::{Check, CheckContext, edit, facts, is_written_before, only, single_find, starting_points, words};
 
-/// The checks of a command of any shell.
+/// The checks for any shell.
 pub(super) const ANY: &[Check] = &[literals::check, placeholder::check];
 
-/// The checks of a Unix command, most serious first.
+/// The checks for Unix shells, the most serious first.
 pub(super) const UNIX: &[Check] = &[
     kept_changes::check,
     borrowed::check,

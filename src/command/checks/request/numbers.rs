@@ -1,4 +1,4 @@
-//! Ten were asked for and five are taken; the third column was asked for and the second is cut.
+//! Finds wrong numbers: of lines, of spaces, of a column, and a limit that the request does not ask for.
 
 use super::edit::{Edits, warning};
 use super::facts::sequence::line_count;
@@ -6,18 +6,18 @@ use super::words::{Words, number};
 use super::{CheckContext, only};
 use caro_shell::Finding;
 
-pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
-    let words = Words::of(it.request);
+pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
+    let words = Words::of(cx.request);
     if words.has_negation() {
         return Vec::new();
     }
-    let found = lines(it, &words).or_else(|| unlimited(it, &words));
-    found.into_iter().chain(column(it, &words)).chain(blanks(it, &words)).collect()
+    let found = lines(cx, &words).or_else(|| unasked_limit(cx, &words));
+    found.into_iter().chain(column(cx, &words)).chain(blanks(cx, &words)).collect()
 }
 
 /// `... | head -n 10` for "all processes, sorted by memory".
-fn unlimited(it: &CheckContext, words: &Words) -> Option<Finding> {
-    const WHOLE: [&str; 5] = ["all", "every", "sorted", "sort", "each"];
+fn unasked_limit(cx: &CheckContext, words: &Words) -> Option<Finding> {
+    const ALL: [&str; 5] = ["all", "every", "sorted", "sort", "each"];
     const SOME: [&str; 31] = [
         "top",
         "first",
@@ -52,41 +52,44 @@ fn unlimited(it: &CheckContext, words: &Words) -> Option<Finding> {
         "preview",
     ];
     let list = without_order(words.list());
-    let said = |of: &[&str]| list.iter().any(|w| of.contains(&w.as_str()));
-    let number = list.iter().any(|w| w.contains(|c: char| c.is_ascii_digit())) || !words.numbers().is_empty();
-    let last = it.script.commands.last().filter(|c| c.name() == Some("head") && c.inside.is_none())?;
-    let plain = last.operands().all(|w| w.text.bytes().all(|b| b.is_ascii_digit())) && last.stdin_pipe;
-    let one = line_count(last).is_some_and(|(_, n)| n == 1) || last.args().iter().any(|w| w.text.contains('c'));
-    if !said(&WHOLE) || said(&SOME) || number || !plain || one || it.request.contains(['"', '\'']) {
+    let has_any = |of: &[&str]| list.iter().any(|w| of.contains(&w.as_str()));
+    let has_number = list.iter().any(|w| w.contains(|c: char| c.is_ascii_digit())) || !words.numbers().is_empty();
+    let last = cx.script.commands.last().filter(|c| c.name() == Some("head") && c.inside.is_none())?;
+    let is_plain = last.operands().all(|w| w.text.bytes().all(|b| b.is_ascii_digit())) && last.stdin_pipe;
+    let takes_one_or_bytes =
+        line_count(last).is_some_and(|(_, n)| n == 1) || last.args().iter().any(|w| w.text.contains('c'));
+    let has_quotes = cx.request.contains(['"', '\'']);
+    if !has_any(&ALL) || has_any(&SOME) || has_number || !is_plain || takes_one_or_bytes || has_quotes {
         return None;
     }
     let program = last.words.first()?;
-    let before = it.script.text.get(..program.span.start)?.trim_end().strip_suffix('|')?.trim_end();
-    let whole = it.script.text.get(last.words.last()?.span.end..)?.trim().is_empty();
-    let fix = Some(before.to_owned()).filter(|_| whole);
+    let before = cx.script.text.get(..program.span.start)?.trim_end().strip_suffix('|')?.trim_end();
+    let is_end = cx.script.text.get(last.words.last()?.span.end..)?.trim().is_empty();
+    let fix = is_end.then(|| before.to_owned());
     Some(warning("cut-short", program, "nothing says that only some are wanted", fix))
 }
 
-/// The words but "largest first", "most frequent first": that is an order, and no number of them.
+/// Returns the words without "largest first" and "most frequent first", which mean an order and not a selection.
 fn without_order(list: &[String]) -> Vec<String> {
     let is_degree = |w: &String| matches!(w.as_str(), "most" | "least") || w.len() > 4 && w.ends_with("est");
-    let mut kept: Vec<String> = Vec::with_capacity(list.len());
+    let mut rest: Vec<String> = Vec::with_capacity(list.len());
     for word in list {
-        let degree = kept.len().saturating_sub(2)..kept.len();
-        match kept[degree.clone()].iter().position(is_degree).filter(|_| word == "first") {
-            Some(at) => kept.truncate(degree.start + at),
-            None => kept.push(word.clone()),
+        let start = rest.len().saturating_sub(2);
+        let degree = if word == "first" { rest[start..].iter().position(is_degree) } else { None };
+        match degree {
+            Some(at) => rest.truncate(start + at),
+            None => rest.push(word.clone()),
         }
     }
-    kept
+    rest
 }
 
 /// `s/\t/  /` for "tabs become four spaces".
-fn blanks(it: &CheckContext, words: &Words) -> Option<Finding> {
+fn blanks(cx: &CheckContext, words: &Words) -> Option<Finding> {
     let list = words.list();
     let at = list.iter().position(|w| matches!(w.as_str(), "spaces" | "blanks"))?;
     let asked = usize::try_from(number(list.get(at.checked_sub(1)?)?)?).ok().filter(|n| (1..=16).contains(n))?;
-    let [sed] = it.script.commands.iter().filter(|c| c.name() == Some("sed")).collect::<Vec<_>>()[..] else {
+    let [sed] = cx.script.commands.iter().filter(|c| c.name() == Some("sed")).collect::<Vec<_>>()[..] else {
         return None;
     };
     let (word, have) = sed.args().iter().find_map(|w| {
@@ -94,14 +97,15 @@ fn blanks(it: &CheckContext, words: &Words) -> Option<Finding> {
         let [_, _, new, _] = parts[..] else { return None };
         (!new.is_empty() && new.chars().all(|c| c == ' ')).then(|| (w, new.to_owned()))
     })?;
-    let fix = Edits::new(it.script)
+    let fix = Edits::new(cx.script)
         .replace(word, &word.raw.replacen(&format!("/{have}/"), &format!("/{}/", " ".repeat(asked)), 1));
     let why = format!("{asked} are asked for, and this puts {}", have.len());
-    (have.len() != asked && words.numbers().len() == 1).then(|| warning("how-many", word, why, fix.done()))
+    (have.len() != asked && words.numbers().len() == 1).then(|| warning("how-many", word, why, fix.apply()))
 }
 
-fn lines(it: &CheckContext, words: &Words) -> Option<Finding> {
-    // programs that print a header, or several lines for each thing
+/// `head -n 5` for "the first ten lines".
+fn lines(cx: &CheckContext, words: &Words) -> Option<Finding> {
+    // programs that print a header, or several lines per entry
     const HEADED: [&str; 14] = [
         "ps",
         "df",
@@ -119,35 +123,35 @@ fn lines(it: &CheckContext, words: &Words) -> Option<Finding> {
         "journalctl",
     ];
     let asked = amount(words)?;
-    let commands = &it.script.commands;
+    let commands = &cx.script.commands;
     let takers = commands.iter().filter(|c| matches!(c.name(), Some("head" | "tail")));
     let taker = only(takers)?;
-    let plain = commands.iter().all(|c| {
+    let are_plain = commands.iter().all(|c| {
         c.name().is_some_and(|n| !HEADED.contains(&n))
             && c.inside.is_none()
             && !(c.name() == Some("ls") && c.has_option(Some('l'), ""))
     });
     // a later filter may drop or add lines
-    if !plain || !taker.feeds.is_empty() {
+    if !are_plain || !taker.feeds.is_empty() {
         return None;
     }
     let program = taker.words.first()?;
-    let edits = Edits::new(it.script);
+    let edits = Edits::new(cx.script);
     let why = |have: u64| format!("{asked} are asked for, and this takes {have}");
     match line_count(taker) {
-        // one more is a header's line
+        // one more line may be for a header
         Some((word, have)) if have != asked && have != asked + 1 => {
-            let fix = edits.replace(word, &word.raw.replacen(&have.to_string(), &asked.to_string(), 1)).done();
+            let fix = edits.replace(word, &word.raw.replacen(&have.to_string(), &asked.to_string(), 1)).apply();
             Some(warning("how-many", word, why(have), fix))
         }
         None if taker.args().iter().all(|w| !w.text.starts_with(['-', '+'])) && asked != 10 => {
-            Some(warning("how-many", program, why(10), edits.after(program, &format!(" -n {asked}")).done()))
+            Some(warning("how-many", program, why(10), edits.insert_after(program, &format!(" -n {asked}")).apply()))
         }
         _ => None,
     }
 }
 
-/// How many lines or files are asked for, if the request has that number and no other.
+/// Returns the number of lines or files that the request asks for, if it is the only number in it.
 fn amount(words: &Words) -> Option<u64> {
     const AHEAD: [&str; 4] = ["first", "last", "top", "bottom"];
     const BEHIND: [&str; 9] =
@@ -163,7 +167,7 @@ fn amount(words: &Words) -> Option<u64> {
         return None;
     }
     let (before, after) = (at.checked_sub(1).map(|b| list[b].as_str()), list.get(at + 1).map(String::as_str));
-    let ranked = before.is_some_and(|w| AHEAD.contains(&w))
+    let is_ranked_before = before.is_some_and(|w| AHEAD.contains(&w))
         && after.is_some_and(|w| {
             matches!(
                 w,
@@ -179,9 +183,9 @@ fn amount(words: &Words) -> Option<u64> {
                     | "most"
             )
         });
-    let rank = after.is_some_and(|w| BEHIND.contains(&w) && w != "lines");
-    // "lines longer than", "lines after each match" are other questions
-    let other = words.contains_phrase(&[
+    let is_ranked_after = after.is_some_and(|w| BEHIND.contains(&w) && w != "lines");
+    // "lines longer than", "lines after each match": the number means something else
+    let is_other = words.contains_phrase(&[
         "each",
         "every",
         "from",
@@ -196,10 +200,11 @@ fn amount(words: &Words) -> Option<u64> {
         "columns",
         "header",
     ]);
-    (!other && (ranked || rank)).then_some(*n)
+    (!is_other && (is_ranked_before || is_ranked_after)).then_some(*n)
 }
 
-fn column(it: &CheckContext, words: &Words) -> Option<Finding> {
+/// `cut -f2` for "the third column".
+fn column(cx: &CheckContext, words: &Words) -> Option<Finding> {
     const ORDINALS: [&str; 6] = ["first", "second", "third", "fourth", "fifth", "sixth"];
     let list = words.list();
     let mut mentions = list.iter().enumerate().filter(|(_, w)| matches!(w.as_str(), "column" | "field"));
@@ -222,13 +227,13 @@ fn column(it: &CheckContext, words: &Words) -> Option<Finding> {
     let before = at.checked_sub(1).and_then(|b| place(&list[b]));
     let after = list.get(at + 1).and_then(|w| w.parse::<usize>().ok());
     let asked = before.or(after).filter(|n| *n > 0)?;
-    let commands = &it.script.commands;
+    let commands = &cx.script.commands;
     if commands.iter().any(|c| matches!(c.name(), Some("tr" | "sed" | "ls" | "ps"))) {
         return None;
     }
     let cutters = commands.iter().filter(|c| matches!(c.name(), Some("cut" | "awk" | "gawk" | "mawk")));
     let cutter = only(cutters)?;
-    let edits = Edits::new(it.script);
+    let edits = Edits::new(cx.script);
     let (word, have) = if cutter.name() == Some("cut") {
         let args = cutter.args();
         args.iter().enumerate().find_map(|(i, w)| match w.text.as_str() {
@@ -248,12 +253,12 @@ fn column(it: &CheckContext, words: &Words) -> Option<Finding> {
         return None;
     }
     let at = word.raw.rfind(&have.to_string())?;
-    let mut mended = word.raw.clone();
-    mended.replace_range(at..at + have.to_string().len(), &asked.to_string());
+    let mut fixed = word.raw.clone();
+    fixed.replace_range(at..at + have.to_string().len(), &asked.to_string());
     Some(warning(
         "which-column",
         word,
         format!("column {asked} is asked for, and this takes column {have}"),
-        edits.replace(word, &mended).done(),
+        edits.replace(word, &fixed).apply(),
     ))
 }

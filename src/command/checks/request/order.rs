@@ -1,35 +1,36 @@
-//! Which end comes first: the direction of `sort` and `ls -t`, and the line `ls -l` begins with.
+//! Finds a wrong direction of `sort` and `ls -t`, a wrong sort column, and the line "total" of `ls -l` that is
+//! counted.
 
 use super::CheckContext;
-use super::edit::{Edits, is_cluster, is_ls_cluster, ls_cluster_with, warning, without};
+use super::edit::{Edits, is_cluster, is_ls_cluster, ls_cluster_with, warning, without_letter};
 use super::facts::sequence::line_count;
 use super::words::Words;
 use caro_shell::{Finding, Invocation, Word};
 
-pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
-    let words = Words::of(it.request);
-    direction(it, &words).into_iter().chain(total_line(it, &words)).chain(unkeyed(it, &words)).collect()
+pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
+    let words = Words::of(cx.request);
+    direction(cx, &words).into_iter().chain(total_line(cx, &words)).chain(sort_column(cx, &words)).collect()
 }
 
-/// `ls -l | sort -rn` for "the largest": the first column holds permissions.
-fn unkeyed(it: &CheckContext, words: &Words) -> Option<Finding> {
+/// `ls -l | sort -rn` for "the largest": the first column has the permissions.
+fn sort_column(cx: &CheckContext, words: &Words) -> Option<Finding> {
     const SIZE: [&str; 9] = ["size", "sizes", "largest", "biggest", "smallest", "heaviest", "large", "big", "larger"];
-    let ls = it.script.commands.iter().find(|c| c.name() == Some("ls"))?;
-    let sort = it.script.reader(ls).filter(|c| c.name() == Some("sort"))?;
-    let sized = ls_cluster_with(ls, 's').is_some();
-    let long = ls_cluster_with(ls, 'l').is_some();
-    let keyed =
+    let ls = cx.script.commands.iter().find(|c| c.name() == Some("ls"))?;
+    let sort = cx.script.reader(ls).filter(|c| c.name() == Some("sort"))?;
+    let shows_size_first = ls_cluster_with(ls, 's').is_some();
+    let is_long = ls_cluster_with(ls, 'l').is_some();
+    let has_key =
         sort.args().iter().any(|w| w.text.starts_with("-k") || w.text.starts_with("--key") || w.text.contains('k'));
     let by_number = sort.args().iter().any(|w| is_cluster(w) && w.raw.contains(['n', 'h']));
     let (program, last) = (sort.words.first()?, sort.words.last()?);
-    let asked = words.list().iter().any(|w| SIZE.contains(&w.as_str()));
-    let fix = Edits::new(it.script).after(last, " -k5").done();
-    (long && !sized && !keyed && by_number && asked)
+    let asks_for_size = words.list().iter().any(|w| SIZE.contains(&w.as_str()));
+    let fix = Edits::new(cx.script).insert_after(last, " -k5").apply();
+    (is_long && !shows_size_first && !has_key && by_number && asks_for_size)
         .then(|| warning("sort-column", program, "the first column of ls -l is no size: sort by the fifth", fix))
 }
 
-/// What the request says comes first.
-fn descending(words: &Words) -> Option<bool> {
+/// True if the request asks for descending order, false for ascending; `None` if it does not say.
+fn wants_descending(words: &Words) -> Option<bool> {
     let down = words.contains_phrase(&[
         "descending",
         "descending order",
@@ -44,20 +45,20 @@ fn descending(words: &Words) -> Option<bool> {
     (down != up && !words.has_negation()).then_some(down)
 }
 
-fn direction(it: &CheckContext, words: &Words) -> Option<Finding> {
-    let commands = &it.script.commands;
+fn direction(cx: &CheckContext, words: &Words) -> Option<Finding> {
+    let commands = &cx.script.commands;
     if commands.iter().any(|c| matches!(c.name(), Some("tac" | "tail" | "head" | "awk" | "join" | "comm"))) {
         return None;
     }
-    let edits = Edits::new(it.script);
+    let edits = Edits::new(cx.script);
     let mut sorts = commands.iter().filter(|c| c.name() == Some("sort"));
     if let Some(sort) = sorts.next() {
-        // several sorts, or several keys, may each go their own way
+        // several sorts or keys may each have their own direction
         let keys = sort.args().iter().filter(|w| w.text.starts_with("-k") || w.text.starts_with("--key")).count();
         if sorts.next().is_some() || keys > 1 || !sort.feeds.is_empty() {
             return None;
         }
-        let (down, program) = (descending(words)?, sort.words.first()?);
+        let (down, program) = (wants_descending(words)?, sort.words.first()?);
         let reversed = sort.args().iter().find(|w| {
             w.text.starts_with("--rev") || w.text.starts_with('-') && !w.text.starts_with("--") && w.text.contains('r')
         });
@@ -67,16 +68,16 @@ fn direction(it: &CheckContext, words: &Words) -> Option<Finding> {
             "the smallest are to come first: sort without -r"
         };
         return match reversed {
-            // a key with letters of its own does not heed what is said beside it
-            None if down && keyed(sort) => None,
-            None if down => Some(warning("sort-order", program, why, edits.after(program, " -r").done())),
+            // a key with letters of its own ignores the global ones
+            None if down && has_key_letters(sort) => None,
+            None if down => Some(warning("sort-order", program, why, edits.insert_after(program, " -r").apply())),
             Some(flag) if !down && is_cluster(flag) => {
-                Some(warning("sort-order", flag, why, edits.replace(flag, &without(&flag.raw, 'r')).done()))
+                Some(warning("sort-order", flag, why, edits.replace(flag, &without_letter(&flag.raw, 'r')).apply()))
             }
             _ => None,
         };
     }
-    // a filter behind it changes no order
+    // filters do not change the order
     let (ls, filters) = commands.split_first()?;
     if filters.iter().any(|c| !matches!(c.name(), Some("grep" | "egrep"))) {
         return None;
@@ -85,18 +86,18 @@ fn direction(it: &CheckContext, words: &Words) -> Option<Finding> {
         words.contains_phrase(&["newest first", "most recent first", "latest first", "newest to oldest"]),
         words.contains_phrase(&["oldest first", "oldest to newest"]),
     );
-    let timed = ls_cluster_with(ls, 't')?;
+    let time_flag = ls_cluster_with(ls, 't')?;
     let reversed = ls_cluster_with(ls, 'r').or_else(|| ls.args().iter().find(|w| w.text.starts_with("--rev")));
     if ls.name() != Some("ls") || newest == oldest || words.has_negation() {
         return None;
     }
     match reversed {
         None if oldest => {
-            let fix = edits.replace(timed, &format!("{}r", timed.raw)).done();
-            Some(warning("sort-order", timed, "ls -t puts the newest first: -tr the oldest", fix))
+            let fix = edits.replace(time_flag, &format!("{}r", time_flag.raw)).apply();
+            Some(warning("sort-order", time_flag, "ls -t puts the newest first: -tr the oldest", fix))
         }
         Some(flag) if newest && is_ls_cluster(flag) => {
-            let fix = edits.replace(flag, &without(&flag.raw, 'r')).done();
+            let fix = edits.replace(flag, &without_letter(&flag.raw, 'r')).apply();
             Some(warning("sort-order", flag, "ls -t puts the newest first, and -r turns that around", fix))
         }
         _ => None,
@@ -104,25 +105,26 @@ fn direction(it: &CheckContext, words: &Words) -> Option<Finding> {
 }
 
 /// True if a key of sort has letters: `-k2n`, `-k 1,1h`.
-fn keyed(sort: &Invocation) -> bool {
+fn has_key_letters(sort: &Invocation) -> bool {
     let keys = sort.args().iter().enumerate().filter(|(_, w)| w.text.starts_with("-k") || w.text.starts_with("--key"));
     let value = |at: usize| sort.args().get(at + 1).map_or("", |w| w.text.as_str());
     keys.map(|(at, w)| if w.text == "-k" || w.text == "--key" { value(at) } else { &w.text[2..] })
         .any(|key| key.trim_start_matches("key").chars().any(|c| c.is_ascii_alphabetic()))
 }
 
-/// `ls -lt | head -n 3` is the line "total 48" and two files.
-fn total_line(it: &CheckContext, words: &Words) -> Option<Finding> {
-    let commands = &it.script.commands;
+/// `ls -lt | head -n 3` shows the line "total 48" and two files.
+fn total_line(cx: &CheckContext, words: &Words) -> Option<Finding> {
+    let commands = &cx.script.commands;
     let ls = commands.iter().find(|c| c.name() == Some("ls"))?;
-    let head = it.script.reader(ls).filter(|c| c.name() == Some("head"))?;
-    let ranked = ls.args().iter().any(|w| is_cluster(w) && w.raw.contains(['t', 'S']) || w.text.starts_with("--sort"));
-    let long = ls.args().iter().any(|w| is_cluster(w) && w.raw.contains('l'));
-    if !ranked || !long || lists_no_folder(ls) {
+    let head = cx.script.reader(ls).filter(|c| c.name() == Some("head"))?;
+    let is_sorted =
+        ls.args().iter().any(|w| is_cluster(w) && w.raw.contains(['t', 'S']) || w.text.starts_with("--sort"));
+    let is_long = ls.args().iter().any(|w| is_cluster(w) && w.raw.contains('l'));
+    if !is_sorted || !is_long || lists_no_folder(ls) {
         return None;
     }
     let (word, count) = line_count(head)?;
-    let one = words.contains_phrase(&[
+    let asks_for_one = words.contains_phrase(&[
         "newest file",
         "latest file",
         "oldest file",
@@ -132,12 +134,12 @@ fn total_line(it: &CheckContext, words: &Words) -> Option<Finding> {
         "most recent file",
         "most recently modified file",
     ]);
-    let asked = words.numbers().iter().any(|(_, n)| *n == count) || count == 1 && one;
-    let fix = Edits::new(it.script).before(head.words.first()?, "tail -n +2 | ").done();
-    asked.then(|| warning("total-line", word, "the first line of ls -l is its total: leave it out", fix))
+    let is_asked_for = words.numbers().iter().any(|(_, n)| *n == count) || count == 1 && asks_for_one;
+    let fix = Edits::new(cx.script).insert_before(head.words.first()?, "tail -n +2 | ").apply();
+    is_asked_for.then(|| warning("total-line", word, "the first line of ls -l is its total: leave it out", fix))
 }
 
-/// Files named one by one have no total line.
+/// True if `ls` lists single files, for which it prints no total.
 fn lists_no_folder(ls: &Invocation) -> bool {
     let operands: Vec<&Word> = ls.operands().collect();
     operands.len() > 1

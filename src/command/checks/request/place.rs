@@ -1,136 +1,141 @@
-//! Where: the request names a folder or file of this place, and the command looks somewhere else; what is unpacked into
-//! a folder that is not there.
+//! Finds commands that use another place than the folder or file in the working directory that the request names, and
+//! archives that are unpacked into a folder that does not exist.
 
 use super::edit::{Edits, warning};
 use super::facts::input::files;
-use super::words::bare;
+use super::words::without_punctuation;
 use super::{CheckContext, only};
 use caro_shell::effects::{Kind, effects};
 use caro_shell::{Finding, Invocation, Word, quote};
 use std::path::{Path, PathBuf};
 
-pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
-    let Some(cwd) = it.cwd else { return Vec::new() };
-    elsewhere(it, cwd).or_else(|| last_part(it, cwd)).into_iter().chain(unpacked(it, cwd)).collect()
+pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
+    let Some(cwd) = cx.cwd else { return Vec::new() };
+    elsewhere(cx, cwd).or_else(|| without_folder(cx, cwd)).into_iter().chain(missing_folder(cx, cwd)).collect()
 }
 
-/// `awk ... app.log` for "the hours in logs/app.log", and no `app.log` here.
-fn last_part(it: &CheckContext, cwd: &Path) -> Option<Finding> {
-    let goes =
+/// `awk ... app.log` for "the hours in logs/app.log", where there is no `app.log` in the working directory.
+fn without_folder(cx: &CheckContext, cwd: &Path) -> Option<Finding> {
+    let changes_folder =
         |c: &Invocation| matches!(c.name(), Some("cd" | "pushd" | "git")) || c.args().iter().any(|w| w.text == "-C");
-    if it.script.commands.iter().any(goes) {
+    if cx.script.commands.iter().any(changes_folder) {
         return None;
     }
-    let names = named(it.request, cwd);
-    let whole = names.iter().filter(|name| name.text.contains('/') && !it.script.text.contains(&name.text));
+    let names = existing_names(cx.request, cwd);
+    let whole = names.iter().filter(|name| name.text.contains('/') && !cx.script.text.contains(&name.text));
     let name = only(whole)?;
-    let is_last = |w: &&Word| w.value.as_deref() == Some(last(&name.text)) && !cwd.join(last(&name.text)).exists();
-    let operands = it.script.commands.iter().filter_map(files).flatten();
-    let redirects = it.script.commands.iter().flat_map(|c| &c.redirects).filter(|r| !r.writes()).map(|r| &r.target);
+    let file_name = last_component(&name.text);
+    let is_last = |w: &&Word| w.value.as_deref() == Some(file_name) && !cwd.join(file_name).exists();
+    let operands = cx.script.commands.iter().filter_map(files).flatten();
+    let redirects = cx.script.commands.iter().flat_map(|c| &c.redirects).filter(|r| !r.writes()).map(|r| &r.target);
     let found = operands.chain(redirects).filter(is_last);
     let word = only(found)?;
-    let fix = Edits::new(it.script).replace(word, &quote(&name.text, it.dialect)).done();
+    let fix = Edits::new(cx.script).replace(word, &quote(&name.text, cx.dialect)).apply();
     Some(warning("other-place", word, format!("the request means `{}`, and here is no {}", name.text, word.text), fix))
 }
 
-/// `find /srv/logs` for "the files in logs", where `logs` is in the working folder.
-fn elsewhere(it: &CheckContext, cwd: &Path) -> Option<Finding> {
-    let names = named(it.request, cwd);
+/// `find /srv/logs` for "the files in logs", where `logs` is in the working directory.
+fn elsewhere(cx: &CheckContext, cwd: &Path) -> Option<Finding> {
+    let names = existing_names(cx.request, cwd);
     let invented: Vec<&Word> =
-        words(it).filter(|w| is_invented(w, it.request) && !says_where(w, it.request, &names)).collect();
-    // what is used as it is here is held against the other, or goes there
-    let used = |name: &Name| words(it).any(|w| w.text.trim_start_matches("./") == name.text);
-    let like = |w: &&Word| names.iter().find(|n| ends_in(w, &n.text) && !used(n));
+        words(cx).filter(|w| is_invented(w, cx.request) && !says_where(w, cx.request, &names)).collect();
+    // a name that the command uses itself is compared with the other place, or copied there
+    let is_used = |name: &Name| words(cx).any(|w| w.text.trim_start_matches("./") == name.text);
+    let like = |w: &&Word| names.iter().find(|n| contains_name(w, &n.text) && !is_used(n));
     let (first, name) = invented.iter().find_map(|w| Some((*w, like(w)?))).or({
-        // nothing of it looks like the name, but there is only one of each
+        // no component equals the name, but there is only one of each
         match (invented.as_slice(), names.as_slice()) {
-            ([word], [name]) if name.sure && !mentions(it, &name.text) => Some((*word, name)),
+            ([word], [name]) if name.is_sure && !mentions(cx, &name.text) => Some((*word, name)),
             _ => None,
         }
     })?;
-    if cwd.join(&name.text).canonicalize().ok()? == whole(first).canonicalize().unwrap_or_default() {
+    if cwd.join(&name.text).canonicalize().ok()? == with_home(first).canonicalize().unwrap_or_default() {
         return None;
     }
-    let edits = invented.iter().filter(|w| w.text == first.text).fold(Edits::new(it.script), |edits, word| {
-        let rest = word.text.split_once(&format!("/{}/", last(&name.text))).map_or("", |(_, rest)| rest);
-        let path = if rest.is_empty() { name.text.clone() } else { format!("{}/{rest}", name.text) };
-        // a pattern stays one
-        edits.replace(word, &if word.glob && !word.quoted { path } else { quote(&path, it.dialect) })
-    });
-    let why = format!("the request means `{}` of this folder, and this is somewhere else", name.text);
-    // where something would be lost, nobody is sent elsewhere unasked; but what cannot be moved, for want of it, is not lost
-    let plain: PathBuf =
-        whole(first).iter().take_while(|part| !part.to_string_lossy().contains(['*', '?', '['])).collect();
-    let loses = effects(it.script).iter().filter(|e| e.span == first.span).any(|e| match e.kind {
+    // a deletion is not redirected to another place, nor a move of something that exists
+    let fixed_part: PathBuf =
+        with_home(first).iter().take_while(|part| !part.to_string_lossy().contains(['*', '?', '['])).collect();
+    let removes = effects(cx.script).iter().filter(|e| e.span == first.span).any(|e| match e.kind {
         Kind::Delete => true,
-        Kind::Move => plain.symlink_metadata().is_ok(),
+        Kind::Move => fixed_part.symlink_metadata().is_ok(),
         _ => false,
     });
-    Some(warning("other-place", first, why, edits.done().filter(|_| !loses)))
+    let edits = invented.iter().filter(|w| w.text == first.text).fold(Edits::new(cx.script), |edits, word| {
+        let rest = word.text.split_once(&format!("/{}/", last_component(&name.text))).map_or("", |(_, rest)| rest);
+        let path = if rest.is_empty() { name.text.clone() } else { format!("{}/{rest}", name.text) };
+        // a pattern stays unquoted
+        edits.replace(word, &if word.glob && !word.quoted { path } else { quote(&path, cx.dialect) })
+    });
+    let why = format!("the request means `{}` of this folder, and this is somewhere else", name.text);
+    Some(warning("other-place", first, why, if removes { None } else { edits.apply() }))
 }
 
-/// `tar -xf a.tar -C out`, and no `out`.
-fn unpacked(it: &CheckContext, cwd: &Path) -> Option<Finding> {
-    let [tar] = it.script.commands.as_slice() else { return None };
-    let unpacks = tar.name() == Some("tar") && (tar.has_option(Some('x'), "extract") || is_old_style(tar));
-    let at = tar.args().iter().position(|w| matches!(w.text.as_str(), "-C" | "--directory")).filter(|_| unpacks)?;
+/// `tar -xf a.tar -C out`, where `out` does not exist.
+fn missing_folder(cx: &CheckContext, cwd: &Path) -> Option<Finding> {
+    let [tar] = cx.script.commands.as_slice() else { return None };
+    if tar.name() != Some("tar") || !(tar.has_option(Some('x'), "extract") || is_old_style(tar)) {
+        return None;
+    }
+    let at = tar.args().iter().position(|w| matches!(w.text.as_str(), "-C" | "--directory"))?;
     let folder = tar.args().get(at + 1)?;
     let name = folder.value.as_deref().filter(|name| !cwd.join(name).exists())?;
-    let fix = format!("mkdir -p {} && {}", quote(name, it.dialect), it.script.text);
+    let fix = format!("mkdir -p {} && {}", quote(name, cx.dialect), cx.script.text);
     Some(warning("no-folder", folder, format!("there is no folder `{name}` to unpack into"), Some(fix)))
 }
 
-/// `tar xf a.tar`.
+/// True for options without a dash: `tar xf a.tar`.
 fn is_old_style(tar: &Invocation) -> bool {
     tar.args().first().is_some_and(|w| !w.text.starts_with('-') && w.text.contains('x') && !w.text.contains(['.', '/']))
 }
 
-/// Something of the working folder that the request names.
+/// A file or folder in the working directory that the request names.
 struct Name {
     text: String,
-    /// False if it may be a word like any other.
-    sure: bool,
+    /// False if it may also be an ordinary word.
+    is_sure: bool,
 }
 
-/// Names after "in", "from", "below" and the like, beside "folder" and "file", or with a slash, that are there.
-fn named(request: &str, cwd: &Path) -> Vec<Name> {
+/// Returns the existing names in a request: after "in", "from", "below" and similar words, beside "folder" or "file",
+/// or with a slash.
+fn existing_names(request: &str, cwd: &Path) -> Vec<Name> {
     const KINDS: [&str; 6] = ["folder", "directory", "dir", "subfolder", "subdirectory", "file"];
     const BEFORE: [&str; 13] =
         ["in", "inside", "below", "under", "beneath", "within", "from", "into", "of", "to", "on", "called", "named"];
-    let words: Vec<&str> = request.split_whitespace().map(bare).collect();
+    let words: Vec<&str> = request.split_whitespace().map(without_punctuation).collect();
     let mut names: Vec<Name> = Vec::new();
     for (i, word) in words.iter().enumerate() {
         let text = word.strip_prefix("./").unwrap_or(word).trim_end_matches('/');
-        let plain = !text.starts_with(['/', '~', '-', '$', '.'])
+        let is_plain = !text.starts_with(['/', '~', '-', '$', '.'])
             && text.chars().all(|c| c.is_alphanumeric() || "._-/".contains(c));
-        if !plain || text.is_empty() || names.iter().any(|n| n.text == text) {
+        if !is_plain || text.is_empty() || names.iter().any(|n| n.text == text) {
             continue;
         }
         let before =
             words[..i].iter().rev().find(|w| !matches!(**w, "the" | "my" | "our")).copied().unwrap_or_default();
         // "in media and data"
-        let joined = matches!(before, "and" | "or") && i > 1 && names.iter().any(|n| n.text == words[i - 2]);
-        let kind = |w: Option<&&str>| w.is_some_and(|w| KINDS.contains(w));
-        let sure = kind(words.get(i + 1)) || KINDS.contains(&before) || word.contains(['/', '.']);
-        if (sure || joined || BEFORE.contains(&before)) && cwd.join(text).symlink_metadata().is_ok() {
-            names.push(Name { text: text.to_owned(), sure });
+        let is_joined = matches!(before, "and" | "or") && i > 1 && names.iter().any(|n| n.text == words[i - 2]);
+        let is_kind = |w: Option<&&str>| w.is_some_and(|w| KINDS.contains(w));
+        let is_sure = is_kind(words.get(i + 1)) || KINDS.contains(&before) || word.contains(['/', '.']);
+        if (is_sure || is_joined || BEFORE.contains(&before)) && cwd.join(text).symlink_metadata().is_ok() {
+            names.push(Name { text: text.to_owned(), is_sure });
         }
     }
     names
 }
 
-/// Every word after a program, and every file written to or read from. `/a b/c/` may be a pattern of sed or awk, and is none.
-fn words<'a>(it: &CheckContext<'a>) -> impl Iterator<Item = &'a Word> {
+/// Returns every argument, and every file of a redirection. Arguments of sed and awk that end in a slash are left
+/// out, as they may be patterns.
+fn words<'a>(cx: &CheckContext<'a>) -> impl Iterator<Item = &'a Word> {
     let has_patterns = |c: &Invocation| matches!(c.name(), Some("sed" | "awk" | "gawk" | "mawk" | "perl"));
     let of = move |c: &'a Invocation| {
         let patterns = has_patterns(c);
         let args = c.args().iter().filter(move |w| !(patterns && w.text.len() > 1 && w.text.ends_with('/')));
         args.chain(c.redirects.iter().map(|r| &r.target))
     };
-    it.script.commands.iter().filter(|c| !c.remote).flat_map(of)
+    cx.script.commands.iter().filter(|c| !c.remote).flat_map(of)
 }
 
-/// An absolute path, or one in the home folder, that the person did not write. Devices and the like are no places.
+/// True for an absolute path, or one in the home directory, that the request does not contain. Devices do not count.
 fn is_invented(word: &Word, request: &str) -> bool {
     const NO_PLACE: [&str; 5] = ["/dev/null", "/dev/std", "/dev/fd", "/dev/tty", "/proc/"];
     let text = word.text.as_str();
@@ -142,39 +147,38 @@ fn is_invented(word: &Word, request: &str) -> bool {
         && text.chars().all(|c| c.is_alphanumeric() || "._-/~$*?".contains(c))
 }
 
-/// True if the request names the place in words ("in my home directory", "the build folder in tmp"), and not as one of this
-/// folder's.
+/// True if the request names the other place in words ("in my home directory", "the build folder in tmp").
 fn says_where(word: &Word, request: &str, names: &[Name]) -> bool {
     const IN: [&str; 9] = ["in", "inside", "under", "below", "within", "from", "of", "at", "to"];
     let words = request.split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty()).map(str::to_lowercase);
     let words: Vec<String> =
         words.filter(|w| !matches!(w.as_str(), "the" | "my" | "our" | "folder" | "directory")).collect();
     let says = |name: &str| words.windows(2).any(|pair| IN.contains(&pair[0].as_str()) && pair[1] == name);
-    let here = |part: &str| names.iter().any(|name| name.text.split('/').any(|own| own == part));
-    let above = word.text.rsplit_once('/').map_or("", |(above, _)| above);
-    let named = |part: &str| part.len() > 1 && says(&part.to_lowercase()) && !here(part);
-    word.text.starts_with(['~', '$']) && says("home") || above.split('/').any(named)
+    let is_here = |part: &str| names.iter().any(|name| name.text.split('/').any(|own| own == part));
+    let parent = word.text.rsplit_once('/').map_or("", |(parent, _)| parent);
+    let is_named = |part: &str| part.len() > 1 && says(&part.to_lowercase()) && !is_here(part);
+    word.text.starts_with(['~', '$']) && says("home") || parent.split('/').any(is_named)
 }
 
-/// The path, with the home folder put in.
-fn whole(word: &Word) -> PathBuf {
+/// Returns the path with the home directory expanded.
+fn with_home(word: &Word) -> PathBuf {
     let inside = word.text.strip_prefix("~/").or_else(|| word.text.strip_prefix("$HOME/"));
     inside.and_then(|rest| Some(std::env::home_dir()?.join(rest))).unwrap_or_else(|| word.text.clone().into())
 }
 
-/// True if the name, or its last part, is one of the path's.
-fn ends_in(word: &Word, name: &str) -> bool {
-    word.text.split('/').skip(1).any(|part| part == last(name))
+/// True if the last component of the name is a component of the path.
+fn contains_name(word: &Word, name: &str) -> bool {
+    word.text.split('/').skip(1).any(|part| part == last_component(name))
 }
 
-/// The last part of a path.
-fn last(path: &str) -> &str {
+/// Returns the last component of a path.
+fn last_component(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
 /// True if the command uses the name anywhere.
-fn mentions(it: &CheckContext, name: &str) -> bool {
-    words(it).any(|w| w.text.split(['/', '=', ':', ',']).any(|part| part == last(name)))
+fn mentions(cx: &CheckContext, name: &str) -> bool {
+    words(cx).any(|w| w.text.split(['/', '=', ':', ',']).any(|part| part == last_component(name)))
 }
 
 #[cfg(test)]
@@ -182,7 +186,7 @@ mod tests {
     use super::super::tests::findings_in;
     use super::*;
 
-    /// The fix that is proposed in a folder with `logs/boot.log`, `inbox` and `files`.
+    /// Returns the fix in a folder with `logs/boot.log`, `inbox` and `files`; empty for a finding without one.
     fn fixed(request: &str, command: &str) -> Option<String> {
         let dir = tempfile::tempdir().unwrap();
         for folder in ["logs", "inbox", "files"] {
@@ -193,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_that_is_said_in_words_is_meant() {
+    fn a_place_named_in_words_is_right() {
         for (request, command) in [
             ("delete the inbox folder in my home directory", "rm -rf ~/inbox"),
             ("list the files folder in tmp", "ls /tmp/files"),
@@ -201,13 +205,13 @@ mod tests {
         ] {
             assert_eq!(fixed(request, command), None, "{command}");
         }
-        // told of, and not sent elsewhere unasked
+        // a deletion has a finding, but no fix
         assert_eq!(fixed("delete the inbox folder", "rm -rf /srv/inbox").as_deref(), Some(""));
         assert_eq!(fixed("list the inbox folder", "ls /srv/inbox").as_deref(), Some("ls inbox"));
     }
 
     #[test]
-    fn a_folder_of_this_place_is_meant() {
+    fn a_folder_of_the_working_directory_is_meant() {
         for (request, wrong, right) in [
             ("files in logs changed today", "find /opt/build/logs -type f -mtime -1", "find logs -type f -mtime -1"),
             ("move all .sh files to the inbox folder", "mv *.sh ~/inbox", "mv *.sh inbox"),
@@ -228,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_that_was_named_or_is_no_place_is_left_alone() {
+    fn places_from_the_request_and_devices_have_no_finding() {
         for (request, right) in [
             ("files in /opt/logs", "find /opt/logs -type f"),
             ("files in /opt/logs", "find /opt/logs/ -type f"),
@@ -246,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_another_folder_has_its_path() {
+    fn a_file_in_another_folder_needs_its_path() {
         let request = "hours in logs/boot.log";
         assert_eq!(fixed(request, "cut -d: -f2 boot.log | sort").as_deref(), Some("cut -d: -f2 logs/boot.log | sort"));
         assert_eq!(fixed(request, "sort < boot.log").as_deref(), Some("sort < logs/boot.log"));
@@ -261,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_unpacked_needs_a_folder() {
+    fn unpacking_needs_an_existing_folder() {
         let fix = |command| fixed("unpack a.tar into out", command);
         assert_eq!(fix("tar -xf a.tar -C out").as_deref(), Some("mkdir -p out && tar -xf a.tar -C out"));
         assert_eq!(fix("tar xf a.tar -C out").as_deref(), Some("mkdir -p out && tar xf a.tar -C out"));

@@ -1,10 +1,10 @@
-//! `--author="yourname"`: a word that stands for something the person did not say.
+//! Finds placeholders in place of values that the request does not give, such as `--author="yourname"`.
 
 use super::CheckContext;
 use caro_shell::{Finding, Severity, Word};
 
-/// Words of examples in manuals and answers, never real names; compared without case, quotes and separators.
-const STANDINS: &[&str] = &[
+/// Placeholders of manuals and answers, in lower case without separators.
+const PLACEHOLDERS: &[&str] = &[
     "yourname",
     "yourusername",
     "youruser",
@@ -36,42 +36,42 @@ const STANDINS: &[&str] = &[
     "placeholder",
 ];
 
-pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
-    let request = plain(it.request);
-    // whose operands are names of programs
-    let about = |name: &str| matches!(name, "man" | "which" | "type" | "whatis" | "tldr" | "info" | "command");
-    let commands = it.script.commands.iter().filter(|c| !c.name().is_some_and(about));
-    let searching = |name: &str| matches!(name, "grep" | "egrep" | "fgrep" | "rg" | "sed" | "awk" | "gawk" | "mawk");
-    let args = commands.flat_map(|c| c.args().iter().map(move |word| (word, c.name().is_some_and(searching))));
+pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
+    let request = plain(cx.request);
+    // the operands of these are names of programs, such as `hostname`
+    let takes_programs = |name: &str| matches!(name, "man" | "which" | "type" | "whatis" | "tldr" | "info" | "command");
+    let commands = cx.script.commands.iter().filter(|c| !c.name().is_some_and(takes_programs));
+    let is_search = |name: &str| matches!(name, "grep" | "egrep" | "fgrep" | "rg" | "sed" | "awk" | "gawk" | "mawk");
+    let args = commands.flat_map(|c| c.args().iter().map(move |word| (word, c.name().is_some_and(is_search))));
     let found = args.filter(|(w, _)| w.value.is_some()).filter_map(|(word, searches)| {
-        // the value of an option, a path, or the word itself; an option's own name is its program's
+        // the value of an option, or the word itself; the name of an option is no placeholder
         let value = match word.text.rsplit_once('=') {
             Some((_, value)) => value,
             None if word.text.starts_with('-') => return None,
             None => word.text.as_str(),
         };
-        // what is searched for may well stand in brackets: `<none>`, `<defunct>`, `<tr>`
-        let bracketed = !searches && value.len() > 2 && value.starts_with('<') && value.ends_with('>');
+        // a search text may be in brackets: `<none>`, `<defunct>`, `<tr>`
+        let is_bracketed = !searches && value.len() > 2 && value.starts_with('<') && value.ends_with('>');
         let text = plain(value);
-        // `user.name` and `user,name` are keys and columns; "Your Name" is nothing else
-        let joined = value.starts_with("Your ")
+        // `user.name` and `user,name` are keys and columns
+        let is_one_name = value.starts_with("Your ")
             || value.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '/' | '<' | '>' | '\'' | '"'));
-        let standin = STANDINS.contains(&text.as_str()) && joined;
-        // what the person said is meant, whatever it looks like
-        ((bracketed || standin) && !request.contains(&text)).then(|| Finding {
+        let is_placeholder = PLACEHOLDERS.contains(&text.as_str()) && is_one_name;
+        // a word of the request is meant literally
+        ((is_bracketed || is_placeholder) && !request.contains(&text)).then(|| Finding {
             id: "placeholder".into(),
             severity: Severity::Warning,
             token: word.raw.clone(),
             span: Some(word.span.clone()),
             why: "this only stands for a name that nobody gave: leave it out, or print that name instead".into(),
             evidence: Vec::new(),
-            fix: without_option(&it.script.text, word),
+            fix: without_option(&cx.script.text, word),
         })
     });
     found.collect()
 }
 
-/// The command without an option whose value is the placeholder (`--author=NAME`): what was not asked for is not missed.
+/// Returns the command without an option whose value is the placeholder (`--author=NAME`).
 fn without_option(text: &str, word: &Word) -> Option<String> {
     if !word.raw.starts_with("--") || text.get(word.span.clone()) != Some(word.raw.as_str()) {
         return None;
@@ -79,7 +79,7 @@ fn without_option(text: &str, word: &Word) -> Option<String> {
     Some(format!("{}{}", text[..word.span.start].trim_end(), &text[word.span.end..]))
 }
 
-/// Letters and digits alone, in lower case.
+/// Returns the letters and digits of a text, in lower case.
 fn plain(text: &str) -> String {
     text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
@@ -90,15 +90,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_option_for_a_standin_is_left_out() {
+    fn an_option_with_a_placeholder_is_removed() {
         let fix = |command| findings(check, "commits of two weeks", command).remove(0).fix;
-        let mended = fix("git log --author=\"yourname\" --since=2.weeks | cat");
-        assert_eq!(mended.as_deref(), Some("git log --since=2.weeks | cat"));
+        let fixed = fix("git log --author=\"yourname\" --since=2.weeks | cat");
+        assert_eq!(fixed.as_deref(), Some("git log --since=2.weeks | cat"));
         assert_eq!(fix("cat /path/to/file"), None);
     }
 
     #[test]
-    fn standins_are_found_unless_the_person_said_them() {
+    fn placeholders_are_found_unless_the_request_has_them() {
         let found = |request, command| findings(check, request, command).len();
         for wrong in [
             "git log --author=\"yourname\"",

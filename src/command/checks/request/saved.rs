@@ -1,48 +1,48 @@
-//! "Save it to X", and nothing writes X.
+//! Finds commands that print a result that the request wants saved to a file.
 
 use super::CheckContext;
 use super::edit::warning;
-use super::words::bare;
+use super::words::without_punctuation;
 use caro_shell::parse::How;
 use caro_shell::{Dialect, Finding, Invocation, is_read_only, quote};
 
-/// The finding's id.
+/// The id of the finding.
 pub(crate) const ID: &str = "not-saved";
 
-pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
-    check_script(it).into_iter().collect()
+pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
+    check_script(cx).into_iter().collect()
 }
 
-fn check_script(it: &CheckContext) -> Option<Finding> {
-    let (name, append) = destination(it.request)?;
-    let text = it.script.text.trim_end();
-    let commands = &it.script.commands;
+fn check_script(cx: &CheckContext) -> Option<Finding> {
+    let (name, append) = destination(cx.request)?;
+    let text = cx.script.text.trim_end();
+    let commands = &cx.script.commands;
     let (first, last) = (commands.first()?, commands.last()?);
-    // nothing but printing: what a program writes, the table of effects knows
-    if text.contains(&name) || !is_read_only(it.script) || text.contains('#') || text.ends_with([';', '&']) {
+    // a command that writes anything may write the file
+    if text.contains(&name) || !is_read_only(cx.script) || text.contains('#') || text.ends_with([';', '&']) {
         return None;
     }
     let top: Vec<&Invocation> = commands.iter().filter(|c| c.inside.is_none()).collect();
-    let one_pipeline = match top.as_slice() {
+    let is_one_pipeline = match top.as_slice() {
         [_] => true,
         [.., end] => end.pipe.is_some_and(|p| {
             top.len() == p.length && top.iter().all(|c| c.pipe.is_some_and(|q| q.pipeline == p.pipeline))
         }),
         [] => false,
     };
-    let process = commands.iter().any(|c| c.inside.is_some_and(|i| i.how == How::Process));
-    if !one_pipeline || process || it.dialect == Dialect::PowerShell {
+    let has_substitution = commands.iter().any(|c| c.inside.is_some_and(|i| i.how == How::Process));
+    if !is_one_pipeline || has_substitution || cx.dialect == Dialect::PowerShell {
         return None;
     }
     let operator = if append { ">>" } else { ">" };
-    let fix = format!("{text} {operator} {}", quote(&name, it.dialect));
+    let fix = format!("{text} {operator} {}", quote(&name, cx.dialect));
     let word = last.words.first().or(first.words.first())?;
     Some(warning(ID, word, format!("the result is to be written to {name}, and this only prints it"), Some(fix)))
 }
 
-/// The file that the request wants the result in, and whether at its end.
+/// Returns the file that the request wants the result in, and whether it is to be appended.
 fn destination(request: &str) -> Option<(String, bool)> {
-    let words: Vec<&str> = request.split_whitespace().map(bare).collect();
+    let words: Vec<&str> = request.split_whitespace().map(without_punctuation).collect();
     let lower: Vec<String> = words.iter().map(|w| w.to_lowercase()).collect();
     // `convert people.csv to people.json`
     if let [convert, .., to, _] = lower.as_slice()
@@ -59,14 +59,14 @@ fn destination(request: &str) -> Option<(String, bool)> {
             "save" | "saving" | "write" | "writing" | "store" | "storing" | "redirect" | "append" | "appending"
         )
     })?;
-    // the object of the verb: "save it", "write the result"; "write-protected" and "find where to save" are other things
-    let object = [
+    // objects of the verb: "save it", "write the result"; not "write-protected" or "find where to save"
+    let objects = [
         "it", "them", "that", "this", "result", "results", "output", "list", "count", "number", "names", "lines",
         "total", "sum",
     ];
     let link = verb + lower[verb..].iter().position(|w| matches!(w.as_str(), "to" | "into" | "in" | "as"))?;
     let between = &lower[verb + 1..link];
-    if between.len() > 3 || !between.last().is_some_and(|w| object.contains(&w.as_str())) {
+    if between.len() > 3 || !between.last().is_some_and(|w| objects.contains(&w.as_str())) {
         return None;
     }
     let rest = lower[link + 1..].iter().take_while(|w| {
@@ -74,14 +74,16 @@ fn destination(request: &str) -> Option<(String, bool)> {
     });
     let at = link + 1 + rest.count();
     let name = words.get(at)?;
-    let named = lower[link + 1..at].last().is_some_and(|w| w == "called" || w == "named");
-    let file = is_file(name);
-    // what follows the name may say that it is meant otherwise ("in notes.txt with x replaced")
-    let ends = words.len() == at + 1;
-    (is_sane(name) && ends && (file || named)).then(|| ((*name).to_owned(), lower[verb].starts_with("append")))
+    let is_named = lower[link + 1..at].last().is_some_and(|w| w == "called" || w == "named");
+    // words after the name may change the meaning ("in notes.txt with x replaced")
+    let is_end = words.len() == at + 1;
+    if !is_sane(name) || !is_end || !(is_file(name) || is_named) {
+        return None;
+    }
+    Some(((*name).to_owned(), lower[verb].starts_with("append")))
 }
 
-/// True for a name that can stand behind `>` as it is meant: no pattern, and no `~`.
+/// True for a name without patterns and `~`, so that it can follow `>`.
 fn is_sane(name: &str) -> bool {
     name.chars().all(|c| c.is_alphanumeric() || "._-/".contains(c)) && !name.starts_with('-')
 }
@@ -101,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn where_a_request_wants_its_result() {
+    fn the_destination_in_a_request_is_recognized() {
         let to = |name: &str, append| Some((name.to_owned(), append));
         assert_eq!(destination("list files and save it to out.txt"), to("out.txt", false));
         assert_eq!(destination("sort names.txt, write the result into /srv/a/b.csv."), to("/srv/a/b.csv", false));

@@ -1,52 +1,55 @@
-//! Something is removed, and the request only wants to see it.
+//! Finds commands that delete files although the request only wants to see them.
 
 use super::edit::{Edits, warning};
-use super::{CheckContext, made};
+use super::{CheckContext, is_written_before};
 use caro_shell::asked::only_looks;
 use caro_shell::{Finding, Invocation, Word};
 
-pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
-    // a copy, and then the original goes: that moves it
+pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
+    // a copy followed by a deletion is a move
     let copies = |c: &Invocation| matches!(c.name(), Some("cp" | "rsync" | "tar" | "zip" | "install"));
-    if !only_looks(it.request) || it.script.commands.iter().any(copies) {
+    if !only_looks(cx.request) || cx.script.commands.iter().any(copies) {
         return Vec::new();
     }
-    it.script.commands.iter().filter_map(|c| removal(it, c)).take(1).collect()
+    cx.script.commands.iter().filter_map(|c| removal(cx, c)).take(1).collect()
 }
 
-/// What a command takes away that was there before.
-fn removal(it: &CheckContext, command: &Invocation) -> Option<Finding> {
+/// Finds the deletion of files that the script did not create itself.
+fn removal(cx: &CheckContext, command: &Invocation) -> Option<Finding> {
     let why = "the request only wants to see it, and this removes it";
     let program = command.words.first()?;
     match command.name()? {
         "rm" | "rmdir" | "unlink" | "shred" => {
-            let own = |w: &&Word| w.expands || made(it.script, command, &w.text);
+            let own = |w: &&Word| w.expands || is_written_before(cx.script, command, &w.text);
             let mut operands = command.operands().peekable();
             let all_own = operands.peek().is_some() && operands.all(|w| own(&w));
-            (!all_own).then(|| warning("unasked-removal", program, why, shown(it, command)))
+            (!all_own).then(|| warning("unasked-removal", program, why, without_xargs(cx, command)))
         }
         "find" => {
             let delete = command.args().iter().find(|w| w.text == "-delete")?;
-            let fix = Edits::new(it.script).replace(delete, "").done();
+            let fix = Edits::new(cx.script).replace(delete, "").apply();
             Some(warning("unasked-removal", delete, why, fix))
         }
         _ => None,
     }
 }
 
-/// The script with what was to be removed printed: without `| xargs rm` at its end.
-fn shown(it: &CheckContext, removal: &Invocation) -> Option<String> {
-    let at = removal.inside.filter(|_| removal.via == ["xargs"])?.command;
-    let xargs = it.script.commands.get(at)?;
+/// Returns the script without `| xargs rm` at its end, so that it prints the files.
+fn without_xargs(cx: &CheckContext, removal: &Invocation) -> Option<String> {
+    if removal.via != ["xargs"] {
+        return None;
+    }
+    let at = removal.inside?.command;
+    let xargs = cx.script.commands.get(at)?;
     let (first, last) = (xargs.words.first()?, removal.words.last()?);
-    let is_end = it.script.text.get(last.span.end..)?.trim().is_empty();
-    let before = it.script.text.get(..first.span.start)?.trim_end().strip_suffix('|')?.trim_end();
-    let null = xargs.args().iter().any(|w| w.text == "--null" || is_cluster0(&w.text));
-    is_end.then(|| format!("{before}{}", if null { " | tr '\\0' '\\n'" } else { "" }))
+    let is_end = cx.script.text.get(last.span.end..)?.trim().is_empty();
+    let before = cx.script.text.get(..first.span.start)?.trim_end().strip_suffix('|')?.trim_end();
+    let is_null_separated = xargs.args().iter().any(|w| w.text == "--null" || has_zero_flag(&w.text));
+    is_end.then(|| format!("{before}{}", if is_null_separated { " | tr '\\0' '\\n'" } else { "" }))
 }
 
 /// True for short options with `0`: `-0`, `-r0`.
-fn is_cluster0(text: &str) -> bool {
+fn has_zero_flag(text: &str) -> bool {
     text.strip_prefix('-').is_some_and(|letters| {
         letters.starts_with(|c: char| c.is_ascii_alphanumeric())
             && letters.contains('0')
@@ -60,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_only_looks_loses_nothing() {
+    fn looking_at_files_does_not_delete_them() {
         let found = |request, command| findings(check, request, command).into_iter().map(|f| f.fix).next();
         assert_eq!(found("show notes.txt", "unlink notes.txt"), Some(None));
         let old = "find the two oldest files in archive";

@@ -1,12 +1,13 @@
-//! Continuous batching: calls that come together are computed together, one step of all of them at a time, so that weights
-//! are read once for all. For servers; a call alone is quicker through the [`Engine`] itself, which guesses ahead.
+//! Continuous batching: concurrent calls are computed together, one step of all of them at a time, so that the
+//! weights are read once for all. For servers; a single call is faster through the [`Engine`] itself, which decodes
+//! speculatively.
 //!
-//! - `slots`: which tokens of which sequences come next. A pure state machine.
-//! - [`BatchedEngine`]: callers meet there. Each chooses its own tokens in its own thread; whoever finds everybody waiting
-//!   computes the next step for all. No thread is kept.
+//! - `slots`: a pure state machine that selects the tokens of the next step.
+//! - [`BatchedEngine`]: each caller chooses its own tokens in its own thread; a caller that finds all others waiting
+//!   computes the next step for all. There is no background thread.
 //!
-//! How numbers are rounded depends on what is computed together: a greedy answer may differ in its wording from the one
-//! that the engine gives alone.
+//! Rounding depends on what is computed together: a greedy answer may differ in its wording from that of the engine
+//! alone.
 
 mod slots;
 #[cfg(test)]
@@ -21,49 +22,49 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long a step waits for a caller that is choosing its token.
-const GRACE: Duration = Duration::from_millis(3);
-/// How often a caller that waits looks at its [`Cancel`].
-const LOOK: Duration = Duration::from_millis(50);
+/// The time that a step waits for a caller that is choosing its token.
+const STEP_WAIT: Duration = Duration::from_millis(3);
+/// The interval at which a waiting caller checks its [`Cancel`].
+const CANCEL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// A model that computes several calls of [`Model::generate`] together.
 ///
-/// Prompts with an adapter or with stable turns, whose state is kept on disk, go through the engine one by one, between two
-/// steps of the others.
+/// Prompts with an adapter, and those with stable messages, whose state is cached on disk, go through the engine one
+/// by one, between two steps of the others.
 pub struct BatchedEngine {
     engine: Arc<Engine>,
-    /// Tokens of one call's prompt and completion.
+    /// Most tokens of one call's prompt and completion together.
     context: usize,
-    meeting: Mutex<Meeting>,
+    shared: Mutex<Shared>,
     changed: Condvar,
 }
 
 /// The state that the callers share.
-struct Meeting {
+struct Shared {
     slots: Slots,
-    /// The logits after a slot's last token, once they are computed and until its owner takes them.
+    /// The logits after a slot's last token, from when they are computed until its owner takes them.
     logits: Vec<Option<Vec<f32>>>,
-    /// Memory of logits that were used.
+    /// Buffers of used logits, for reuse.
     spare: Vec<Vec<f32>>,
-    /// True while somebody computes.
+    /// True while a caller computes a step.
     is_computing: bool,
-    /// Why the last step of a slot failed.
+    /// The error of each slot's last step.
     failures: Vec<Option<String>>,
-    /// Callers without a slot, in the order in which they came.
+    /// The tickets of callers without a slot, in the order of arrival.
     queue: VecDeque<u64>,
     tickets: u64,
 }
 
 impl BatchedEngine {
-    /// Computes at most `count` calls together, each with room for `context` tokens. `None` where the engine's device computes
-    /// one at a time, or there is no memory for so many.
+    /// Returns an engine that computes at most `count` calls together, each with room for `context` tokens. `None` if
+    /// the backend computes one at a time, or if there is not enough memory.
     pub fn new(engine: Arc<Engine>, count: usize, context: usize) -> Option<Self> {
         let count = count.max(1);
         let context = context.min(engine.context);
         if !engine.sequence().open_slots(count, context) {
             return None;
         }
-        let meeting = Meeting {
+        let shared = Shared {
             slots: Slots::new(count),
             logits: (0..count).map(|_| None).collect(),
             spare: Vec::new(),
@@ -72,11 +73,11 @@ impl BatchedEngine {
             queue: VecDeque::new(),
             tickets: 0,
         };
-        Some(Self { engine, context, meeting: Mutex::new(meeting), changed: Condvar::new() })
+        Some(Self { engine, context, shared: Mutex::new(shared), changed: Condvar::new() })
     }
 
-    /// The engine with room for as many calls as `count`, each as long as the engine takes; the engine alone where
-    /// [`BatchedEngine::new`] gives none.
+    /// Returns an engine for `count` calls, each with the engine's whole context; the engine itself if
+    /// [`BatchedEngine::new`] returns `None`.
     pub fn or_alone(engine: Arc<Engine>, count: usize) -> Arc<dyn Model> {
         match Self::new(engine.clone(), count, engine.context) {
             Some(batched) => Arc::new(batched),
@@ -84,66 +85,66 @@ impl BatchedEngine {
         }
     }
 
-    fn meeting(&self) -> MutexGuard<'_, Meeting> {
-        // every change of it is whole when it is unlocked
-        self.meeting.lock().unwrap_or_else(PoisonError::into_inner)
+    fn shared(&self) -> MutexGuard<'_, Shared> {
+        // the state is consistent whenever it is unlocked
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn wait<'a>(&self, meeting: MutexGuard<'a, Meeting>, at_most: Duration) -> MutexGuard<'a, Meeting> {
-        self.changed.wait_timeout(meeting, at_most).unwrap_or_else(PoisonError::into_inner).0
+    fn wait<'a>(&self, shared: MutexGuard<'a, Shared>, at_most: Duration) -> MutexGuard<'a, Shared> {
+        self.changed.wait_timeout(shared, at_most).unwrap_or_else(PoisonError::into_inner).0
     }
 
-    /// Takes a slot as soon as one is free, in the order of calling. `None` if cancelled.
-    fn seat(&self, ids: &[u32], cancel: &Cancel) -> Option<Seat<'_>> {
-        let mut meeting = self.meeting();
-        meeting.tickets += 1;
-        let ticket = meeting.tickets;
-        meeting.queue.push_back(ticket);
+    /// Takes a slot as soon as one is free, in the order of arrival. `None` if cancelled.
+    fn take_slot(&self, ids: &[u32], cancel: &Cancel) -> Option<SlotGuard<'_>> {
+        let mut shared = self.shared();
+        shared.tickets += 1;
+        let ticket = shared.tickets;
+        shared.queue.push_back(ticket);
         let taken = loop {
             if cancel.is_cancelled() {
                 break None;
             }
-            if meeting.queue.front() == Some(&ticket)
-                && let Some(taken) = meeting.slots.take(ids)
+            if shared.queue.front() == Some(&ticket)
+                && let Some(taken) = shared.slots.take(ids)
             {
-                meeting.logits[taken.0] = None;
-                meeting.failures[taken.0] = None;
+                shared.logits[taken.0] = None;
+                shared.failures[taken.0] = None;
                 break Some(taken);
             }
-            meeting = self.wait(meeting, LOOK);
+            shared = self.wait(shared, CANCEL_INTERVAL);
         };
-        meeting.queue.retain(|&waiting| waiting != ticket);
-        drop(meeting);
+        shared.queue.retain(|&waiting| waiting != ticket);
+        drop(shared);
         self.changed.notify_all();
-        taken.map(|(slot, cached)| Seat { batch: self, slot, cached })
+        taken.map(|(slot, cached)| SlotGuard { batch: self, slot, cached })
     }
 
-    /// Computes the next step of all callers, whose turn it is: the meeting is unlocked meanwhile.
-    fn compute<'a>(&'a self, mut meeting: MutexGuard<'a, Meeting>) -> MutexGuard<'a, Meeting> {
-        let step = meeting.slots.begin_step();
-        let mut rows: Vec<Vec<f32>> = step.scored.iter().map(|_| meeting.spare.pop().unwrap_or_default()).collect();
-        meeting.is_computing = true;
-        drop(meeting);
-        let turn = Turn { batch: self, step: &step };
+    /// Computes the next step of all callers; the shared state is unlocked meanwhile.
+    fn compute<'a>(&'a self, mut shared: MutexGuard<'a, Shared>) -> MutexGuard<'a, Shared> {
+        let step = shared.slots.begin_step();
+        let mut rows: Vec<Vec<f32>> = step.scored.iter().map(|_| shared.spare.pop().unwrap_or_default()).collect();
+        shared.is_computing = true;
+        drop(shared);
+        let guard = StepGuard { batch: self, step: &step };
         let result = run(&mut self.engine.sequence(), &step, &mut rows);
-        turn.end(result.map(|()| rows))
+        guard.end(result.map(|()| rows))
     }
 
-    fn end_step(&self, step: &Step, result: Result<Vec<Vec<f32>>, ModelError>) -> MutexGuard<'_, Meeting> {
-        let mut meeting = self.meeting();
-        meeting.is_computing = false;
-        meeting.slots.end_step(result.is_ok());
+    fn end_step(&self, step: &Step, result: Result<Vec<Vec<f32>>, ModelError>) -> MutexGuard<'_, Shared> {
+        let mut shared = self.shared();
+        shared.is_computing = false;
+        shared.slots.end_step(result.is_ok());
         match result {
             Ok(rows) => {
                 for (&slot, row) in step.scored.iter().zip(rows) {
-                    meeting.logits[slot] = Some(row);
+                    shared.logits[slot] = Some(row);
                 }
             }
-            // nothing is left of any sequence
-            Err(error) => meeting.failures.fill(Some(error.to_string())),
+            // the state of all sequences is lost
+            Err(error) => shared.failures.fill(Some(error.to_string())),
         }
         self.changed.notify_all();
-        meeting
+        shared
     }
 
     fn complete(
@@ -152,7 +153,7 @@ impl BatchedEngine {
         request: &Request,
         on: &mut dyn FnMut(&str) -> Flow,
     ) -> Result<Completion, ModelError> {
-        let began = Instant::now();
+        let start = Instant::now();
         let prompt = language.encode(&request.prompt, self.context)?;
         let len = prompt.ids.len();
         let room = request.max_tokens.min(self.context - len);
@@ -161,37 +162,37 @@ impl BatchedEngine {
         if room == 0 {
             return Ok(run.finish(Finish::Length, usage));
         }
-        let Some(seat) = self.seat(&prompt.ids, &request.cancel) else {
+        let Some(guard) = self.take_slot(&prompt.ids, &request.cancel) else {
             return Ok(run.finish(Finish::Cancelled, usage));
         };
-        usage.cached_tokens = seat.cached;
-        let mut logits = seat.logits(&request.cancel)?;
+        usage.cached_tokens = guard.cached;
+        let mut logits = guard.logits(&request.cancel)?;
         let mut ended = match &logits {
             Some(_) => run.start_shape()?,
             None => Some(Finish::Cancelled),
         };
-        usage.prefill = began.elapsed();
-        let decoding = Instant::now();
+        usage.prefill = start.elapsed();
+        let decode_start = Instant::now();
         let mut pending = std::mem::take(&mut run.pending);
         let finish = loop {
             if let Some(finish) = ended {
                 break finish;
             }
             if !pending.is_empty() {
-                self.meeting().slots.push(seat.slot, &pending);
-                logits = seat.logits(&request.cancel)?;
+                self.shared().slots.push(guard.slot, &pending);
+                logits = guard.logits(&request.cancel)?;
             }
             let Some(row) = logits.take() else { break Finish::Cancelled };
             ended = run.decide(&row)?;
-            self.meeting().spare.push(row);
+            self.shared().spare.push(row);
             pending = std::mem::take(&mut run.pending);
         };
-        drop(seat);
-        Ok(run.finish(finish, Usage { decode: decoding.elapsed(), ..usage }))
+        drop(guard);
+        Ok(run.finish(finish, Usage { decode: decode_start.elapsed(), ..usage }))
     }
 }
 
-/// Does what a step says; the logits go into `rows`.
+/// Computes a step, and writes the logits to `rows`.
 fn run(sequence: &mut Sequence, step: &Step, rows: &mut [Vec<f32>]) -> Result<(), ModelError> {
     for copy in &step.copies {
         sequence.copy_slot(copy.from, copy.to, copy.len);
@@ -204,70 +205,71 @@ fn run(sequence: &mut Sequence, step: &Step, rows: &mut [Vec<f32>]) -> Result<()
     Ok(())
 }
 
-/// A step under way. It ends for the other callers even if computing it panics.
-struct Turn<'a, 's> {
+/// A step being computed. It ends for the other callers even if computing it panics.
+struct StepGuard<'a, 's> {
     batch: &'a BatchedEngine,
     step: &'s Step,
 }
 
-impl<'a> Turn<'a, '_> {
-    fn end(self, result: Result<Vec<Vec<f32>>, ModelError>) -> MutexGuard<'a, Meeting> {
+impl<'a> StepGuard<'a, '_> {
+    fn end(self, result: Result<Vec<Vec<f32>>, ModelError>) -> MutexGuard<'a, Shared> {
         let (batch, step) = (self.batch, self.step);
         std::mem::forget(self);
         batch.end_step(step, result)
     }
 }
 
-impl Drop for Turn<'_, '_> {
+impl Drop for StepGuard<'_, '_> {
     fn drop(&mut self) {
         drop(self.batch.end_step(self.step, Err(ModelError::Engine("computing broke off".into()))));
     }
 }
 
-/// A slot that a caller has; given back when it goes.
-struct Seat<'a> {
+/// A slot that a caller owns; released on drop.
+struct SlotGuard<'a> {
     batch: &'a BatchedEngine,
     slot: usize,
     /// Tokens of the prompt that need no computing.
     cached: usize,
 }
 
-impl Seat<'_> {
-    /// The logits after all that is due; `None` if cancelled. Whoever waits here computes, when it is time.
+impl SlotGuard<'_> {
+    /// Waits for the logits after all pending tokens; `None` if cancelled. Computes the next step itself once all
+    /// callers wait, or [`STEP_WAIT`] has passed.
     fn logits(&self, cancel: &Cancel) -> Result<Option<Vec<f32>>, ModelError> {
-        let mut meeting = self.batch.meeting();
-        let mut due = Instant::now() + GRACE;
+        let mut shared = self.batch.shared();
+        let mut deadline = Instant::now() + STEP_WAIT;
         loop {
-            if let Some(logits) = meeting.logits[self.slot].take() {
+            if let Some(logits) = shared.logits[self.slot].take() {
                 return Ok(Some(logits));
             }
-            if let Some(failure) = meeting.failures[self.slot].take() {
+            if let Some(failure) = shared.failures[self.slot].take() {
                 return Err(ModelError::Engine(failure));
             }
-            if cancel.is_cancelled() && !meeting.slots.is_under_way(self.slot) {
+            if cancel.is_cancelled() && !shared.slots.is_in_step(self.slot) {
                 return Ok(None);
             }
-            if meeting.is_computing {
-                meeting = self.batch.wait(meeting, LOOK);
-                due = Instant::now() + GRACE;
+            if shared.is_computing {
+                shared = self.batch.wait(shared, CANCEL_INTERVAL);
+                deadline = Instant::now() + STEP_WAIT;
                 continue;
             }
-            let left = due.saturating_duration_since(Instant::now());
-            if meeting.slots.is_complete() || left.is_zero() {
-                meeting = self.batch.compute(meeting);
-                due = Instant::now() + GRACE;
+            let left = deadline.saturating_duration_since(Instant::now());
+            if shared.slots.is_ready() || left.is_zero() {
+                shared = self.batch.compute(shared);
+                deadline = Instant::now() + STEP_WAIT;
             } else {
-                meeting = self.batch.wait(meeting, left);
+                shared = self.batch.wait(shared, left);
             }
         }
     }
 }
 
-impl Drop for Seat<'_> {
+impl Drop for SlotGuard<'_> {
     fn drop(&mut self) {
-        let mut meeting = self.batch.meeting();
-        meeting.slots.release(self.slot);
-        drop(meeting);
+        let mut shared = self.batch.shared();
+        shared.slots.release(self.slot);
+        drop(shared);
         self.batch.changed.notify_all();
     }
 }
@@ -290,7 +292,7 @@ impl Model for BatchedEngine {
     }
 
     fn concurrency(&self) -> usize {
-        self.meeting().slots.count()
+        self.shared().slots.count()
     }
 
     fn generate(&self, request: &Request, on: &mut dyn FnMut(&str) -> Flow) -> Result<Completion, ModelError> {

@@ -15,7 +15,7 @@ fn batched(count: usize) -> BatchedEngine {
 }
 
 #[test]
-fn alone_it_says_what_the_engine_says() {
+fn a_single_call_answers_as_the_engine() {
     let (engine, batched) = (engine(), batched(3));
     assert_eq!((batched.concurrency(), batched.limits().context, batched.id()), (3, 200, "tiny"));
     for shape in [free(), Shape::Choice(vec!["abc".into(), "hello".into()]), Shape::Json(json!({ "type": "integer" }))]
@@ -29,9 +29,9 @@ fn alone_it_says_what_the_engine_says() {
 }
 
 #[test]
-fn calls_that_come_together_are_not_mixed() {
+fn concurrent_calls_are_not_mixed() {
     let (engine, batched) = (engine(), batched(4));
-    // more callers than slots, prompts of many lengths, some alike at the beginning
+    // more callers than slots, prompts of many lengths, some with a common prefix
     let requests: Vec<Request> = (0..12)
         .map(|i| {
             let text = format!("{} number {i}", "one two three ".repeat(i % 4 * 3));
@@ -56,24 +56,24 @@ fn calls_that_come_together_are_not_mixed() {
 }
 
 #[test]
-fn who_goes_away_leaves_its_place_to_others() {
+fn a_cancelled_call_releases_its_slot() {
     let batched = batched(1);
     let long = |cancel: &Cancel| Request { max_tokens: 150, cancel: cancel.clone(), ..request("hi", free()) };
     let cancel = Cancel::new();
     let stopped = batched.generate(&long(&cancel), &mut |_| Flow::Stop).unwrap();
     assert_eq!(stopped.finish, Finish::Cancelled);
-    // one that waits for the only slot is cancelled there
+    // a call is cancelled while it waits for the only slot
     let late = Cancel::new().with_deadline(Instant::now() + Duration::from_millis(30));
-    let begun = AtomicUsize::new(0);
+    let calls = AtomicUsize::new(0);
     std::thread::scope(|scope| {
         let first = scope.spawn(|| {
             batched.generate(&long(&cancel), &mut |_| {
-                begun.fetch_add(1, Ordering::SeqCst);
+                calls.fetch_add(1, Ordering::SeqCst);
                 std::thread::sleep(Duration::from_millis(100));
                 if late.is_cancelled() { Flow::Stop } else { Flow::Continue }
             })
         });
-        while begun.load(Ordering::SeqCst) == 0 {
+        while calls.load(Ordering::SeqCst) == 0 {
             std::thread::sleep(Duration::from_millis(1));
         }
         let waiting = batched.generate(&long(&late), &mut |_| Flow::Continue).unwrap();
@@ -84,7 +84,7 @@ fn who_goes_away_leaves_its_place_to_others() {
 }
 
 #[test]
-fn a_caller_that_panics_takes_nobody_along() {
+fn a_panicking_caller_does_not_affect_others() {
     let batched = batched(2);
     std::thread::scope(|scope| {
         let broken = scope.spawn(|| batched.generate(&request("hi", free()), &mut |_| panic!("a caller's own fault")));
@@ -98,7 +98,7 @@ fn a_caller_that_panics_takes_nobody_along() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused() {
+fn prompts_and_sizes_that_do_not_fit_are_refused() {
     let batched = batched(2);
     let error = batched.generate(&request(&"word ".repeat(300), free()), &mut |_| Flow::Continue).unwrap_err();
     assert!(matches!(error, ModelError::TooLong { limit: 200, .. }), "{error}");
@@ -106,7 +106,7 @@ fn what_does_not_fit_is_refused() {
 }
 
 #[test]
-fn an_engine_without_room_for_others_answers_alone() {
+fn without_memory_for_slots_the_engine_answers_alone() {
     let (many, alone) = (BatchedEngine::or_alone(engine(), 4), BatchedEngine::or_alone(engine(), usize::MAX));
     assert_eq!((many.concurrency(), alone.concurrency()), (4, 1));
     let request = request("hi", free());
@@ -114,10 +114,10 @@ fn an_engine_without_room_for_others_answers_alone() {
 }
 
 #[test]
-fn prompts_whose_beginning_is_kept_go_through_the_engine() {
+fn prompts_with_stable_messages_go_through_the_engine() {
     let batched = batched(2);
     let mut request = request("hi", free());
     request.prompt.stable_messages = 1;
-    let (alone, here) = (run(&*engine(), &request), run(&batched, &request));
-    assert_eq!(alone.text, here.text);
+    let (alone, got) = (run(&*engine(), &request), run(&batched, &request));
+    assert_eq!(alone.text, got.text);
 }

@@ -1,4 +1,4 @@
-//! The input of a product, rounded to what the kernels multiply.
+//! Rounds the input of a product to the form that the kernels multiply.
 
 #[cfg(target_arch = "x86_64")]
 mod packed;
@@ -12,7 +12,7 @@ use crate::engine::threads::Pool;
 #[cfg(target_arch = "x86_64")]
 pub(super) use packed::{TILE, Tile};
 
-/// What a kind of weight is multiplied with.
+/// The form of activations that a kind of weight is multiplied with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     /// The numbers as they are.
@@ -32,7 +32,7 @@ impl Form {
         }
     }
 
-    /// Numbers that share a scale.
+    /// Returns the count of numbers that share a scale.
     pub(super) const fn block(self) -> usize {
         match self {
             Self::Plain => 1,
@@ -42,7 +42,7 @@ impl Form {
     }
 }
 
-/// Inputs that are multiplied between two looks at the other tables: one block of 256, or eight of 32.
+/// Inputs of a chunk: one block of 256, or eight of 32.
 pub(super) const CHUNK: usize = 256;
 
 /// Activations as signed bytes: `x = scale * q`.
@@ -62,20 +62,20 @@ pub(super) struct Rounded {
     ready: bool,
 }
 
-/// What the kernels of a tier read.
+/// The layout that the kernels of a tier read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Layout {
     /// Rows: `q`, `scale`, `sums`.
     Rows,
-    /// Those, and all of it packed.
+    /// Rows, and all of it packed.
     #[cfg(target_arch = "x86_64")]
     Steps,
-    /// Those, and the integers of long batches two rows at a time.
+    /// Rows, and the integers of long batches in pairs of rows.
     #[cfg(target_arch = "aarch64")]
     Pairs,
 }
 
-/// The forms of one input that a call has asked for so far. Buffers are kept from call to call.
+/// The forms of one input that a call has prepared so far. Buffers are reused from call to call.
 #[derive(Debug, Default)]
 pub(super) struct Activations {
     by32: Rounded,
@@ -104,7 +104,7 @@ impl Activations {
         }
     }
 
-    /// The sum of the integers of each block of `form`, for which the input has been prepared.
+    /// Computes the sum of the integers of each block of `form`, which must be prepared.
     pub(super) fn sum_blocks(&self, form: Form, sums: &mut Vec<i32>) {
         sums.clear();
         if form != Form::Plain {
@@ -144,7 +144,7 @@ impl Rounded {
             round_row(block, x, q, scale, sums);
         };
         let all = |tasks: usize, task: &(dyn Fn(usize) + Sync)| {
-            // A region costs some microseconds; a single row of some thousands is cheaper here.
+            // a parallel region costs some microseconds, more than rounding a small input
             if m * k < 32 << 10 {
                 (0..tasks).for_each(task);
             } else {
@@ -178,7 +178,7 @@ impl Rounded {
     }
 }
 
-/// [`round_row`], compiled for AVX2.
+/// As [`round_row`], compiled for AVX2.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 fn round_row_avx2(block: usize, x: &[f32], q: &mut [i8], scale: &mut [f32], sums: &mut [i16]) {
@@ -198,12 +198,12 @@ fn round_row(block: usize, x: &[f32], q: &mut [i8], scale: &mut [f32], sums: &mu
 /// Rounds one block and returns its scale. The largest magnitude becomes 127; ties go to the even number.
 #[inline(always)]
 pub(super) fn round(x: &[f32], q: &mut [i8]) -> f32 {
-    /// Adding 1.5 x 2^23 leaves a number's nearest integer in the low bits of the sum.
+    /// 1.5 x 2^23; adding it leaves a number's nearest integer in the low bits of the sum.
     const MAGIC: f32 = 12_582_912.0;
     let mut parts = [0.0f32; 16];
     for x in x.chunks_exact(16) {
         for (part, &x) in parts.iter_mut().zip(x) {
-            // Written so that NaN is passed over.
+            // written so that NaN is ignored
             *part = if x.abs() > *part { x.abs() } else { *part };
         }
     }
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn rounding_errs_by_half_a_step_at_most() {
+    fn rounding_errs_by_at_most_half_a_step() {
         let x: Vec<f32> = (0..1024).map(|i| ((i * 37) % 513) as f32 * 0.013 - 3.0).collect();
         for form in [Form::Block32, Form::Block256] {
             let all = rounded(form, &x, 2);
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_numbers_do_not_spread() {
+    fn nan_does_not_affect_other_numbers() {
         let mut x = vec![0.5f32; 512];
         x[300] = f32::NAN;
         let all = rounded(Form::Block256, &x, 1);

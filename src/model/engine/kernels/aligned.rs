@@ -7,7 +7,7 @@ const LINE: usize = 64;
 #[repr(C, align(64))]
 struct Line([u8; LINE]);
 
-/// Numbers for which every pattern of bits, zero among them, is a value.
+/// A number type for which every bit pattern, zero included, is a valid value.
 ///
 /// # Safety
 /// The type has no invalid values and no padding, and its alignment is at most 64.
@@ -23,8 +23,8 @@ macro_rules! numbers {
 }
 numbers!(i8, i16, u16, i32, f32);
 
-/// A growing buffer of numbers that starts on a cache line. New elements are zero, or what was there before it shrank;
-/// old ones keep their bits.
+/// A growing buffer of numbers that starts on a cache line. New elements are zero, or have the values from before it
+/// shrank; old ones keep their bits.
 #[derive(Debug)]
 pub(super) struct Aligned<T> {
     lines: Vec<Line>,
@@ -39,7 +39,7 @@ impl<T> Default for Aligned<T> {
 }
 
 impl<T: Number> Aligned<T> {
-    /// Makes it `len` long. Memory is kept when it shrinks.
+    /// Sets its length to `len`. Memory is kept when it shrinks.
     pub(super) fn resize(&mut self, len: usize) {
         let lines = (len * size_of::<T>()).div_ceil(LINE);
         if self.lines.len() < lines {
@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn starts_on_a_line_and_grows() {
+    fn a_buffer_starts_on_a_cache_line_and_grows() {
         let mut buffer = Aligned::<f32>::default();
         assert!(buffer.is_empty());
         buffer.resize(3);

@@ -1,6 +1,6 @@
 //! Intel AMX with bf16 tiles, for prefill: many rows of activations against the same weights.
 //!
-//! A strip of 32 weight rows is turned into bf16 once and multiplied with all tokens: tiles of 16 weight rows x 32
+//! A strip of 32 weight rows is converted to bf16 once and multiplied with all tokens: tiles of 16 weight rows x 32
 //! inputs times tiles of 32 inputs x 16 tokens, accumulated in `f32`. The layouts follow the instruction set reference
 //! (`TDPBF16PS`): the left tile is row-major, the right one holds pairs of inputs side by side, token after token.
 //!
@@ -17,7 +17,7 @@ use super::{Task, Weight};
 use crate::engine::quant::{Format, Kind, Q4K, Unpacked, k_scales, with_format};
 use crate::engine::threads::Pool;
 
-/// Rows of activations from which a strip's unpacking pays.
+/// Least rows of activations for which unpacking a strip pays.
 pub(super) const MIN_BATCH: usize = 12;
 
 /// Rows, and pairs or numbers in a row, of a tile.
@@ -28,16 +28,16 @@ const STEP: usize = 32;
 const TILE_NUMBERS: usize = TILE * STEP;
 /// Weight rows that are unpacked together.
 pub(super) const STRIP: usize = 2 * TILE;
-/// Inputs that are unpacked together: two tiles' worth of rows stay in the first-level cache (32 KiB).
+/// Inputs that are unpacked together: two tiles' worth of rows stay in the L1 cache (32 KiB).
 const DEPTH: usize = 512;
-/// Tokens that are multiplied together: their part of [`DEPTH`] inputs stays in the second-level cache (512 KiB).
+/// Tokens that are multiplied together: their part of [`DEPTH`] inputs stays in the L2 cache (512 KiB).
 const TOKENS: usize = 512;
-/// Bytes of tokens that stay in the second-level cache with all their inputs, beside a strip's weights.
+/// Most bytes of tokens that stay in the L2 cache with all their inputs, besides a strip's weights.
 const WHOLE: usize = 1 << 20;
 /// Bytes of a cache line.
 const LINE: usize = 64;
 
-/// True where the CPU has AMX with bf16 and the operating system lets this process use it. Asks for the permission.
+/// True if the CPU has AMX with bf16 and the operating system lets this process use it. Requests the permission.
 pub(super) fn is_available() -> bool {
     static AVAILABLE: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
     *AVAILABLE.get_or_init(|| {
@@ -50,8 +50,8 @@ pub(super) fn is_available() -> bool {
     })
 }
 
-/// Linux gives tile registers only to processes that ask (`Documentation/arch/x86/xstate.rst`). Elsewhere they are left
-/// alone.
+/// Requests the permission to use tile registers from Linux (`Documentation/arch/x86/xstate.rst`). On other systems
+/// they are not used.
 #[cfg(target_os = "linux")]
 fn permitted() -> bool {
     const ARCH_REQ_XCOMP_PERM: libc::c_ulong = 0x1023;
@@ -65,8 +65,8 @@ fn permitted() -> bool {
     false
 }
 
-/// Activations as right-hand tiles: for every 16 tokens, one after the other the tiles of 32 inputs each. Missing tokens
-/// of the last tile are zero.
+/// Activations as right-hand tiles: for every 16 tokens, the consecutive tiles of 32 inputs each. Missing tokens of
+/// the last tile are zero.
 #[derive(Debug, Default)]
 pub(super) struct Tiles {
     data: Aligned<u16>,
@@ -108,7 +108,7 @@ fn pack(x: &[f32], k: usize, out: &mut [u16]) {
     }
 }
 
-/// 32 numbers rounded to bf16, in order.
+/// Rounds 32 numbers to bf16, in order.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bf16")]
 fn bf16(low: __m512, high: __m512) -> __m512i {
@@ -116,12 +116,12 @@ fn bf16(low: __m512, high: __m512) -> __m512i {
     unsafe { std::mem::transmute(_mm512_cvtne2ps_pbh(high, low)) }
 }
 
-/// Transposes 16 x 16 words. By value, and without a copy in between: as an array in memory, the tile was copied twice,
-/// which took longer than turning it.
+/// Transposes 16 x 16 words. By value: as an array in memory, the tile was copied twice, which took longer than
+/// transposing it.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn transpose(mut r: [__m512i; TILE]) -> [__m512i; TILE] {
-    // Four rounds, each of which exchanges blocks of 1, 2, 4 and 8 words with a neighbour at that distance.
+    // four rounds, which exchange blocks of 1, 2, 4 and 8 words with a neighbour at that distance
     let mut t = [_mm512_setzero_si512(); TILE];
     for i in 0..8 {
         t[2 * i] = _mm512_unpacklo_epi32(r[2 * i], r[2 * i + 1]);
@@ -147,7 +147,7 @@ fn transpose(mut r: [__m512i; TILE]) -> [__m512i; TILE] {
     t
 }
 
-/// What one thread needs beside the input: unpacked weights, and sums of a task's strips.
+/// The working memory of a thread: unpacked weights, and sums of a task's strips.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
     weights: Aligned<u16>,
@@ -192,17 +192,17 @@ fn strips<F: Format>(task: &Task, tiles: &Tiles, scratch: &mut Scratch) {
     unsafe { asm!("tilerelease", options(nostack, nomem)) };
 }
 
-/// All strips of a task against some groups of 16 tokens.
+/// Computes all strips of a task with some groups of 16 tokens.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512bf16,f16c,fma")]
 fn tokens<F: Format>(task: &Task, tiles: &Tiles, scratch: &mut Scratch, groups: Range<usize>) {
     let k = task.weight.cols;
     let starts = || task.rows.clone().step_by(STRIP);
     let (strips, depths) = (starts().count(), k.div_ceil(DEPTH));
     scratch.weights.resize(2 * DEPTH / STEP * TILE_NUMBERS);
-    // For each strip and group two tiles of sums: the first and the second 16 weight rows.
+    // two tiles of sums for each strip and group: the first and the second 16 weight rows
     let per_strip = groups.len() * 2 * TILE * TILE;
     scratch.sums.resize(strips * per_strip);
-    // few tokens stay in the cache with all their inputs, and a strip is read to its end before the next one
+    // few tokens stay in the cache with all their inputs; then a strip is computed completely before the next one
     let by_strip = groups.len() * TILE * k * size_of::<u16>() <= WHOLE;
     let chunk = |i: usize| {
         let (strip, depth) = if by_strip { (i / depths, i % depths) } else { (i % strips, i / strips) };
@@ -248,13 +248,13 @@ fn tokens<F: Format>(task: &Task, tiles: &Tiles, scratch: &mut Scratch, groups: 
     }
 }
 
-/// The blocks of these inputs in a row.
+/// Returns the blocks of these inputs in a row.
 fn part<'a, F: Format>(weight: &'a Weight, row: usize, inputs: &Range<usize>) -> &'a [u8] {
     &weight.row(row)[inputs.start / F::LEN * F::BYTES..inputs.end / F::LEN * F::BYTES]
 }
 
-/// Has such a part brought near, if there is that row. The hardware does not foresee where the next row's part lies, and
-/// memory is waited for longer than unpacking takes.
+/// Prefetches the blocks of these inputs, if the row exists. The hardware does not predict the next row's address, and
+/// waiting for memory would take longer than unpacking.
 fn prefetch<F: Format>(weight: &Weight, row: usize, inputs: &Range<usize>) {
     if row < weight.rows {
         for line in part::<F>(weight, row, inputs).chunks(LINE) {
@@ -264,7 +264,7 @@ fn prefetch<F: Format>(weight: &Weight, row: usize, inputs: &Range<usize>) {
     }
 }
 
-/// Turns a tile of sums (weight rows x tokens) round and writes its first `width` columns to the output.
+/// Transposes a tile of sums (weight rows x tokens) and writes its first `width` columns to the output.
 #[target_feature(enable = "avx512f")]
 fn store(task: &Task, token: usize, row: usize, width: usize, tile: &[f32]) {
     let mut words = [_mm512_setzero_si512(); TILE];
@@ -303,12 +303,12 @@ fn unpack<F: Format>(row: &[u8], out: &mut [u16]) {
     }
 }
 
-/// [`unpack`] for Q4_K. A group has 16 possible weights: they are computed once and looked up by nibble.
+/// As [`unpack`], for Q4_K. A group has 16 possible weights, which are computed once and looked up by nibble.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512bf16,f16c,fma")]
 fn unpack_q4k(row: &[u8], out: &mut [u16]) {
     let nibbles = _mm512_setr_ps(0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 11.0, 12.0, 13.0, 14.0, 15.0);
-    // Two passes: what the first leaves in memory, the second broadcasts as it loads.
+    // two passes: the second broadcasts the values from memory, where the first has written them
     let mut scales = [[0.0f32; 8]; DEPTH / Q4K::LEN];
     let mut offsets = scales;
     for ((block, scale), offset) in row.chunks_exact(Q4K::BYTES).zip(&mut scales).zip(&mut offsets) {
@@ -333,7 +333,7 @@ fn unpack_q4k(row: &[u8], out: &mut [u16]) {
                 let values = _mm512_fmsub_ps(nibbles, _mm512_set1_ps(scale[g]), _mm512_set1_ps(offset[g]));
                 // SAFETY: both types are 32 bytes of any bits.
                 let values: __m256i = unsafe { std::mem::transmute(_mm512_cvtneps_pbh(values)) };
-                // The look-up takes five bits of each index. The table is there twice, so that the fifth, which of a
+                // The look-up uses five bits of each index. The table is repeated, so that the fifth bit, which in a
                 // low nibble belongs to its neighbour, does not matter.
                 let numbers = _mm512_permutexvar_epi16(index, _mm512_broadcast_i64x4(values));
                 let Some(out) = tiles.next() else { return };
@@ -344,9 +344,9 @@ fn unpack_q4k(row: &[u8], out: &mut [u16]) {
     }
 }
 
-/// `c += a * b` over `steps` tiles, for two tiles of weights and one group of tokens or, with `d`, two, the second of
-/// which lies `stride` tiles behind the first. Each output has the tiles of both halves of the strip. Without `more` the
-/// sums begin at zero.
+/// Computes `c += a * b` over `steps` tiles, for two tiles of weights and one group of tokens or, with `d`, two
+/// groups, of which the second is `stride` tiles after the first. Each output has the tiles of both halves of the
+/// strip. Without `more` the sums begin at zero.
 fn multiply(a: &[u16], b: &[u16], stride: usize, steps: usize, more: bool, c: &mut [f32], d: Option<&mut [f32]>) {
     let tiles = if d.is_some() { stride + steps } else { steps };
     assert!(a.len() >= 2 * steps * TILE_NUMBERS && b.len() >= tiles * TILE_NUMBERS && steps > 0);
@@ -359,8 +359,9 @@ fn multiply(a: &[u16], b: &[u16], stride: usize, steps: usize, more: bool, c: &m
             let (b0, b1) = (b.as_ptr(), b[stride * TILE_NUMBERS..].as_ptr());
             let d0 = d.as_mut_ptr();
             let d1 = d[TILE * TILE..].as_mut_ptr();
-            // SAFETY: the tiles are configured by `strips`; every address lies in the slices checked above: tiles of 1024
-            // bytes with 64 to a row, `steps` of them from a0, a1, b0 and b1. Tile registers are used nowhere else.
+            // SAFETY: the tiles are configured by `strips`; every address lies in the slices checked above: tiles of
+            // 1024 bytes with 64 to a row, `steps` of them from a0, a1, b0 and b1. Tile registers are used nowhere
+            // else.
             unsafe {
                 asm!(
                     "test {more:e}, {more:e}",
@@ -455,7 +456,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn transposing_turns_rows_into_columns() {
+    fn rows_become_columns() {
         if !is_available() {
             eprintln!("skipped: this CPU has no AMX");
             return;

@@ -1,8 +1,8 @@
 //! Matrix products on quantised weights, straight from the mapped file.
 //!
-//! [`Kernels`] is the one entry: it quantises the activations once, splits the rows over the pool and calls the code of
-//! one [`Tier`]. `portable` is the reference that the other tiers are tested against, and what runs where there is no
-//! other. What a block looks like is [`super::quant`]'s matter.
+//! [`Kernels`] is the only entry: it quantises the activations once, splits the rows over the pool and calls the code
+//! of one [`Tier`]. `portable` is the reference that the other tiers are tested against, and the fallback. The block
+//! formats are in [`super::quant`].
 
 mod activation;
 mod aligned;
@@ -27,7 +27,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 pub use low_rank::{Adapted, LowRank, MAX_RANK};
-use low_rank::{Ready, Waiting, X};
+use low_rank::{PendingTasks, Ready, X};
 pub use tier::Tier;
 pub use weight::Weight;
 
@@ -42,7 +42,7 @@ pub struct Kernels {
     pool: Arc<Pool>,
     tier: Tier,
     activations: Activations,
-    /// What adapters have of the input, between their two products.
+    /// The results of the adapters' first products.
     hidden: Vec<f32>,
     /// Sums of the input's blocks, for adapters.
     sums: Vec<i32>,
@@ -51,7 +51,7 @@ pub struct Kernels {
     scratch: Vec<std::sync::Mutex<Scratch>>,
 }
 
-/// What each thread works in.
+/// The working memory of a thread.
 #[derive(Debug, Default)]
 struct Scratch {
     /// The input of an adapter's second half.
@@ -66,7 +66,7 @@ struct Scratch {
     neon: neon::Scratch,
 }
 
-/// What a task of a region computes: all columns of `x` against `rows` of weight number `weight`.
+/// The part of a region that one task computes: all rows of `x` times `rows` of weight number `weight`.
 #[derive(Debug, Clone)]
 struct Piece {
     weight: usize,
@@ -74,14 +74,14 @@ struct Piece {
 }
 
 impl Kernels {
-    /// Batches of up to this many rows get, bit by bit, what each of their rows gets alone, on every tier and with any
-    /// number of threads: what speculative decoding needs to change no greedy text.
-    pub const ALIKE: usize = 8;
+    /// Most rows of a batch whose results are bit by bit those of each row alone, on every tier and with any number of
+    /// threads. Speculative decoding needs this, so that it changes no greedy text.
+    pub const BIT_EXACT_BATCH: usize = 8;
 
-    /// Kernels on `pool` with the code of `tier`.
+    /// Returns kernels on `pool` with the code of `tier`.
     ///
     /// # Panics
-    /// Where this CPU cannot run `tier` ([`Tier::is_available`]).
+    /// If this CPU cannot run `tier` ([`Tier::is_available`]).
     pub fn new(pool: Arc<Pool>, tier: Tier) -> Self {
         assert!(tier.is_available(), "this CPU cannot run the {tier} kernels");
         Self {
@@ -96,17 +96,17 @@ impl Kernels {
         }
     }
 
-    /// The pool, which the rest of the forward pass shares.
+    /// Returns the pool, which the rest of the forward pass shares.
     pub fn pool(&self) -> &Arc<Pool> {
         &self.pool
     }
 
-    /// The tier in use.
+    /// Returns the tier in use.
     pub fn tier(&self) -> Tier {
         self.tier
     }
 
-    /// `outs[i] = x * weights[i]^T` for several weights that share their input, in one parallel region.
+    /// Computes `outs[i] = x * weights[i]^T` for several weights that share their input, in one parallel region.
     ///
     /// `x` is `m` rows of `k` numbers, each weight `n_i` rows of `k` columns, `outs[i]` `m` rows of `n_i` numbers, all
     /// row-major. The activations are rounded once to 8 bits with a scale per 256 or 32 numbers (against quantised
@@ -114,16 +114,16 @@ impl Kernels {
     /// typical output.
     ///
     /// # Panics
-    /// Where the shapes do not fit each other.
+    /// If the shapes do not fit each other.
     pub fn matmul(&mut self, weights: &[&Weight], x: &[f32], m: usize, outs: &mut [&mut [f32]]) {
         let products: Vec<Adapted> = weights.iter().map(|&weight| Adapted { weight, low_rank: None }).collect();
         self.matmul_adapted(&products, x, m, outs);
     }
 
-    /// [`Kernels::matmul`] with what an adapter adds to each product, in the same region.
+    /// Computes [`Kernels::matmul`] with an adapter's addition to each product, in the same region.
     ///
     /// # Panics
-    /// Where the shapes do not fit each other.
+    /// If the shapes do not fit each other.
     pub fn matmul_adapted(&mut self, products: &[Adapted], x: &[f32], m: usize, outs: &mut [&mut [f32]]) {
         assert_eq!(products.len(), outs.len());
         let Some(first) = products.first() else { return };
@@ -146,12 +146,12 @@ impl Kernels {
         let lows: Vec<&Ready> = lows.into_iter().map(|low| low.ready(&self.pool)).collect();
         let rounded = self.activations.get(form);
         let inputs = X { q: &rounded.q, scale: &rounded.scale, sum: &self.sums };
-        // The tasks of adapters come first: see `Waiting`.
+        // the tasks of adapters come first: see `PendingTasks`
         let firsts: Vec<(usize, usize)> =
             lows.iter().enumerate().flat_map(|(low, ready)| (0..ready.tasks()).map(move |task| (low, task))).collect();
-        let waiting = Waiting::new(firsts.len());
+        let pending = PendingTasks::new(firsts.len());
         let pieces = pieces(&weights, self.pool.threads(), in_tiles.unwrap_or(16));
-        // Of each product which adapter it has.
+        // the index of each product's adapter
         let mut number = 0..lows.len();
         let low_of: Vec<Option<usize>> =
             products.iter().map(|product| product.low_rank.and_then(|_| number.next())).collect();
@@ -159,12 +159,12 @@ impl Kernels {
         let activations = &self.activations;
         self.pool.run(firsts.len() + pieces.len(), |index, thread| {
             if let Some(&(low, task)) = firsts.get(index) {
-                let _begun = waiting.begin();
+                let _running = pending.begin();
                 return lows[low].multiply(task, inputs, m, &hidden[low]);
             }
             let Piece { weight, rows } = pieces[index - firsts.len()].clone();
             let task = Task { weight: weights[weight], rows, x, activations, m, out: &outs[weight] };
-            // Nobody else has this thread's number now; a scratch that a panic left behind is as good as any.
+            // no other thread has this number now; the state that a panic left does not matter
             let mut scratch = self.scratch[thread].lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             if let Some(low) = low_of[weight] {
                 lows[low].fetch(&task.rows);
@@ -177,7 +177,7 @@ impl Kernels {
                 Some(_) => by_rows(self.tier, &task, &mut scratch),
             }
             if let Some(low) = low_of[weight] {
-                waiting.wait();
+                pending.wait();
                 // SAFETY: all that is written there is written, as `wait` says.
                 #[allow(unsafe_code)]
                 let hidden = unsafe { hidden[low].read() };
@@ -186,7 +186,8 @@ impl Kernels {
         });
     }
 
-    /// Rounds the input to what the weights are multiplied with: for bf16 tiles, then in units of so many rows, or to integers.
+    /// Rounds the input to the form that the weights are multiplied with: for bf16 tiles, of which it returns the
+    /// rows of a strip, or to integers.
     fn prepare(&mut self, weights: &[&Weight], x: &[f32], m: usize) -> Option<usize> {
         let k = weights[0].cols;
         self.activations.begin(m, k);
@@ -201,7 +202,7 @@ impl Kernels {
         None
     }
 
-    /// The same for adapters, which have one form. What the weights have been given already is not rounded again.
+    /// Rounds the input for adapters, which share one form. A form that is prepared already is not rounded again.
     fn prepare_lows(&mut self, lows: &[&LowRank], x: &[f32]) -> Form {
         let form = lows.first().map_or(Form::Plain, |low| low.form());
         self.activations.prepare(form, Layout::Rows, x, &self.pool);
@@ -223,8 +224,8 @@ fn by_rows(tier: Tier, task: &Task, scratch: &mut Scratch) {
     }
 }
 
-/// Splits the rows of all weights into tasks of some tens of kilobytes: enough of them that threads finish together,
-/// each long enough to stream, of a multiple of `unit` rows.
+/// Splits the rows of all weights into tasks of some tens of kilobytes and a multiple of `unit` rows: enough tasks that
+/// threads finish together, each long enough to stream.
 fn pieces(weights: &[&Weight], threads: usize, unit: usize) -> Vec<Piece> {
     let total: usize = weights.iter().map(|w| w.bytes.len()).sum();
     let target = (total / (threads * 8)).clamp(16 << 10, 256 << 10);

@@ -1,4 +1,4 @@
-//! The output of a product, which several threads write at a time.
+//! The output of a product, which several threads write at the same time.
 
 /// A matrix that several threads write, each its own elements.
 pub(super) struct Out<'a, T = f32> {
@@ -14,7 +14,7 @@ unsafe impl<T: Send> Sync for Out<'_, T> {}
 
 #[allow(unsafe_code)]
 impl<'a, T> Out<'a, T> {
-    /// Rows of `stride` elements each.
+    /// Wraps a matrix with rows of `stride` elements each.
     pub(super) fn new(out: &'a mut [T], stride: usize) -> Self {
         Self { start: out.as_mut_ptr(), len: out.len(), stride, owner: std::marker::PhantomData }
     }
@@ -31,12 +31,12 @@ impl<'a, T> Out<'a, T> {
         unsafe { *self.start.add(at) = value }
     }
 
-    /// Elements `column .. column + width` of row `i`.
+    /// Returns the elements `column .. column + width` of row `i`.
     ///
     /// # Safety
     /// During the region no other thread uses the same elements: each task keeps to its own columns.
     #[inline(always)]
-    #[allow(clippy::mut_from_ref)] // the contract is what a borrow would say
+    #[allow(clippy::mut_from_ref)] // the contract replaces the borrow
     pub(super) unsafe fn part(&self, i: usize, column: usize, width: usize) -> &mut [T] {
         let at = i * self.stride + column;
         assert!(column + width <= self.stride && at + width <= self.len);
@@ -44,7 +44,7 @@ impl<'a, T> Out<'a, T> {
         unsafe { std::slice::from_raw_parts_mut(self.start.add(at), width) }
     }
 
-    /// All of it.
+    /// Returns the whole matrix.
     ///
     /// # Safety
     /// During the region nobody writes it any more, and all that was written happened before.
@@ -53,18 +53,18 @@ impl<'a, T> Out<'a, T> {
         unsafe { std::slice::from_raw_parts(self.start, self.len) }
     }
 
-    /// The whole slice as one row.
+    /// Wraps a slice as one row.
     #[cfg(target_arch = "x86_64")]
     pub(super) fn whole(out: &'a mut [T]) -> Self {
         let stride = out.len();
         Self::new(out, stride)
     }
 
-    /// Row `i`.
+    /// Returns row `i`.
     ///
     /// # Safety
     /// During the region no other task asks for the same row.
-    #[allow(clippy::mut_from_ref)] // the contract is what a borrow of a row would say
+    #[allow(clippy::mut_from_ref)] // the contract replaces the borrow of a row
     pub(super) unsafe fn row(&self, i: usize) -> &mut [T] {
         assert!(self.stride == 0 || (i + 1) * self.stride <= self.len);
         // SAFETY: in bounds, as just seen, and not shared, by contract; an empty row needs no memory.

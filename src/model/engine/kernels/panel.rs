@@ -1,11 +1,11 @@
-//! Sixteen rows of weights side by side, one row to a lane: what the AVX-512 and AMX kernels multiply.
+//! Panels: sixteen rows of weights side by side, one row to a lane, as the AVX-512 and AMX kernels multiply them.
 //!
-//! Unpacked this way, a product needs no sum across lanes, scales are vectors, and each row of activations costs the same
-//! few instructions whether it comes alone or with others.
+//! With this layout, a product needs no sum across lanes, scales are vectors, and each row of activations costs the
+//! same few instructions alone and with others.
 //!
-//! A token's numbers do not depend on the batch it comes in. What blocks of 256 add up to, scales and minima included, is
-//! exact in integers, and floating point begins with one multiplication and addition for each block, in order, whichever
-//! kernel computes it (a single row of activations has one of its own, in [`super::avx512`]). Blocks of 32 have one kernel.
+//! The results of a token do not depend on its batch. The sums of blocks of 256, scales and minima included, are
+//! exact in integers, and floating point begins with one multiplication and addition for each block, in order, in
+//! every kernel (a single row of activations has its own kernel, in [`super::avx512`]). Blocks of 32 have one kernel.
 #![allow(unsafe_code)] // code for instructions that were detected at run time
 
 use std::arch::x86_64::*;
@@ -23,23 +23,23 @@ pub(super) const STEP: usize = 4;
 /// A number of each row.
 pub(super) type Lanes<T> = [T; ROWS];
 
-/// [`CHUNK`] inputs of a panel. Which of the fields hold something depends on the format; see [`Panel`].
+/// [`CHUNK`] inputs of a panel. The fields that are used depend on the format; see [`Panel`].
 #[derive(Debug, Clone)]
 #[repr(C, align(64))]
 pub(super) struct Chunk {
     /// Unsigned weights, four inputs of each row at a time.
     pub q: [Lanes<[u8; STEP]>; CHUNK / STEP],
-    /// What a group's integers are worth: in Q4_K, in units.
+    /// The scale of each group; in Q4_K, in units.
     pub scale: [Lanes<f32>; CHUNK / 32],
-    /// Q5_K and Q6_K: the same, as integers.
+    /// Q5_K and Q6_K: the scale of each group, as an integer, in units.
     pub whole: [Lanes<i32>; CHUNK / 16],
-    /// Blocks of 256: what a unit of the scales is worth.
+    /// Blocks of 256: the unit of the scales.
     pub unit: Lanes<f32>,
-    /// Blocks of 32: what a block adds for each unit of its inputs' sum.
+    /// Blocks of 32: the offset of a block's weights, which is multiplied with the sum of its inputs.
     pub shift: [Lanes<f32>; CHUNK / 32],
     /// Q4_K and Q5_K: the groups' minima, two neighbours to a lane.
     pub minima: [Lanes<[i16; 2]>; CHUNK / 64],
-    /// Q4_K and Q5_K: what a unit of the minima is worth.
+    /// Q4_K and Q5_K: the unit of the minima.
     pub minimum: Lanes<f32>,
 }
 
@@ -57,7 +57,7 @@ impl Default for Chunk {
     }
 }
 
-/// Sixteen rows in memory, at equal distances, and what is read after them.
+/// Sixteen rows in memory, at equal distances, and the data that is read after them.
 #[derive(Clone, Copy)]
 pub(super) struct Source {
     start: *const u8,
@@ -66,7 +66,7 @@ pub(super) struct Source {
 }
 
 impl Source {
-    /// Byte `at` of row `r`.
+    /// Returns the address of byte `at` of row `r`.
     ///
     /// # Safety
     /// Row `r` has that byte.
@@ -78,8 +78,8 @@ impl Source {
 }
 
 impl Source {
-    /// Fetches `len` bytes of row `r` of what comes next, early: in between lies enough work for memory to answer. Row by
-    /// row, between other work: many at once would fill the queues of the CPU and hold everything up.
+    /// Prefetches `len` bytes of row `r` of the next data. Called row by row, between other work, because many
+    /// requests at once would fill the CPU's queues and stall it.
     #[inline(always)]
     pub fn fetch_next(self, r: usize, len: usize) {
         let next = self.next.wrapping_add(r * self.stride);
@@ -90,8 +90,8 @@ impl Source {
     }
 }
 
-/// A format that can be unpacked into panels. Its integers are made unsigned, and what that takes is undone through the
-/// sums of the activations:
+/// A format that can be unpacked into panels. Its integers are made unsigned, and the offset is undone with the sums
+/// of the activations:
 ///
 /// - Q4_K, Q5_K: `weight = unit * scale[g] * q - minimum * minima[g]`, with groups of 32;
 /// - Q6_K: `weight = unit * scale[g] * (q - 32)`, with groups of 16;
@@ -104,29 +104,29 @@ pub(super) trait Panel: Format {
     unsafe fn fill(rows: Source, count: usize, to: &mut Chunk);
 }
 
-/// Bytes of a chunk in the largest format.
-const LARGEST: usize = 288;
+/// Most bytes of a chunk in any format.
+const MAX_CHUNK_BYTES: usize = 288;
 
-/// A chunk of sixteen rows in memory, and how many blocks it has.
+/// A chunk of sixteen rows in memory, and its number of blocks.
 #[derive(Clone, Copy)]
 pub(super) struct Part {
     pub rows: Source,
     pub count: usize,
 }
 
-/// Where the last rows of a weight are copied when they are fewer than sixteen.
-pub(super) struct Copied([u8; ROWS * LARGEST]);
+/// A buffer for the last rows of a weight if they are fewer than sixteen.
+pub(super) struct Copied([u8; ROWS * MAX_CHUNK_BYTES]);
 
 impl Default for Copied {
     fn default() -> Self {
-        Self([0; ROWS * LARGEST])
+        Self([0; ROWS * MAX_CHUNK_BYTES])
     }
 }
 
 /// Finds chunk number `chunk` of the sixteen rows from `start` on. Rows that the weight does not have are zero.
 ///
-/// Of `panels` panels that are unpacked together, one has its own next chunk to come, or the first one that many panels on;
-/// a panel alone is followed by the next one, whose same chunk is fetched while this one's chunks are worked through.
+/// The data to prefetch: if `panels` panels are unpacked together, a panel's own next chunk, or after its last chunk
+/// the first chunk of the panel `panels` further on; for a single panel, the same chunk of the next panel.
 ///
 /// Every row of the result has `count` blocks of `F`, as long as the weight lives and `copied` is not used again.
 #[inline(always)]
@@ -145,9 +145,9 @@ pub(super) fn part<F: Format>(task: &Task, start: usize, chunk: usize, panels: u
         };
         return Part { rows: Source { start, stride, next }, count };
     }
-    for (copy, row) in copied.0.chunks_exact_mut(LARGEST).zip(start..task.weight.rows) {
+    for (copy, row) in copied.0.chunks_exact_mut(MAX_CHUNK_BYTES).zip(start..task.weight.rows) {
         copy[..size].copy_from_slice(&task.weight.row(row)[at..at + size]);
     }
     let start = copied.0.as_ptr();
-    Part { rows: Source { start, stride: LARGEST, next: start }, count }
+    Part { rows: Source { start, stride: MAX_CHUNK_BYTES, next: start }, count }
 }

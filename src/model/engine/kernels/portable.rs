@@ -10,7 +10,7 @@ pub(super) fn rows(task: &Task) {
     with_format!(task.weight.kind, F => quantised::<F>(task), plain(task))
 }
 
-/// Rows of plain numbers: each is converted once and multiplied in `f32`.
+/// Multiplies rows of plain numbers: each is converted once and multiplied in `f32`.
 fn plain(task: &Task) {
     let &Task { weight, x, m, out, .. } = task;
     for row in task.rows.clone() {
@@ -38,8 +38,8 @@ fn dot(weights: impl Iterator<Item = f32>, x: &[f32]) -> f32 {
     parts.iter().sum()
 }
 
-/// Rows of a block format: each block is unpacked once and multiplied, in whole numbers, with the same block of every
-/// row of `x`.
+/// Multiplies rows of a block format: each block is unpacked once and multiplied, in integers, with the same block of
+/// every row of `x`.
 fn quantised<F: Format>(task: &Task) {
     let &Task { weight, activations, m, out, .. } = task;
     let k = weight.cols;

@@ -1,11 +1,11 @@
-//! The piece of a product that one thread computes at a time.
+//! The part of a product that one thread computes at a time.
 
 use super::activation::Activations;
 use super::output::Out;
 use super::weight::Weight;
 use std::ops::Range;
 
-/// Rows of a product, with all that they need.
+/// The rows of a product that a task computes, with its inputs and output.
 pub(super) struct Task<'a> {
     pub(super) weight: &'a Weight,
     pub(super) rows: Range<usize>,

@@ -3,7 +3,7 @@ use crate::engine::bytes::Bytes;
 use crate::engine::quant::Kind;
 use proptest::prelude::*;
 
-/// A small generator of uniform numbers (xorshift64*), so that tests and failures repeat.
+/// A small generator of uniform numbers (xorshift64*), so that tests are repeatable.
 struct Random(u64);
 
 impl Random {
@@ -14,13 +14,13 @@ impl Random {
         self.0.wrapping_mul(0x2545_F491_4F6C_DD1D)
     }
 
-    /// Within -1..1.
+    /// Returns a number within -1..1.
     fn float(&mut self) -> f32 {
         (self.next() >> 40) as f32 / (1u64 << 23) as f32 - 1.0
     }
 }
 
-/// Random blocks: any bits for the integers, sane half-precision numbers for the scales.
+/// Returns random blocks: any bits for the integers, small half-precision numbers for the scales.
 fn weight(kind: Kind, rows: usize, cols: usize, random: &mut Random) -> Weight {
     let mut bytes: Vec<u8> = (0..kind.row_bytes(cols) * rows).map(|_| random.next() as u8).collect();
     let halves: &[usize] = match kind {
@@ -43,11 +43,12 @@ fn weight(kind: Kind, rows: usize, cols: usize, random: &mut Random) -> Weight {
 }
 
 fn input(m: usize, k: usize, random: &mut Random) -> Vec<f32> {
-    // Some outliers, as real activations have.
+    // with outliers, as in real activations
     (0..m * k).map(|i| random.float() * if i % 97 == 0 { 8.0 } else { 1.0 }).collect()
 }
 
-/// Exact products in `f64`, and for each the length of the vector of its terms, the natural unit of rounding errors.
+/// Computes exact products in `f64`, and for each the length of the vector of its terms, the natural unit of rounding
+/// errors.
 fn exact(weight: &Weight, x: &[f32], m: usize) -> Vec<(f64, f64)> {
     let mut row = vec![0.0; weight.cols];
     let mut all = vec![(0.0, 0.0); m * weight.rows];
@@ -62,26 +63,26 @@ fn exact(weight: &Weight, x: &[f32], m: usize) -> Vec<(f64, f64)> {
     all
 }
 
-/// Rounding one of 256 numbers to `largest / 127` steps errs by at most half a step, uniformly: 0.29 steps root mean
-/// square. With outliers of 8 that is 0.018 beside typical magnitudes of 0.58, 3 % of a typical term; errors of many
-/// terms add like their squares, and 6 deviations bound all outputs here.
+/// Largest error of products in integers. Rounding one of 256 numbers to `largest / 127` steps errs by at most half a
+/// step, uniformly: 0.29 steps root mean square. With outliers of 8 that is 0.018 for typical magnitudes of 0.58, 3 %
+/// of a typical term; errors of many terms add like their squares, and 6 deviations bound all outputs here.
 const TOLERANCE: f64 = 6.0 * 0.04;
 
-/// Tiles multiply bf16 numbers: each term errs by two roundings of at most 2^-9 each, so one term that outweighs all
-/// others by 2^-8, and many alike by far less; five times the first bounds all mixtures here.
+/// Largest error of products in bf16 tiles. Each term errs by two roundings of at most 2^-9 each, so one dominant
+/// term by 2^-8, and many similar ones by far less; five times the first bounds all mixtures here.
 const TILE_TOLERANCE: f64 = 5.0 / 256.0;
 
-/// The whole-number tiers differ only in the order of few additions in `f32`: some 2^-24 of the sum of magnitudes, which
-/// is below 40 units for the widths here.
+/// Largest difference between integer tiers, which differ only in the order of few additions in `f32`: some 2^-24 of
+/// the sum of magnitudes, which is below 40 units for the widths here.
 const SAME_TOLERANCE: f64 = 2e-4;
 
-/// True where `tier` multiplies this shape in bf16 tiles.
+/// True if `tier` multiplies this shape in bf16 tiles.
 #[cfg(target_arch = "x86_64")]
 fn in_tiles(tier: Tier, kind: Kind, m: usize) -> bool {
     tier == Tier::Amx && m >= amx::MIN_BATCH && kind.block_len() > 1
 }
 
-/// Only x86-64 has such tiles.
+/// False: only x86-64 has such tiles.
 #[cfg(not(target_arch = "x86_64"))]
 fn in_tiles(_: Tier, _: Kind, _: usize) -> bool {
     false
@@ -111,7 +112,7 @@ fn check(tier: Tier, kind: Kind, n: usize, k: usize, m: usize) {
 }
 
 #[test]
-fn every_tier_and_kind_against_exact_products() {
+fn every_tier_and_kind_agrees_with_exact_products() {
     for tier in Tier::ALL.iter().copied().filter(|tier| tier.is_available()) {
         for kind in Kind::ALL {
             for (n, k, m) in
@@ -131,7 +132,6 @@ fn every_tier_and_kind_against_exact_products() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Every tier computes what the portable one does, for any shape.
     #[test]
     fn tiers_agree_with_the_portable_one(kind in 0..Kind::ALL.len(), n in 1usize..70, blocks in 1usize..6, m in 1usize..41, seed in 1u64..) {
         let kind = Kind::ALL[kind];
@@ -156,7 +156,7 @@ proptest! {
     }
 }
 
-/// Makes every integer of these blocks as large as it gets, and every unit 1.
+/// Sets every integer of these blocks to its largest value, and every unit to 1.
 fn fill_with_the_largest(kind: Kind, bytes: &mut [u8]) {
     if kind.block_len() == 1 {
         return;
@@ -174,17 +174,17 @@ fn fill_with_the_largest(kind: Kind, bytes: &mut [u8]) {
     }
 }
 
-/// What sums of many products must hold: in 16 bits, where a kernel adds there, and in 32.
+/// Sums of many products must not overflow: in 16 bits, if a kernel adds there, and in 32.
 #[test]
 fn the_largest_numbers_do_not_overflow_in_long_batches() {
-    // more rows than are multiplied one by one, fewer than go into bf16 tiles, which round
+    // more rows than are multiplied one by one, fewer than are multiplied in bf16 tiles, which round
     let (n, k, m) = (19, 512, 11);
     for kind in Kind::ALL.into_iter().filter(|kind| kind.block_len() > 1) {
         for (fill, sign) in [(0xFF, 1.0), (0xFF, -1.0), (0x80, 1.0)] {
             let mut bytes = vec![0; kind.row_bytes(k) * n];
             fill_with_the_largest(kind, &mut bytes);
             if kind == Kind::Q8_0 {
-                // Its integers are signed: -1, or -128.
+                // its integers are signed: -1, or -128
                 bytes.chunks_exact_mut(kind.block_bytes()).for_each(|block| block[2..].fill(fill));
             }
             let weight = Weight::new(kind, n, k, Bytes::from(bytes)).unwrap();
@@ -204,9 +204,9 @@ fn the_largest_numbers_do_not_overflow_in_long_batches() {
     }
 }
 
-/// The largest batch that multiplies its rows one by one, whatever the tier: see [`Kernels::ALIKE`].
+/// See [`Kernels::BIT_EXACT_BATCH`].
 #[test]
-fn a_row_of_a_short_batch_is_what_it_is_alone() {
+fn a_row_of_a_short_batch_equals_the_row_alone() {
     let mut random = Random(5);
     for kind in Kind::ALL {
         for (n, k) in [(1, 256), (37, 512), (20, 2048), (18, 96), (21, 896)] {
@@ -214,8 +214,8 @@ fn a_row_of_a_short_batch_is_what_it_is_alone() {
                 continue;
             }
             let mut weight = weight(kind, n, k, &mut random);
-            let mut x = input(Kernels::ALIKE, k, &mut random);
-            // One row as large as integers get: all sums must be exact there too.
+            let mut x = input(Kernels::BIT_EXACT_BATCH, k, &mut random);
+            // one row of the largest integers: all sums must be exact there too
             let mut bytes = weight.bytes.to_vec();
             fill_with_the_largest(kind, &mut bytes[..kind.row_bytes(k)]);
             weight.bytes = Bytes::from(bytes);
@@ -227,7 +227,7 @@ fn a_row_of_a_short_batch_is_what_it_is_alone() {
                     out
                 };
                 let alone: Vec<f32> = x.chunks_exact(k).flat_map(|x| run(x, 1, 1)).collect();
-                for m in 2..=Kernels::ALIKE {
+                for m in 2..=Kernels::BIT_EXACT_BATCH {
                     let together = run(&x[..m * k], m, 1 + m % 3);
                     for (at, (a, b)) in together.iter().zip(&alone).enumerate() {
                         assert_eq!(a.to_bits(), b.to_bits(), "{tier} {kind} {m}x{k}x{n} [{at}]: {a} and {b}");
@@ -239,7 +239,7 @@ fn a_row_of_a_short_batch_is_what_it_is_alone() {
 }
 
 #[test]
-fn fused_weights_get_what_each_would_alone() {
+fn fused_weights_are_multiplied_as_separate_ones() {
     let mut random = Random(7);
     let (k, m) = (512, 3);
     let weights = [
@@ -263,7 +263,7 @@ fn fused_weights_get_what_each_would_alone() {
 }
 
 #[test]
-fn a_call_forgets_the_last_input() {
+fn a_call_does_not_reuse_the_last_input() {
     let mut random = Random(11);
     let weight = weight(Kind::Q4K, 8, 256, &mut random);
     let (one, other) = (input(1, 256, &mut random), input(2, 256, &mut random));
@@ -279,7 +279,7 @@ fn a_call_forgets_the_last_input() {
 }
 
 #[test]
-fn zeros_and_huge_inputs_stay_numbers() {
+fn zeros_and_huge_inputs_give_finite_results() {
     let mut random = Random(13);
     for kind in Kind::ALL {
         let weight = weight(kind, 4, 256, &mut random);
@@ -322,10 +322,10 @@ fn pieces_cover_every_row_once() {
     }
 }
 
-/// Both multiply whole numbers exactly and add the same floating point numbers in the same order.
+/// Both multiply integers exactly and add the same floating point numbers in the same order.
 #[cfg(target_arch = "aarch64")]
 #[test]
-fn dots_and_matrices_agree_to_the_bit() {
+fn dots_and_matrices_agree_bit_by_bit() {
     if !Tier::I8mm.is_available() {
         println!("skipped: this CPU has no matrix instructions");
         return;
@@ -345,12 +345,13 @@ fn dots_and_matrices_agree_to_the_bit() {
     }
 }
 
-/// A low-rank addition to a weight of this shape, with `A` and `B` in these kinds.
+/// Returns a low-rank addition to a weight of this shape, with `A` and `B` of these kinds.
 fn low_rank([a, b]: [Kind; 2], rank: usize, n: usize, k: usize, random: &mut Random) -> LowRank {
     LowRank::new(weight(a, rank, k, random), weight(b, n, rank, random), 3.0).unwrap()
 }
 
-/// What `low` adds to each output, in `f64`, and the unit of rounding errors: the sum of the magnitudes of its terms.
+/// Computes the low-rank addition to each output in `f64`, and the unit of rounding errors: the sum of the magnitudes
+/// of its terms.
 fn exact_addition(down: &Weight, up: &Weight, x: &[f32], m: usize) -> Vec<(f64, f64)> {
     let hidden = exact(down, x, m);
     let rank = down.rows;
@@ -385,7 +386,7 @@ fn an_adapter_adds_its_exact_product_on_every_tier() {
             let rank = usize::next_multiple_of(rank, kinds[1].block_len());
             let (down, up) = (weight(kinds[0], rank, k, &mut random), weight(kinds[1], n, rank, &mut random));
             let low = LowRank::new(down.clone(), up.clone(), 3.0).unwrap();
-            // a base of zeros, so that nothing hides what is added
+            // a base of zeros, so that the output is the addition alone
             let base = Weight::new(Kind::Q4K, n, k, Bytes::from(vec![0; Kind::Q4K.row_bytes(k) * n])).unwrap();
             let x = input(m, k, &mut random);
             let expected = exact_addition(&down, &up, &x, m);
@@ -412,9 +413,9 @@ fn an_adapter_adds_its_exact_product_on_every_tier() {
     }
 }
 
-/// [`Kernels::ALIKE`] with adapters, beside weights with none and in one region with others.
+/// [`Kernels::BIT_EXACT_BATCH`] with adapters, in one region with weights that have none.
 #[test]
-fn a_row_of_a_short_batch_is_what_it_is_alone_with_an_adapter() {
+fn a_row_of_a_short_batch_equals_the_row_alone_with_an_adapter() {
     let mut random = Random(31);
     let (k, shapes) = (512, [(96, Kind::Q4K), (37, Kind::Q8_0), (700, Kind::Q6K)]);
     let weights = shapes.map(|(n, kind)| weight(kind, n, k, &mut random));
@@ -423,7 +424,7 @@ fn a_row_of_a_short_batch_is_what_it_is_alone_with_an_adapter() {
         None,
         Some(low_rank([Kind::Q6K, Kind::F32], 7, 700, k, &mut random)),
     ];
-    let x = input(Kernels::ALIKE, k, &mut random);
+    let x = input(Kernels::BIT_EXACT_BATCH, k, &mut random);
     for tier in Tier::ALL.iter().copied().filter(|tier| tier.is_available()) {
         let run = |x: &[f32], threads: usize| {
             let m = x.len() / k;
@@ -435,7 +436,7 @@ fn a_row_of_a_short_batch_is_what_it_is_alone_with_an_adapter() {
             outs
         };
         let alone: Vec<[Vec<f32>; 3]> = x.chunks_exact(k).map(|x| run(x, 1)).collect();
-        for m in 1..=Kernels::ALIKE {
+        for m in 1..=Kernels::BIT_EXACT_BATCH {
             for (which, out) in run(&x[..m * k], 1 + m % 4).iter().enumerate() {
                 for (i, row) in out.chunks_exact(shapes[which].0).enumerate() {
                     let bits = |row: &[f32]| row.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
@@ -447,7 +448,7 @@ fn a_row_of_a_short_batch_is_what_it_is_alone_with_an_adapter() {
 }
 
 #[test]
-fn adapters_are_checked_before_they_are_used() {
+fn the_sizes_of_adapters_are_checked() {
     let mut random = Random(37);
     let mut half = |rows: usize, cols: usize| weight(Kind::F32, rows, cols, &mut random);
     let base = half(20, 64);
@@ -459,19 +460,19 @@ fn adapters_are_checked_before_they_are_used() {
     assert!(LowRank::new(half(MAX_RANK + 1, 64), half(20, MAX_RANK + 1), 1.0).is_err());
 }
 
-/// A task of `A` that panics must not keep the others waiting.
+/// A task of `A` that panics must not block the others.
 #[test]
 fn a_panic_in_an_adapter_ends_its_region() {
     let pool = Pool::new(3);
-    let waiting = low_rank::Waiting::new(2);
+    let pending = low_rank::PendingTasks::new(2);
     let region = std::panic::AssertUnwindSafe(|| {
         pool.run(20, |index, _| {
             if index < 2 {
-                let _begun = waiting.begin();
+                let _running = pending.begin();
                 std::thread::sleep(std::time::Duration::from_millis(20));
                 assert!(index > 0, "a panic of the test");
             } else {
-                waiting.wait();
+                pending.wait();
             }
         });
     });

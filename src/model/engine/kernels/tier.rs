@@ -1,11 +1,11 @@
-//! Which instruction set the kernels use.
+//! The instruction sets of the kernels.
 
 use super::activation::Layout;
 
-/// An instruction set with kernels of its own, weakest first.
+/// An instruction set with its own kernels, weakest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Tier {
-    /// Plain Rust: the reference, and what runs on any CPU.
+    /// Plain Rust: the reference, which runs on any CPU.
     Portable,
     /// x86-64 with AVX2, FMA and F16C (Intel since Haswell, AMD since Zen).
     #[cfg(target_arch = "x86_64")]
@@ -16,10 +16,12 @@ pub enum Tier {
     /// [`Tier::Avx512`] with AMX tiles in bf16 for larger batches (Intel since Sapphire Rapids).
     #[cfg(target_arch = "x86_64")]
     Amx,
-    /// AArch64 with the dot product instructions (`FEAT_DotProd`: Apple since M1, ARM's Cortex since A76 and A55, Neoverse).
+    /// AArch64 with the dot product instructions (`FEAT_DotProd`: Apple since M1, ARM's Cortex since A76 and A55,
+    /// Neoverse).
     #[cfg(target_arch = "aarch64")]
     Neon,
-    /// [`Tier::Neon`] with the matrix instructions for longer batches (`FEAT_I8MM`: Apple since M2, Neoverse since V1 and N2).
+    /// [`Tier::Neon`] with the matrix instructions for longer batches (`FEAT_I8MM`: Apple since M2, Neoverse since V1
+    /// and N2).
     #[cfg(target_arch = "aarch64")]
     I8mm,
 }
@@ -40,12 +42,12 @@ impl Tier {
         Self::I8mm,
     ];
 
-    /// The best tier this CPU has.
+    /// Returns the best tier that this CPU has.
     pub fn detect() -> Self {
         Self::ALL.iter().copied().rev().find(|tier| tier.is_available()).unwrap_or(Self::Portable)
     }
 
-    /// True where this CPU and the operating system can run it.
+    /// True if this CPU and the operating system can run it.
     pub fn is_available(self) -> bool {
         match self {
             Self::Portable => true,
@@ -72,7 +74,7 @@ impl Tier {
         }
     }
 
-    /// What its kernels read of the activations.
+    /// Returns the layout of activations that its kernels read.
     pub(super) fn layout(self) -> Layout {
         match self {
             Self::Portable => Layout::Rows,
@@ -87,7 +89,7 @@ impl Tier {
         }
     }
 
-    /// Its name, as configuration writes it.
+    /// Returns its name, as in the configuration.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Portable => "portable",
@@ -104,7 +106,7 @@ impl Tier {
         }
     }
 
-    /// The tier of a name.
+    /// Returns the tier of a name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|tier| tier.name() == name)
     }

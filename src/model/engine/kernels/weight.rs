@@ -1,4 +1,4 @@
-//! A weight matrix, as it lies in the mapped file.
+//! A weight matrix in the mapped file.
 
 use crate::ModelError;
 use crate::engine::bytes::Bytes;
@@ -15,10 +15,10 @@ pub struct Weight {
 }
 
 impl Weight {
-    /// A matrix of `rows` x `cols` weights in `bytes`.
+    /// Returns a matrix of `rows` x `cols` weights in `bytes`.
     ///
     /// # Errors
-    /// [`ModelError::Engine`] where `cols` does not fill whole blocks or `bytes` has another size.
+    /// [`ModelError::Engine`] if `cols` does not fill whole blocks or `bytes` has another size.
     pub fn new(kind: Kind, rows: usize, cols: usize, bytes: Bytes) -> Result<Self, ModelError> {
         let fits = cols > 0
             && cols.is_multiple_of(kind.block_len())
@@ -29,7 +29,7 @@ impl Weight {
         Ok(Self { kind, rows, cols, bytes })
     }
 
-    /// A tensor of two dimensions, or of one, as a single row.
+    /// Returns the matrix of a tensor with two dimensions, or with one, as a single row.
     ///
     /// # Errors
     /// As [`Weight::new`].
@@ -39,22 +39,22 @@ impl Weight {
         Self::new(tensor.kind, rows, cols, tensor.bytes.clone())
     }
 
-    /// How the weights are stored.
+    /// Returns the format of the weights.
     pub fn kind(&self) -> Kind {
         self.kind
     }
 
-    /// Outputs.
+    /// Returns the number of outputs.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Inputs.
+    /// Returns the number of inputs.
     pub fn cols(&self) -> usize {
         self.cols
     }
 
-    /// Bytes of all rows.
+    /// Returns the bytes of all rows.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -62,7 +62,7 @@ impl Weight {
     /// Writes row `row` as numbers: one token's embedding.
     ///
     /// # Panics
-    /// Where `row` or the length of `out` does not fit the matrix.
+    /// If `row` or the length of `out` does not fit the matrix.
     pub fn embed_row(&self, row: usize, out: &mut [f32]) {
         assert_eq!(out.len(), self.cols);
         self.kind.dequantize(self.row(row), out);

@@ -1,4 +1,4 @@
-//! The block formats, as ggml lays them out (`ggml/src/ggml-common.h` in <https://github.com/ggml-org/ggml>).
+//! The block formats, in ggml's layouts (`ggml/src/ggml-common.h` in <https://github.com/ggml-org/ggml>).
 
 use super::{Format, Kind, Unpacked, f16};
 
@@ -23,7 +23,8 @@ pub struct Q4K;
 /// 256 x 5 bit: as [`Q4K`] with 32 bytes of fifth bits before the nibbles.
 #[derive(Debug, Clone, Copy)]
 pub struct Q5K;
-/// 256 x 6 bit: 128 bytes of low nibbles, 64 bytes of upper bit pairs, 16 signed scales, `f16 d`. `w = d * sc * (q - 32)`.
+/// 256 x 6 bit: 128 bytes of low nibbles, 64 bytes of upper bit pairs, 16 signed scales, `f16 d`. `w = d * sc * (q -
+/// 32)`.
 #[derive(Debug, Clone, Copy)]
 pub struct Q6K;
 
@@ -46,9 +47,9 @@ fn nibbles5(high: &[u8], bytes: &[u8], q: &mut [i8], minus: i8) {
     }
 }
 
-/// The eight 6-bit scales and eight 6-bit minima of [`Q4K`] and [`Q5K`], packed in 12 bytes: the first four of each in
-/// the low six bits of bytes 0..4 and 4..8, the others split into a nibble of bytes 8..12 and the two spare bits above.
-/// Returns them as bytes of two words, scale 0 lowest.
+/// Unpacks the eight 6-bit scales and eight 6-bit minima of [`Q4K`] and [`Q5K`] from 12 bytes: the first four of each
+/// are in the low six bits of bytes 0..4 and 4..8, the others are split into a nibble of bytes 8..12 and the two
+/// spare bits above. Returns them as bytes of two words, scale 0 lowest.
 #[inline(always)]
 pub(crate) fn k_scales(packed: &[u8]) -> (u64, u64) {
     let word = |at: usize| u32::from_le_bytes([packed[at], packed[at + 1], packed[at + 2], packed[at + 3]]);
@@ -58,7 +59,7 @@ pub(crate) fn k_scales(packed: &[u8]) -> (u64, u64) {
     (scales, minima)
 }
 
-/// The head common to [`Q4K`] and [`Q5K`]: `d`, `dmin` and the packed scales.
+/// Reads the head common to [`Q4K`] and [`Q5K`]: `d`, `dmin` and the packed scales.
 #[inline(always)]
 fn k_head(block: &[u8], into: &mut Unpacked) {
     let (d, dmin) = (f16(block), f16(&block[2..]));

@@ -1,8 +1,7 @@
-//! Block formats of quantised weights: what a block looks like and what numbers it stands for.
+//! Block formats of quantised weights: the layout of a block and the numbers it stands for.
 //!
-//! A format is described once, as [`Format::unpack`], and everything that is not tuned for speed follows from it:
-//! dequantising, the reference kernels and the generic paths of the tuned ones. Multiplying lives in
-//! [`super::kernels`].
+//! A format is described once, by [`Format::unpack`], which all code uses that is not tuned for speed: dequantising,
+//! the reference kernels and the generic paths of the tuned ones. Multiplication is in [`super::kernels`].
 
 mod blocks;
 
@@ -10,12 +9,12 @@ mod blocks;
 pub(crate) use blocks::k_scales;
 pub use blocks::{Q4_0, Q4_1, Q4K, Q5_0, Q5_1, Q5K, Q6K, Q8_0};
 
-/// Weights in the largest block.
+/// Most weights in a block.
 pub const MAX_BLOCK: usize = 256;
-/// Scale groups in the largest block, at the smallest group.
+/// Most scale groups in a block.
 pub const MAX_GROUPS: usize = 16;
 
-/// How the numbers of a tensor are stored. Names follow ggml's.
+/// The format of a tensor's numbers. Names follow ggml's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// 32-bit floating point.
@@ -44,7 +43,7 @@ pub enum Kind {
 
 /// One quantised block format: `weight = scale[g] * q - offset[g]`, where `g` is the weight's group.
 pub trait Format {
-    /// Its name among the kinds.
+    /// Its kind.
     const KIND: Kind;
     /// Weights in a block.
     const LEN: usize;
@@ -57,7 +56,7 @@ pub trait Format {
     fn unpack(block: &[u8], into: &mut Unpacked);
 }
 
-/// A block, unpacked by [`Format::unpack`]. Entries beyond the format's size are left as they are.
+/// A block, unpacked by [`Format::unpack`]. Entries beyond the format's size are not written.
 #[derive(Debug, Clone, PartialEq)]
 #[repr(C, align(64))]
 pub struct Unpacked {
@@ -65,7 +64,7 @@ pub struct Unpacked {
     pub q: [i8; MAX_BLOCK],
     /// Scale of each group.
     pub scale: [f32; MAX_GROUPS],
-    /// What is subtracted in each group.
+    /// Offset of each group, which is subtracted.
     pub offset: [f32; MAX_GROUPS],
 }
 
@@ -75,7 +74,7 @@ impl Default for Unpacked {
     }
 }
 
-/// Calls the generic `$body` with `$F` bound to the [`Format`] of a quantised kind; `$float` serves the plain ones.
+/// Evaluates `$body` with `$F` bound to the [`Format`] of a quantised kind, or `$float` for a plain one.
 macro_rules! with_format {
     ($kind:expr, $F:ident => $body:expr, $float:expr) => {
         match $kind {
@@ -133,7 +132,7 @@ impl Kind {
         Self::Q6K,
     ];
 
-    /// The kind of ggml's type code.
+    /// Returns the kind of ggml's type code.
     pub const fn from_code(code: u32) -> Option<Self> {
         Some(match code {
             0 => Self::F32,
@@ -151,7 +150,7 @@ impl Kind {
         })
     }
 
-    /// A name for a type code without a [`Kind`], for messages.
+    /// Returns a name for a type code without a [`Kind`], for messages.
     pub(crate) fn foreign_name(code: u32) -> String {
         let name = match code {
             10 => "Q2_K",
@@ -164,7 +163,7 @@ impl Kind {
         format!("{name}, ggml type {code}")
     }
 
-    /// Its usual name.
+    /// Returns its usual name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::F32 => "F32",
@@ -181,7 +180,7 @@ impl Kind {
         }
     }
 
-    /// Weights in a block; 1 for plain numbers.
+    /// Returns the number of weights in a block; 1 for plain numbers.
     pub const fn block_len(self) -> usize {
         match self {
             Self::F32 | Self::F16 | Self::BF16 => 1,
@@ -190,7 +189,7 @@ impl Kind {
         }
     }
 
-    /// Bytes of a block.
+    /// Returns the bytes of a block.
     pub const fn block_bytes(self) -> usize {
         match self {
             Self::F32 => 4,
@@ -206,15 +205,15 @@ impl Kind {
         }
     }
 
-    /// Bytes of a row of `cols` weights; `cols` is a multiple of [`Kind::block_len`].
+    /// Returns the bytes of a row of `cols` weights, a multiple of [`Kind::block_len`].
     pub const fn row_bytes(self, cols: usize) -> usize {
         cols / self.block_len() * self.block_bytes()
     }
 
-    /// Turns whole blocks into numbers.
+    /// Converts whole blocks to numbers.
     ///
     /// # Panics
-    /// Where `bytes` are not exactly the blocks of `out.len()` numbers.
+    /// If `bytes` are not exactly the blocks of `out.len()` numbers.
     pub fn dequantize(self, bytes: &[u8], out: &mut [f32]) {
         assert_eq!(out.len() % self.block_len(), 0, "{self}: {} numbers are no whole blocks", out.len());
         assert_eq!(bytes.len(), self.row_bytes(out.len()), "{self}: bytes of {} numbers", out.len());
@@ -246,7 +245,7 @@ fn dequantize<F: Format>(bytes: &[u8], out: &mut [f32]) {
     }
 }
 
-/// The half-precision number in the first two bytes.
+/// Reads the half-precision number in the first two bytes.
 #[inline(always)]
 pub(crate) fn f16(bytes: &[u8]) -> f32 {
     half::f16::from_le_bytes([bytes[0], bytes[1]]).to_f32()

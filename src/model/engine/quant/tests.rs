@@ -3,7 +3,7 @@ use super::*;
 use candle_core::quantized::QTensor;
 use candle_core::{Device, Tensor};
 
-/// candle writes the blocks and reads them back: an independent opinion of every format.
+/// Compares with candle, which writes the blocks and reads them back.
 #[test]
 fn every_kind_agrees_with_candle() {
     for kind in Kind::ALL {
@@ -24,7 +24,7 @@ fn every_kind_agrees_with_candle() {
 
 #[test]
 fn six_bit_scales_unpack() {
-    // The layout read bit by bit, as the format describes it.
+    // the layout bit by bit, as the format describes it
     let packed: [u8; 12] = [0xC1, 0x42, 0x83, 0x3F, 0x7F, 0x80, 0xAA, 0x55, 0xF0, 0x1E, 0x99, 0x66];
     let (scales, minima) = blocks::k_scales(&packed);
     for j in 0..4 {

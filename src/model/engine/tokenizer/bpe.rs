@@ -4,24 +4,24 @@ use super::vocab::{Kind, Vocab, is_spelling};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Pieces up to this many bytes are merged by scanning for the best pair, longer ones with a heap.
-const SCAN: usize = 48;
+/// Most tokens of a piece that is merged by scanning for the best pair; longer ones are merged with a heap.
+const MAX_SCAN: usize = 48;
 
-/// No merge.
+/// The rank or id of no merge.
 const NONE: u32 = u32::MAX;
 
-/// Which two tokens make which third, and how early.
+/// The merges of two tokens to a third, with their ranks.
 pub(super) struct Merges {
-    /// The token of each single byte, `NONE` where the vocabulary has none.
+    /// The token of each single byte, `NONE` if the vocabulary has none.
     singles: [u32; 256],
     ranks: Ranks,
 }
 
 enum Ranks {
-    /// Most vocabularies are numbered in the order of their merges: the first merge makes token `first`, the next one the
-    /// next. Then the vocabulary itself says what a pair makes, and there is only to remember where each token was
-    /// joined: `cuts[i]` is the length of the left part of token `first + i`'s spelling. That takes no table of pairs, whose
-    /// building would be most of a tokenizer's.
+    /// For a vocabulary that is numbered in the order of its merges, as most are: the first merge makes token
+    /// `first`, the next one the next. Then the vocabulary says what a pair makes, and only the place where each
+    /// token was joined is stored: `cuts[i]` is the length of the left part of token `first + i`'s spelling. This
+    /// avoids a table of pairs, whose building would take most of the time of building a tokenizer.
     Ordered { first: u32, cuts: Vec<u16> },
     /// Open addressing by pair; a slot with `rank == NONE` is empty.
     Table(Vec<Slot>),
@@ -33,16 +33,16 @@ struct Slot {
     right: u32,
     /// The token they make.
     id: u32,
-    /// Its place in the list of merges: the lower goes first.
+    /// Its index in the list of merges; the lowest is applied first.
     rank: u32,
 }
 
 impl Merges {
-    /// Reads the list of merges (`left right`, best first). A merge of tokens that are not in the vocabulary can never
-    /// apply and is left out.
+    /// Reads the list of merges (`left right`, best first). A merge of tokens that are not in the vocabulary can
+    /// never apply and is skipped.
     ///
     /// # Errors
-    /// A sentence, if an entry is not two words or the list is too long.
+    /// In words, if an entry is not two words or the list is too long.
     pub fn build(vocab: &Vocab, merges: &mut dyn Iterator<Item = &[u8]>) -> Result<Self, String> {
         let mut singles = [NONE; 256];
         for (byte, single) in (0..=u8::MAX).zip(&mut singles) {
@@ -52,24 +52,24 @@ impl Merges {
         for entry in &mut *merges {
             let (left, right) = split(entry)?;
             if cuts.is_empty() {
-                first = vocab.spelled(&[left, right].concat()).unwrap_or(NONE);
+                first = vocab.find_spelling(&[left, right].concat()).unwrap_or(NONE);
             }
             let id = first.saturating_add(cuts.len() as u32);
             let is_next = vocab.kind(id) == Kind::Normal && vocab.spelling(id).strip_prefix(left) == Some(right);
             match u16::try_from(left.len()) {
                 Ok(cut) if is_next => cuts.push(cut),
                 _ => {
-                    // Not in order after all: what has been read so far goes into a table, and the rest after it.
+                    // not in order: the merges read so far and the rest go into a table
                     let mut table = Table::new(vocab.len());
                     for (rank, &cut) in (0u32..).zip(&cuts) {
                         let (left, right) = vocab.spelling(first + rank).split_at(usize::from(cut));
                         table.add(vocab, left, right, rank);
                     }
-                    let (left, right) = spelled(entry)?;
+                    let (left, right) = split_checked(entry)?;
                     table.add(vocab, left, right, cuts.len() as u32);
                     for (rank, entry) in (cuts.len() + 1..).zip(&mut *merges) {
                         let rank = u32::try_from(rank).ok().filter(|&r| r < NONE).ok_or("it has too many merges")?;
-                        let (left, right) = spelled(entry)?;
+                        let (left, right) = split_checked(entry)?;
                         table.add(vocab, left, right, rank);
                     }
                     return Ok(Self { singles, ranks: Ranks::Table(table.slots) });
@@ -79,7 +79,7 @@ impl Merges {
         Ok(Self { singles, ranks: Ranks::Ordered { first, cuts } })
     }
 
-    /// Rank and result of merging two tokens; rank `NONE` if they do not merge.
+    /// Returns the rank and the result of merging two tokens; rank `NONE` if they do not merge.
     fn get(&self, vocab: &Vocab, left: u32, right: u32) -> (u32, u32) {
         match &self.ranks {
             Ranks::Ordered { first, cuts } => {
@@ -92,7 +92,7 @@ impl Merges {
             }
             Ranks::Table(slots) => {
                 let mask = slots.len() - 1;
-                let mut at = place(left, right) & mask;
+                let mut at = hash_pair(left, right) & mask;
                 loop {
                     let slot = slots[at];
                     if slot.rank == NONE {
@@ -107,24 +107,25 @@ impl Merges {
         }
     }
 
-    /// Appends the tokens of one piece. A byte without a token of its own is left out, as the vocabulary cannot say it.
+    /// Appends the tokens of one piece. A byte without its own token is skipped, because the vocabulary cannot
+    /// express it.
     pub fn encode(&self, vocab: &Vocab, piece: &[u8], out: &mut Vec<u32>) {
         let start = out.len();
         out.extend(piece.iter().map(|&b| self.singles[b as usize]).filter(|&id| id != NONE));
         let len = out.len() - start;
         let ids = &mut out[start..];
-        let merged = if len <= SCAN { self.scan(vocab, ids) } else { self.heap(vocab, ids) };
+        let merged = if len <= MAX_SCAN { self.scan(vocab, ids) } else { self.heap(vocab, ids) };
         out.truncate(start + merged);
     }
 
-    /// Merges in place, best pair first and leftmost among equals; returns how many tokens are left.
+    /// Merges in place, best pair first and leftmost among equals; returns the number of tokens left.
     fn scan(&self, vocab: &Vocab, ids: &mut [u32]) -> usize {
         let mut len = ids.len();
         if len < 2 {
             return len;
         }
-        // ranks[i] is that of the pair (i, i + 1).
-        let mut ranks = [(NONE, NONE); SCAN];
+        // `ranks[i]` is the rank of the pair (i, i + 1)
+        let mut ranks = [(NONE, NONE); MAX_SCAN];
         for i in 0..len - 1 {
             ranks[i] = self.get(vocab, ids[i], ids[i + 1]);
         }
@@ -151,7 +152,7 @@ impl Merges {
         }
     }
 
-    /// The same for long pieces, in n log n: hostile input must not cost a quadratic time.
+    /// As [`Self::scan`], for long pieces in O(n log n), so that hostile input does not take quadratic time.
     fn heap(&self, vocab: &Vocab, ids: &mut [u32]) -> usize {
         let len = ids.len();
         let mut next: Vec<usize> = (1..=len).collect();
@@ -184,18 +185,18 @@ impl Merges {
                 push(&mut queue, ids, previous[left], left);
             }
         }
-        let mut kept = 0;
+        let mut count = 0;
         for i in 0..len {
             if alive[i] {
-                ids[kept] = ids[i];
-                kept += 1;
+                ids[count] = ids[i];
+                count += 1;
             }
         }
-        kept
+        count
     }
 }
 
-/// The table of pairs as it fills.
+/// A table of pairs being built.
 struct Table {
     slots: Vec<Slot>,
     used: usize,
@@ -208,7 +209,8 @@ impl Table {
 
     /// Adds the merge of two spellings.
     fn add(&mut self, vocab: &Vocab, left: &[u8], right: &[u8], rank: u32) {
-        let parts = (vocab.spelled(left), vocab.spelled(right), vocab.spelled(&[left, right].concat()));
+        let find = |spelling: &[u8]| vocab.find_spelling(spelling);
+        let parts = (find(left), find(right), find(&[left, right].concat()));
         if let (Some(left), Some(right), Some(id)) = parts {
             if self.used * 4 >= self.slots.len() * 3 {
                 let doubled = vec![EMPTY; self.slots.len() * 2];
@@ -222,10 +224,10 @@ impl Table {
         }
     }
 
-    /// Adds a merge unless the pair has one already (the first is the better). True if it was added.
+    /// Adds a merge unless the pair has one already (the first is the better). Returns true if it was added.
     fn insert(&mut self, new: Slot) -> bool {
         let mask = self.slots.len() - 1;
-        let mut at = place(new.left, new.right) & mask;
+        let mut at = hash_pair(new.left, new.right) & mask;
         loop {
             let slot = self.slots[at];
             if slot.rank == NONE {
@@ -240,22 +242,23 @@ impl Table {
     }
 }
 
-/// The two spellings of an entry of the list.
+/// Splits an entry of the list into its two spellings.
 fn split(entry: &[u8]) -> Result<(&[u8], &[u8]), String> {
     let space = entry.iter().position(|&b| b == b' ').ok_or_else(|| bad_merge(entry))?;
     let (left, right) = (&entry[..space], &entry[space + 1..]);
     if left.is_empty() || right.is_empty() { Err(bad_merge(entry)) } else { Ok((left, right)) }
 }
 
-/// The same, checked to be spellings, which nobody has compared with a token.
-fn spelled(entry: &[u8]) -> Result<(&[u8], &[u8]), String> {
+/// As [`split`], and checks that both are valid spellings.
+fn split_checked(entry: &[u8]) -> Result<(&[u8], &[u8]), String> {
     let (left, right) = split(entry)?;
     if is_spelling(left) && is_spelling(right) { Ok((left, right)) } else { Err(bad_merge(entry)) }
 }
 
 const EMPTY: Slot = Slot { left: 0, right: 0, id: NONE, rank: NONE };
 
-fn place(left: u32, right: u32) -> usize {
+/// Hashes a pair of tokens.
+fn hash_pair(left: u32, right: u32) -> usize {
     let key = (u64::from(left) << 32 | u64::from(right)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (key ^ (key >> 29)) as usize
 }
@@ -276,7 +279,7 @@ mod tests {
 
     #[test]
     fn the_earlier_merge_wins_and_then_the_leftmost() {
-        // The same merges over a vocabulary in their order and over another.
+        // the same merges with a vocabulary in their order and with another
         for (ordered, tokens) in
             [(true, ["a", "b", "c", "bc", "ab", "abc", "aa"]), (false, ["a", "b", "c", "ab", "bc", "aa", "abc"])]
         {
@@ -299,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_only_joined_where_its_merge_joins_it() {
+    fn a_token_is_only_made_by_its_own_merge() {
         let (vocab, merges) = build(&["a", "b", "c", "ab", "bc", "abc"], &["a b", "b c", "a bc"]).unwrap();
         let mut out = Vec::new();
         merges.encode(&vocab, b"abc", &mut out);
@@ -317,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_grows() {
+    fn a_table_grows_and_finds_all_pairs() {
         let singles: Vec<String> = ('a'..='z').map(String::from).collect();
         let pairs: Vec<String> = ('a'..='z').flat_map(|a| ('a'..='z').map(move |b| format!("{a}{b}"))).collect();
         let tokens: Vec<&str> = singles.iter().chain(&pairs).map(String::as_str).collect();

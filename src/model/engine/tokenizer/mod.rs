@@ -1,10 +1,11 @@
-//! Byte-level BPE from a GGUF file's own metadata.
+//! A byte-level BPE tokenizer, built from a GGUF file's metadata.
 //!
-//! Building the `tokenizers` crate's maps for 151 936 entries takes a third of a second; the tables here hold the same
-//! vocabulary and merges in flat arrays and are ready in a fraction of that. Tests hold them to `tokenizers`, id by id.
+//! Building the `tokenizers` crate's maps for 151 936 entries takes a third of a second; the tables here have the same
+//! vocabulary and merges in flat arrays and are built in a fraction of that. Tests compare them with `tokenizers`, id
+//! by id.
 //!
-//! [`Tokenizer::encode`] takes data: whatever the text says, it yields ordinary tokens only. Reserved tokens are spelled
-//! by the chat template code alone, through [`Tokenizer::reserved`].
+//! [`Tokenizer::encode`] takes data: whatever the text says, it yields ordinary tokens only. Only the chat template
+//! and the grammar write reserved tokens, through [`Tokenizer::reserved`].
 
 mod bpe;
 mod split;
@@ -17,7 +18,7 @@ use crate::ModelError;
 use bpe::Merges;
 use split::Scheme;
 
-/// What a tokenizer is built from: the metadata of a GGUF file.
+/// The metadata of a GGUF file that a tokenizer is built from.
 pub(super) struct Source<'s, 'f> {
     /// `tokenizer.ggml.model`.
     pub model: &'s str,
@@ -31,14 +32,14 @@ pub(super) struct Source<'s, 'f> {
     pub merges: &'s mut dyn Iterator<Item = &'f [u8]>,
 }
 
-/// Text to token ids and back.
+/// Converts text to token ids and back.
 pub(super) struct Tokenizer {
     vocab: Vocab,
     merges: Merges,
     scheme: Scheme,
-    /// Text is brought to Unicode's composed form first.
+    /// True if text is normalized to NFC first.
     nfc: bool,
-    /// A piece that is a token as a whole is that token, whatever the merges say.
+    /// True if a piece that is a token as a whole is that token, whatever the merges say.
     whole_pieces: bool,
 }
 
@@ -46,8 +47,8 @@ impl Tokenizer {
     /// Builds the tables.
     ///
     /// # Errors
-    /// [`ModelError::Unsupported`] for a tokenizer that is not byte-level BPE or splits text in a way not known here;
-    /// a message for [`ModelError::BadFile`] comes back through `bad`.
+    /// [`ModelError::Unsupported`] for a tokenizer that is not byte-level BPE or splits text in an unknown way; for
+    /// damaged data the error that `bad` makes from a message.
     pub fn build(source: Source<'_, '_>, bad: &dyn Fn(String) -> ModelError) -> Result<Self, ModelError> {
         let unsupported = |name: &str| ModelError::Unsupported { what: "tokenizer", name: name.into() };
         if source.model != "gpt2" {
@@ -65,17 +66,17 @@ impl Tokenizer {
         Ok(Self { vocab, merges, scheme, nfc, whole_pieces })
     }
 
-    /// The tokens themselves.
+    /// Returns the vocabulary.
     pub fn vocab(&self) -> &Vocab {
         &self.vocab
     }
 
-    /// The id of a reserved token, by its spelling (`<|im_end|>`).
+    /// Returns the id of a reserved token, by its spelling (`<|im_end|>`).
     pub fn reserved(&self, text: &str) -> Option<u32> {
         self.vocab.reserved(text)
     }
 
-    /// Appends the ids of `text`, which is data: no reserved token ever comes of it.
+    /// Appends the ids of `text`, which is data: none of them is a reserved token.
     pub fn encode(&self, text: &str, out: &mut Vec<u32>) {
         if self.nfc && !text.is_ascii() {
             let mut normal = tokenizers::NormalizedString::from(text);
@@ -86,8 +87,8 @@ impl Tokenizer {
         }
     }
 
-    /// Like [`Self::encode`], but the ids spell exactly these bytes: no Unicode normalisation. For text that a grammar
-    /// forces.
+    /// Appends the ids of `text` without Unicode normalisation, so that they spell exactly its bytes. For text that a
+    /// grammar forces.
     pub fn encode_exact(&self, text: &str, out: &mut Vec<u32>) {
         self.scheme.split(text, &mut |piece| {
             if self.whole_pieces
@@ -100,7 +101,8 @@ impl Tokenizer {
         });
     }
 
-    /// The same for bytes that need not be text: what is none takes the longest tokens there are, from left to right.
+    /// Returns the ids of bytes. Parts that are invalid UTF-8 are encoded with the longest matching tokens, left to
+    /// right.
     pub fn encode_bytes(&self, bytes: &[u8]) -> Vec<u32> {
         let mut ids = Vec::new();
         for chunk in bytes.utf8_chunks() {
@@ -108,7 +110,7 @@ impl Tokenizer {
             let mut rest = chunk.invalid();
             while !rest.is_empty() {
                 let longest = (1..=rest.len()).rev().find_map(|len| Some((len, self.vocab.normal(&rest[..len])?)));
-                // A byte without a token of its own is left out, as in text.
+                // a byte without its own token is skipped, as in text
                 let (len, id) = longest.map_or((1, None), |(len, id)| (len, Some(id)));
                 ids.extend(id);
                 rest = &rest[len..];
@@ -117,7 +119,7 @@ impl Tokenizer {
         ids
     }
 
-    /// How many tokens [`Self::encode`] makes of `text`.
+    /// Counts the tokens that [`Self::encode`] makes of `text`.
     pub fn count(&self, text: &str) -> usize {
         let mut ids = Vec::with_capacity(text.len() / 3);
         self.encode(text, &mut ids);
@@ -190,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_ids_as_the_tokenizers_crate() {
+    fn ids_are_those_of_the_tokenizers_crate() {
         for pre in ["qwen2", "llama-bpe", "smollm", "gpt-2"] {
             let tokenizer = testing::tiny_tokenizer(pre);
             let oracle = testing::oracle(pre, &testing::tiny_vocabulary());
@@ -199,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_ids_as_the_tokenizers_crate_on_the_real_vocabulary() {
+    fn ids_are_those_of_the_tokenizers_crate_on_the_real_vocabulary() {
         let Some(path) = testing::real_model() else { return };
         let gguf = super::super::gguf::Gguf::open(&path).unwrap();
         let tokenizer = super::super::load::tokenizer(&gguf).unwrap();
@@ -221,8 +223,8 @@ mod tests {
     }
 
     #[test]
-    fn a_piece_of_any_length_takes_the_same_merges() {
-        // Short pieces are merged by scanning, long ones with a heap: both must agree with the oracle.
+    fn pieces_of_any_length_are_merged_alike() {
+        // short pieces are merged by scanning, long ones with a heap: both must agree with the oracle
         let tokenizer = testing::tiny_tokenizer("qwen2");
         let oracle = testing::oracle("qwen2", &testing::tiny_vocabulary());
         let mut seed = 7u32;

@@ -1,17 +1,17 @@
-//! Pre-tokenization: how each family of models cuts text into pieces before merging.
+//! Pre-tokenization: splits text into pieces before merging, as each family of models does.
 //!
 //! The families publish regular expressions; these functions match the same language by hand, since compiling the
-//! expressions' Unicode classes costs more than all the text a command line ever brings. The expressions stand beside
-//! the code, and tests compare with the `tokenizers` crate running them.
+//! expressions' Unicode classes takes longer than tokenizing the text of a command line. The expressions are in the
+//! comments, and tests compare with the `tokenizers` crate running them.
 
 use std::sync::OnceLock;
 
-/// A family's way to cut.
+/// A family's way to split.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Scheme {
     /// `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
     Qwen2,
-    /// The same with `\p{N}{1,3}`.
+    /// As [`Scheme::Qwen2`], with `\p{N}{1,3}`.
     Llama3,
     /// `'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`
     Gpt2,
@@ -33,7 +33,7 @@ impl Scheme {
         if self == Self::Smollm {
             let mut rest = text;
             while !rest.is_empty() {
-                let words = run(rest, |c| class(c) != Class::Number);
+                let words = prefix_len(rest, |c| class(c) != Class::Number);
                 Self::Gpt2.split(&rest[..words], f);
                 rest = &rest[words..];
                 if let Some(number) = rest.chars().next() {
@@ -56,7 +56,7 @@ impl Scheme {
     }
 }
 
-/// Length of the first piece of `text`, which begins with `first`, by the Qwen2 and Llama 3 expressions.
+/// Returns the length of the first piece of `text`, which begins with `first`, by the Qwen2 and Llama 3 expressions.
 fn modern(text: &str, first: char, digits: usize) -> usize {
     if first == '\''
         && let Some(len) = contraction(&text[1..], true)
@@ -66,21 +66,21 @@ fn modern(text: &str, first: char, digits: usize) -> usize {
     let width = first.len_utf8();
     let second = text[width..].chars().next();
     match class(first) {
-        Class::Letter => return run(text, is_letter),
+        Class::Letter => return prefix_len(text, is_letter),
         Class::Number => {
             return text.chars().take(digits).take_while(|&c| class(c) == Class::Number).map(char::len_utf8).sum();
         }
         _ if !matches!(first, '\r' | '\n') && second.is_some_and(is_letter) => {
-            return width + run(&text[width..], is_letter);
+            return width + prefix_len(&text[width..], is_letter);
         }
         Class::Space if !(first == ' ' && second.is_some_and(is_other)) => return spaces(text, true),
         Class::Space | Class::Other => {}
     }
-    let marks = width + run(&text[width..], is_other);
-    marks + run(&text[marks..], |c| matches!(c, '\r' | '\n'))
+    let marks = width + prefix_len(&text[width..], is_other);
+    marks + prefix_len(&text[marks..], |c| matches!(c, '\r' | '\n'))
 }
 
-/// The same by the GPT-2 expression.
+/// Returns the length of the first piece of `text`, which begins with `first`, by the GPT-2 expression.
 fn classic(text: &str, first: char) -> usize {
     if first == '\''
         && let Some(len) = contraction(&text[1..], false)
@@ -89,15 +89,15 @@ fn classic(text: &str, first: char) -> usize {
     }
     let lead = usize::from(first == ' ');
     match text[lead..].chars().next().map(class) {
-        Some(kind) if kind != Class::Space => lead + run(&text[lead..], |c| class(c) == kind),
+        Some(kind) if kind != Class::Space => lead + prefix_len(&text[lead..], |c| class(c) == kind),
         _ => spaces(text, false),
     }
 }
 
-/// Length of the run of white space at the beginning of `text` that becomes one piece: through its last line end where
-/// `lines`, else without its last character if a word follows, which takes that along.
+/// Returns the length of the white space at the beginning of `text` that becomes one piece: up to its last line end if
+/// `lines` and there is one, else without its last character if a word follows, because that belongs to the word.
 fn spaces(text: &str, lines: bool) -> usize {
-    let whole = run(text, char::is_whitespace);
+    let whole = prefix_len(text, char::is_whitespace);
     if lines && let Some(last) = text[..whole].rfind(['\r', '\n']) {
         return last + 1;
     }
@@ -110,10 +110,10 @@ fn spaces(text: &str, lines: bool) -> usize {
     }
 }
 
-/// Length of what follows the apostrophe of an English contraction.
+/// Returns the length of the part of an English contraction after its apostrophe.
 fn contraction(text: &str, any_case: bool) -> Option<usize> {
     let mut chars = text.chars();
-    // U+017F, the long s, is an `s` in any case to Unicode and to the published expressions.
+    // U+017F, the long s, is an `s` without regard to case in Unicode and in the published expressions
     let fold = |c: char| match c {
         'ſ' if any_case => 's',
         c if any_case => c.to_ascii_lowercase(),
@@ -127,8 +127,8 @@ fn contraction(text: &str, any_case: bool) -> Option<usize> {
     }
 }
 
-/// Bytes of the leading characters that `is` holds for.
-fn run(text: &str, is: impl Fn(char) -> bool) -> usize {
+/// Returns the number of bytes of the leading characters for which `is` is true.
+fn prefix_len(text: &str, is: impl Fn(char) -> bool) -> usize {
     text.find(|c| !is(c)).unwrap_or(text.len())
 }
 
@@ -147,20 +147,20 @@ fn class(c: char) -> Class {
         c if c.is_whitespace() => Class::Space,
         c if c.is_ascii() => Class::Other,
         c if c.is_numeric() => Class::Number,
-        // Every letter is alphabetic, but not the reverse: that takes the table of the category itself.
+        // every letter is alphabetic, but not the reverse, so the table of the category decides
         c if c.is_alphabetic() && in_letters(c) => Class::Letter,
         _ => Class::Other,
     }
 }
 
-/// Unicode's general category L, as `regex` knows it.
+/// True for a character of Unicode's general category L, by the table of `regex`.
 fn in_letters(c: char) -> bool {
     static LETTERS: OnceLock<Vec<(char, char)>> = OnceLock::new();
     let letters = LETTERS.get_or_init(|| {
         use regex_syntax::hir::{Class, HirKind};
         match regex_syntax::parse(r"\p{L}").map(|hir| hir.into_kind()) {
             Ok(HirKind::Class(Class::Unicode(class))) => class.ranges().iter().map(|r| (r.start(), r.end())).collect(),
-            // Not reachable: the pattern is a constant that a test parses.
+            // not reachable: the pattern is a constant that a test parses
             _ => Vec::new(),
         }
     });
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn each_family_cuts_in_its_own_way() {
+    fn each_family_splits_in_its_own_way() {
         let text = "it'S 1234  don't\n\n x";
         assert_eq!(pieces(Scheme::Qwen2, text), ["it", "'S", " ", "1", "2", "3", "4", " ", " don", "'t", "\n\n", " x"]);
         assert_eq!(pieces(Scheme::Llama3, text), ["it", "'S", " ", "123", "4", " ", " don", "'t", "\n\n", " x"]);
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_category_is_not_a_property() {
+    fn letters_are_a_category_and_not_the_alphabetic_property() {
         assert!(is_letter('é') && is_letter('漢') && is_letter('ª'));
         assert_eq!(class('\u{345}'), Class::Other, "alphabetic, but a combining mark");
         assert_eq!(class('Ⅷ'), Class::Number, "alphabetic, but a letter-like number");

@@ -1,28 +1,28 @@
-//! The tokens of a vocabulary as bytes, by id and by spelling.
+//! The tokens of a vocabulary, by id and by spelling.
 
 use std::borrow::Cow;
 
-/// What a token is for (`tokenizer.ggml.token_type`).
+/// The kind of a token (`tokenizer.ggml.token_type`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::engine) enum Kind {
     /// A piece of text.
     Normal,
-    /// Structure: ends of turns, roles, padding. Never text.
+    /// Structure: ends of messages, roles, padding. Never text.
     Control,
-    /// A tag that a model was taught (`<tool_call>`): text to read, but never the spelling of user text.
+    /// A tag that the model was trained with (`<tool_call>`): text for readers, but never used to encode user text.
     UserDefined,
-    /// No token at all: fills the table up to a round size.
+    /// No token: fills the table up to a round size.
     Unused,
 }
 
-/// Flat table of all tokens, with an index by spelling.
+/// A flat table of all tokens, with an index by spelling.
 ///
-/// Tokens are kept as the file spells them, in the byte alphabet (see [`push_decoded`]), and decoded when they are asked
-/// for: a process that writes one command meets a hundred of them.
+/// Tokens are stored as the file spells them, in the byte alphabet (see [`push_decoded`]), and decoded when they are
+/// read: a process that writes one command needs about a hundred of them.
 pub(in crate::engine) struct Vocab {
     /// All tokens' spellings, in id order.
     spellings: Vec<u8>,
-    /// Where each token ends in `spellings`.
+    /// The end of each token in `spellings`.
     ends: Vec<u32>,
     kinds: Vec<Kind>,
     /// Open addressing over the spellings of normal tokens: id + 1, 0 for an empty slot.
@@ -35,15 +35,15 @@ impl Vocab {
     /// Builds the table from the file's spellings and types.
     ///
     /// # Errors
-    /// A sentence, if there is no vocabulary or it is larger than any known one.
+    /// In words, if there is no vocabulary, it is larger than any known one, or it would be slow.
     pub fn build(
         tokens: &mut dyn Iterator<Item = &[u8]>,
         kinds: &mut dyn Iterator<Item = i32>,
     ) -> Result<Self, String> {
-        /// More than any model has.
-        const MOST: usize = (1 << 24) - 1;
-        /// More places than any honest table has to be looked at for one token: two thirds of it are taken at most.
-        const PROBES: usize = 10_000;
+        /// Most tokens; more than any model has.
+        const MAX_TOKENS: usize = (1 << 24) - 1;
+        /// Most probes for one token; more than any regular table needs, of which at most two thirds are filled.
+        const MAX_PROBES: usize = 10_000;
         let mut vocab = Self {
             spellings: Vec::new(),
             ends: Vec::new(),
@@ -52,11 +52,11 @@ impl Vocab {
             reserved: Vec::new(),
         };
         for token in tokens {
-            if vocab.ends.len() == MOST || vocab.spellings.len() + token.len() > u32::MAX as usize {
+            if vocab.ends.len() == MAX_TOKENS || vocab.spellings.len() + token.len() > u32::MAX as usize {
                 return Err("its vocabulary is too large".into());
             }
             let kind = match kinds.next() {
-                // What is not spelled in the byte alphabet, no merge can make: an added token after all.
+                // no merge can make a token outside the byte alphabet, so it is an added token
                 None | Some(1 | 6) if is_spelling(token) => Kind::Normal,
                 None | Some(1 | 6 | 4) => Kind::UserDefined,
                 Some(5) => Kind::Unused,
@@ -78,11 +78,11 @@ impl Vocab {
             if vocab.kind(id) == Kind::Normal {
                 let mut slot = hash(vocab.spelling(id)) as usize & mask;
                 let mut probes = 0;
-                // of two equal spellings the first is found; a file that says one a million times is read as fast as any
+                // the first of equal spellings is indexed, so that a million equal ones take no longer than others
                 while vocab.index[slot] != 0 && vocab.spelling(vocab.index[slot] - 1) != vocab.spelling(id) {
                     slot = (slot + 1) & mask;
                     probes += 1;
-                    if probes > PROBES {
+                    if probes > MAX_PROBES {
                         return Err("its vocabulary is made to be slow".into());
                     }
                 }
@@ -94,12 +94,12 @@ impl Vocab {
         Ok(vocab)
     }
 
-    /// How many tokens there are.
+    /// Returns the number of tokens.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// The bytes of a token; the spelling of a reserved one; nothing for an id beyond the table.
+    /// Returns the bytes of a token, or the spelling of a reserved one; empty for an id beyond the table.
     pub fn bytes(&self, id: u32) -> Cow<'_, [u8]> {
         let spelling = self.spelling(id);
         if self.kind(id) != Kind::Normal || spelling.iter().all(is_plain) {
@@ -110,13 +110,15 @@ impl Vocab {
         Cow::Owned(bytes)
     }
 
-    /// The first of a normal token's bytes.
+    /// Returns the first byte of a normal token.
     pub fn first_byte(&self, id: u32) -> Option<u8> {
-        let decoded = decode(self.spelling(id)).filter(|_| self.kind(id) == Kind::Normal);
-        decoded.map(|(byte, _)| byte)
+        if self.kind(id) != Kind::Normal {
+            return None;
+        }
+        decode(self.spelling(id)).map(|(byte, _)| byte)
     }
 
-    /// A token as the file spells it.
+    /// Returns a token as the file spells it.
     pub fn spelling(&self, id: u32) -> &[u8] {
         let id = id as usize;
         let Some(&end) = self.ends.get(id) else { return &[] };
@@ -124,33 +126,33 @@ impl Vocab {
         &self.spellings[start as usize..end as usize]
     }
 
-    /// What a token is for.
+    /// Returns the kind of a token.
     pub fn kind(&self, id: u32) -> Kind {
         self.kinds.get(id as usize).copied().unwrap_or(Kind::Unused)
     }
 
-    /// The normal token with exactly these bytes.
+    /// Returns the normal token with exactly these bytes.
     pub fn normal(&self, bytes: &[u8]) -> Option<u32> {
-        self.spelled(&spell(bytes))
+        self.find_spelling(&spell(bytes))
     }
 
-    /// The normal token that two others spell together.
+    /// Returns the normal token that two others spell together.
     pub fn joined(&self, left: u32, right: u32) -> Option<u32> {
-        /// Longer ones are no words of any language.
-        const SHORT: usize = 64;
+        /// Most bytes that are joined on the stack; few tokens are longer.
+        const STACK_BYTES: usize = 64;
         let (left, right) = (self.spelling(left), self.spelling(right));
         let len = left.len() + right.len();
-        if len > SHORT {
-            return self.spelled(&[left, right].concat());
+        if len > STACK_BYTES {
+            return self.find_spelling(&[left, right].concat());
         }
-        let mut joined = [0; SHORT];
+        let mut joined = [0; STACK_BYTES];
         joined[..left.len()].copy_from_slice(left);
         joined[left.len()..len].copy_from_slice(right);
-        self.spelled(&joined[..len])
+        self.find_spelling(&joined[..len])
     }
 
-    /// The normal token with this spelling.
-    pub fn spelled(&self, spelling: &[u8]) -> Option<u32> {
+    /// Returns the normal token with this spelling.
+    pub fn find_spelling(&self, spelling: &[u8]) -> Option<u32> {
         let mask = self.index.len() - 1;
         let mut slot = hash(spelling) as usize & mask;
         loop {
@@ -162,13 +164,13 @@ impl Vocab {
         }
     }
 
-    /// The control or user-defined token with this spelling.
+    /// Returns the control or user-defined token with this spelling.
     pub fn reserved(&self, text: &str) -> Option<u32> {
         self.reserved.iter().rev().copied().find(|&id| self.spelling(id) == text.as_bytes())
     }
 }
 
-/// Eight bytes at a time, multiplied and folded: tokens are short, and the keys are no one's secret.
+/// Hashes eight bytes at a time, by multiplying and folding: fast for short tokens, and not for hostile keys.
 fn hash(bytes: &[u8]) -> u32 {
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
     let fold = |h: u64, word: u64| {
@@ -182,7 +184,7 @@ fn hash(bytes: &[u8]) -> u32 {
 }
 
 /// Appends the bytes that a token's spelling stands for. Byte-level BPE writes each byte as one printable character:
-/// itself where it is printable in Latin-1, else the next of the characters from U+0100 on.
+/// itself if it is printable in Latin-1, else the next of the characters from U+0100 on.
 ///
 /// Returns false if a character is not of that alphabet.
 fn push_decoded(spelling: &[u8], out: &mut Vec<u8>) -> bool {
@@ -196,7 +198,7 @@ fn push_decoded(spelling: &[u8], out: &mut Vec<u8>) -> bool {
 
 /// True if a token is spelled in the byte alphabet.
 pub(super) fn is_spelling(token: &[u8]) -> bool {
-    // Nearly all of every vocabulary is a word, with or without a space before it.
+    // the usual case: nearly all tokens are an ASCII word, with or without a space before it
     let word = token.strip_prefix("\u{120}".as_bytes()).unwrap_or(token);
     let mut rest = word;
     word.iter().all(is_plain) || {
@@ -207,16 +209,16 @@ pub(super) fn is_spelling(token: &[u8]) -> bool {
     }
 }
 
-/// True for what stands for itself in one byte.
+/// True for a byte that stands for itself.
 fn is_plain(byte: &u8) -> bool {
     matches!(byte, 0x21..=0x7e)
 }
 
-/// The first byte that a spelling stands for, and the rest of the spelling.
+/// Decodes the first byte of a spelling, and returns it with the rest of the spelling.
 fn decode(spelling: &[u8]) -> Option<(u8, &[u8])> {
     match spelling {
         [first, rest @ ..] if is_plain(first) => Some((*first, rest)),
-        // All others of the alphabet are two bytes of UTF-8.
+        // all other characters of the alphabet are two bytes in UTF-8
         [first @ 0xc2..=0xdf, second @ 0x80..=0xbf, rest @ ..] => {
             Some((byte_of(u32::from(first & 0x1f) << 6 | u32::from(second & 0x3f))?, rest))
         }
@@ -224,7 +226,7 @@ fn decode(spelling: &[u8]) -> Option<(u8, &[u8])> {
     }
 }
 
-/// The spelling of bytes.
+/// Spells bytes in the byte alphabet.
 fn spell(bytes: &[u8]) -> Vec<u8> {
     let mut spelling = Vec::with_capacity(2 * bytes.len());
     for &byte in bytes {
@@ -236,11 +238,11 @@ fn spell(bytes: &[u8]) -> Vec<u8> {
     spelling
 }
 
-/// The byte that a character of the byte alphabet stands for.
+/// Returns the byte that a character of the byte alphabet stands for.
 fn byte_of(code: u32) -> Option<u8> {
     match code {
         n @ (0x21..=0x7e | 0xa1..=0xac | 0xae..=0xff) => Some(n as u8),
-        // The 68 others in ascending order: 0x00..=0x20, 0x7f..=0xa0, 0xad.
+        // the 68 others in ascending order: 0x00..=0x20, 0x7f..=0xa0, 0xad
         n @ 0x100..=0x120 => Some((n - 0x100) as u8),
         n @ 0x121..=0x142 => Some((n - 0x121 + 0x7f) as u8),
         0x143 => Some(0xad),
@@ -248,7 +250,7 @@ fn byte_of(code: u32) -> Option<u8> {
     }
 }
 
-/// The character that stands for a byte: the inverse of [`byte_of`].
+/// Returns the character that stands for a byte; the inverse of [`byte_of`].
 pub(in crate::engine) fn char_of(byte: u8) -> u32 {
     match byte {
         0x21..=0x7e | 0xa1..=0xac | 0xae..=0xff => u32::from(byte),
@@ -269,7 +271,7 @@ mod tests {
         assert_eq!(alphabet.len(), 256);
         assert!((0..=255).all(|b| byte_of(char_of(b) as u32) == Some(b)));
         assert!((0..=255).all(|b| String::from_utf8(spell(&[b])).unwrap() == String::from(char_of(b))));
-        // The `tokenizers` crate is the oracle for the alphabet itself.
+        // the `tokenizers` crate is the oracle for the alphabet
         let oracle: std::collections::BTreeSet<char> =
             tokenizers::pre_tokenizers::byte_level::ByteLevel::alphabet().into_iter().collect();
         assert_eq!(alphabet, oracle);
@@ -297,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn one_spelling_a_million_times_is_read_at_once() {
+    fn a_million_equal_spellings_are_read_quickly() {
         let build =
             |token: &'static [u8]| Vocab::build(&mut std::iter::repeat_n(token, 1_000_000), &mut std::iter::empty());
         assert_eq!(build(b"").unwrap().len(), 1_000_000);

@@ -1,9 +1,9 @@
-//! The Model Context Protocol over HTTP ("streamable HTTP"): a POST is a message or a batch, and is answered with its answers;
-//! with a stream where the client wants to be told how a call goes. There is no stream of the server's own, for it has
-//! nothing to say unasked. A client that goes away stops its calls.
+//! The Model Context Protocol over HTTP ("streamable HTTP"): a POST has a message or a batch, and its response has
+//! the answers, or is a stream if the client wants progress notifications. The server sends nothing unasked, so there
+//! is no stream to `GET`. If the client disconnects, its calls are stopped.
 //!
-//! Up to revision 2025-11-25 a client has a session (`Mcp-Session-Id`), later ones have none and each request says all that
-//! is to be known of it.
+//! Up to revision 2025-11-25 a client has a session (`Mcp-Session-Id`); later revisions have none, and each request
+//! is self-contained.
 
 pub mod sessions;
 
@@ -13,8 +13,8 @@ use super::queue::{self, Places};
 use super::runs::{self, RunOrder};
 use super::toolbox::{Means, Tools};
 use super::{Problem, Server, body, sse};
-use crate::mcp::work::{done, outcome};
-use crate::mcp::{Session, Stages, Start, Step, Trouble, message, session, version};
+use crate::mcp::work::{run_call, to_outcome};
+use crate::mcp::{Session, Stages, Start, Step, ToolError, message, session, version};
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::{Request, State};
@@ -34,21 +34,21 @@ use std::sync::{Arc, Mutex};
 pub const SESSION: &str = "mcp-session-id";
 /// The header that names a revision of the protocol.
 pub const VERSION: &str = "mcp-protocol-version";
-/// The headers that repeat what a request is, for who passes it on without reading it.
+/// The header that repeats the method, for proxies that do not read the body.
 pub const METHOD: &str = "mcp-method";
-/// The same for the name of a tool.
+/// The header that repeats the name of the tool.
 pub const NAME: &str = "mcp-name";
 
-/// The tools, done by what the other routes are done by.
-struct Live(Arc<Server>);
+/// Runs the tools with the means of the other routes.
+struct ServerMeans(Arc<Server>);
 
-impl Means for Live {
+impl Means for ServerMeans {
     fn commands(&self) -> Result<Arc<dyn Commands>, Problem> {
         Ok(self.0.engine()?.commands.clone())
     }
 
     fn run(&self, order: RunOrder, cancel: Cancel, sink: Arc<dyn Sink>) -> BoxFuture<'_, Result<Report, Problem>> {
-        Box::pin(async move { runs::unattended(&self.0, order, &cancel, sink).await })
+        Box::pin(async move { runs::run_unattended(&self.0, order, &cancel, sink).await })
     }
 
     fn places(&self) -> (&Arc<Places>, &Arc<Places>) {
@@ -56,10 +56,10 @@ impl Means for Live {
     }
 }
 
-/// `POST /mcp`.
+/// `POST /mcp`: answers a message or a batch.
 ///
 /// # Errors
-/// If the body does not come, or there is no such session.
+/// If the body cannot be read, or there is no such session.
 pub async fn post(State(server): State<Arc<Server>>, request: Request) -> Result<Response, Problem> {
     let (head, body) = request.into_parts();
     let bytes = body::read(&head.headers, body).await?;
@@ -67,25 +67,25 @@ pub async fn post(State(server): State<Arc<Server>>, request: Request) -> Result
     exchange(&server, &head.headers, client, &bytes).await
 }
 
-/// `DELETE /mcp`: ends a session, and what is under way in it.
+/// `DELETE /mcp`: ends a session and its calls.
 ///
 /// # Errors
 /// If there is no such session.
 pub async fn delete(State(server): State<Arc<Server>>, headers: HeaderMap) -> Result<StatusCode, Problem> {
-    let session = server.mcp.remove(named(&headers)?).ok_or_else(gone)?;
+    let session = server.mcp.remove(session_name(&headers)?).ok_or_else(unknown_session)?;
     lock(&session).stop();
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// The name of the session that a request belongs to.
-fn named(headers: &HeaderMap) -> Result<&str, Problem> {
+/// Returns the name of the session that a request belongs to.
+fn session_name(headers: &HeaderMap) -> Result<&str, Problem> {
     header(headers, SESSION).ok_or_else(|| {
         Problem::bad_request("the request names no session")
             .detail("send `initialize` first, and then the Mcp-Session-Id of its answer with each request")
     })
 }
 
-fn gone() -> Problem {
+fn unknown_session() -> Problem {
     Problem::not_found("there is no such session").detail("send `initialize` for a new one")
 }
 
@@ -93,7 +93,7 @@ fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers.get(name).and_then(|value| value.to_str().ok())
 }
 
-/// Answers what a client sent.
+/// Answers the body of a POST.
 async fn exchange(
     server: &Arc<Server>,
     headers: &HeaderMap,
@@ -112,55 +112,55 @@ async fn exchange(
         let requested = name.to_str().unwrap_or_default().into();
         return bad(message::failure(&id, &version::unsupported(&requested)));
     }
-    let fresh = || Arc::new(Mutex::new(Session::new(server.parts.offer)));
+    let new_session = || Arc::new(Mutex::new(Session::new(server.parts.offer)));
     let params = value.get("params").and_then(Value::as_object);
-    let begins = value.get("method").and_then(Value::as_str) == Some("initialize");
-    let stateless = !begins && params.is_some_and(version::is_declared);
-    let session = if begins {
-        fresh()
+    let is_handshake = value.get("method").and_then(Value::as_str) == Some("initialize");
+    let stateless = !is_handshake && params.is_some_and(version::is_declared);
+    let session = if is_handshake {
+        new_session()
     } else if stateless {
-        if let Some(why) = params.and_then(|params| differs(headers, &value, params)) {
+        if let Some(why) = params.and_then(|params| header_mismatch(headers, &value, params)) {
             return bad(session::mismatch(&id, &why));
         }
-        fresh()
+        new_session()
     } else {
-        server.mcp.find(named(headers)?).ok_or_else(gone)?
+        server.mcp.find(session_name(headers)?).ok_or_else(unknown_session)?
     };
     let steps = lock(&session).take_value(value, bytes.len());
-    let (mut said, mut starts) = (None, Vec::new());
+    let (mut direct_answer, mut calls) = (None, Vec::new());
     for step in steps {
         match step {
-            Step::Say(answer) => said = Some(answer),
-            Step::Start(start) => starts.push(Call::new(session.clone(), start)),
+            Step::Send(answer) => direct_answer = Some(answer),
+            Step::Start(start) => calls.push(Call::new(session.clone(), start)),
         }
     }
-    if let Some(answer) = said {
+    if let Some(answer) = direct_answer {
         let status = if stateless { status(&answer) } else { StatusCode::OK };
         let mut response = (status, Json(answer)).into_response();
-        let opens = begins && lock(&session).is_open();
-        if opens && let Ok(name) = HeaderValue::from_str(&server.mcp.keep(session)) {
+        let opens = is_handshake && lock(&session).is_open();
+        if opens && let Ok(name) = HeaderValue::from_str(&server.mcp.insert(session)) {
             response.headers_mut().insert(SESSION, name);
         }
         return Ok(response);
     }
-    let Some(first) = starts.first() else { return Ok(StatusCode::ACCEPTED.into_response()) };
-    let (id, told) = (first.start.id.clone(), starts.iter().any(|call| call.start.told));
-    let tools = Tools { means: Live(server.clone()), client };
-    // nobody waits for the answer of what was stopped, but a request has one
+    let Some(first) = calls.first() else { return Ok(StatusCode::ACCEPTED.into_response()) };
+    let (id, wants_progress) = (first.start.id.clone(), calls.iter().any(|call| call.start.wants_progress));
+    let tools = Tools { means: ServerMeans(server.clone()), client };
+    // a stopped call has no answer, but an HTTP request needs one
     let stopped = move || {
         let why = rmcp::model::ErrorData::new(message::STOPPED, "the call was stopped", None);
         message::failure(&id, &why)
     };
-    if !(told && sse::wanted(headers)) {
-        let answer = ended(server, &tools, starts, None).await;
+    if !(wants_progress && sse::is_wanted(headers)) {
+        let answer = run_calls(server, &tools, calls, None).await;
         return Ok(Json(answer.unwrap_or_else(stopped)).into_response());
     }
     let (events, response) = sse::stream();
     let server = server.clone();
     tokio::spawn(async move {
         tokio::select! {
-            answer = ended(&server, &tools, starts, Some(&events)) => {
-                // whoever has gone by now misses nothing
+            answer = run_calls(&server, &tools, calls, Some(&events)) => {
+                // fails only if the client has disconnected
                 let _ = events.send("message", None, &answer.unwrap_or_else(stopped)).await;
             }
             () = events.closed() => {}
@@ -169,7 +169,7 @@ async fn exchange(
     Ok(response)
 }
 
-/// A call of a request. Without the request there is no call: the session forgets it, and it stops.
+/// A call of a request. If the request is dropped, the call is stopped and removed from its session.
 struct Call {
     session: Shared,
     start: Start,
@@ -188,10 +188,10 @@ impl Drop for Call {
     }
 }
 
-/// Does all calls of a request side by side; their answer, unless all of them were stopped.
-async fn ended(
+/// Runs all calls of a request concurrently; returns their answer, unless all of them were stopped.
+async fn run_calls(
     server: &Arc<Server>,
-    tools: &Tools<Live>,
+    tools: &Tools<ServerMeans>,
     calls: Vec<Call>,
     events: Option<&sse::Events>,
 ) -> Option<Value> {
@@ -199,41 +199,41 @@ async fn ended(
         .into_iter()
         .map(|call| async move {
             let (session, number) = (call.session.clone(), call.start.call);
-            let told = if call.start.told { events.cloned() } else { None };
+            let events = if call.start.wants_progress { events.cloned() } else { None };
             let stages: Stages = Arc::new(move |text: &str| {
-                let note = told.as_ref().and_then(|events| Some((events, lock(&session).progress(number, text)?)));
+                let note = events.as_ref().and_then(|events| Some((events, lock(&session).progress(number, text)?)));
                 if let Some((events, note)) = note {
-                    events.offer("message", &note);
+                    events.try_send("message", &note);
                 }
             });
-            let ended = server.in_time(done(tools, call.start.clone(), stages)).await;
-            let outcome = ended.unwrap_or_else(|problem| outcome(Err(Trouble::from(problem))));
+            let result = server.within_timeout(run_call(tools, call.start.clone(), stages)).await;
+            let outcome = result.unwrap_or_else(|problem| to_outcome(Err(ToolError::from(problem))));
             lock(&call.session).finish(number, outcome)
         })
         .collect();
     let mut answer = None;
-    while let Some(ended) = all.next().await {
-        answer = ended.or(answer);
+    while let Some(next) = all.next().await {
+        answer = next.or(answer);
     }
     answer
 }
 
-/// Compares the headers of a request without a session with what it says itself; the difference, if there is one.
-fn differs(headers: &HeaderMap, value: &Value, params: &Map<String, Value>) -> Option<String> {
-    let said = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
-    let method = said(value.get("method"));
+/// Compares the headers of a request without a session with its message; returns an error text if one differs.
+fn header_mismatch(headers: &HeaderMap, value: &Value, params: &Map<String, Value>) -> Option<String> {
+    let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
+    let method = text(value.get("method"));
     let mut pairs = vec![
-        (VERSION, said(params.get("_meta").and_then(|meta| meta.get(version::VERSION_KEY)))),
+        (VERSION, text(params.get("_meta").and_then(|meta| meta.get(version::VERSION_KEY)))),
         (METHOD, method.clone()),
     ];
     if method.as_deref() == Some("tools/call") {
-        pairs.push((NAME, said(params.get("name"))));
+        pairs.push((NAME, text(params.get("name"))));
     }
-    let other = pairs.into_iter().find(|(name, said)| said.is_some() && header(headers, name) != said.as_deref());
+    let other = pairs.into_iter().find(|(name, text)| text.is_some() && header(headers, name) != text.as_deref());
     other.map(|(name, _)| format!("the header {name} is not what the message says"))
 }
 
-/// The status of an answer to a request without a session.
+/// Returns the HTTP status for an answer to a request without a session.
 fn status(answer: &Value) -> StatusCode {
     match answer["error"]["code"].as_i64() {
         None => StatusCode::OK,
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_without_its_request_is_forgotten_and_stops() {
+    fn a_call_whose_request_is_dropped_is_removed_and_stops() {
         let session = session();
         let take = |text: &str| lock(&session).take(text.as_bytes());
         take(r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18"}}"#);
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_say_what_the_message_says() {
+    fn headers_must_match_the_message() {
         let message = serde_json::json!({
             "method": "tools/call",
             "params": {"name": "check_command", "_meta": {version::VERSION_KEY: "2026-07-28"}},
@@ -275,7 +275,7 @@ mod tests {
             for (name, value) in all {
                 headers.insert(*name, value.parse().unwrap());
             }
-            differs(&headers, &message, message["params"].as_object().unwrap())
+            header_mismatch(&headers, &message, message["params"].as_object().unwrap())
         };
         let whole = [(VERSION, "2026-07-28"), (METHOD, "tools/call"), (NAME, "check_command")];
         assert_eq!(check(&whole), None);

@@ -7,60 +7,60 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// Sessions that are kept. The one that was silent for longest makes room.
-const SESSIONS: usize = 256;
+/// Most sessions stored. Beyond that the one unused for the longest time is removed.
+const MAX_SESSIONS: usize = 256;
 
-/// The sessions of clients.
+/// The sessions of all clients, by name.
 #[derive(Debug, Default)]
-pub struct Sessions(Mutex<HashMap<String, Kept>>);
+pub struct Sessions(Mutex<HashMap<String, Entry>>);
 
-/// One of them.
+/// A stored session.
 #[derive(Debug)]
-struct Kept {
+struct Entry {
     session: Shared,
     used: Instant,
 }
 
-/// A session that several requests may be under way in.
+/// A session shared by concurrent requests.
 pub type Shared = Arc<Mutex<Session>>;
 
-/// The session, for as long as nobody else has it.
+/// Locks a session.
 pub fn lock(session: &Shared) -> MutexGuard<'_, Session> {
     session.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Sessions {
-    fn all(&self) -> MutexGuard<'_, HashMap<String, Kept>> {
+    fn all(&self) -> MutexGuard<'_, HashMap<String, Entry>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps one; its name.
-    pub fn keep(&self, session: Shared) -> String {
+    /// Stores a session and returns its name.
+    pub fn insert(&self, session: Shared) -> String {
         let mut all = self.all();
-        if all.len() >= SESSIONS {
-            // one at work is the last to go
-            let oldest = all.iter().min_by_key(|(_, kept)| (lock(&kept.session).is_busy(), kept.used));
-            if let Some(gone) = oldest.map(|(name, _)| name.clone()).and_then(|name| all.remove(&name)) {
-                lock(&gone.session).stop();
+        if all.len() >= MAX_SESSIONS {
+            // idle sessions are removed before busy ones
+            let oldest = all.iter().min_by_key(|(_, entry)| (lock(&entry.session).is_busy(), entry.used));
+            if let Some(removed) = oldest.map(|(name, _)| name.clone()).and_then(|name| all.remove(&name)) {
+                lock(&removed.session).stop();
             }
         }
-        // nobody guesses it
+        // random, so that it cannot be guessed
         let name = Token::random().map_or_else(|_| id::fresh("mcp"), |token| token.text().to_owned());
-        all.insert(name.clone(), Kept { session, used: Instant::now() });
+        all.insert(name.clone(), Entry { session, used: Instant::now() });
         name
     }
 
-    /// The session of that name, which is used now.
+    /// Returns the session with this name, and notes its use.
     pub fn find(&self, name: &str) -> Option<Shared> {
         let mut all = self.all();
-        let kept = all.get_mut(name)?;
-        kept.used = Instant::now();
-        Some(kept.session.clone())
+        let entry = all.get_mut(name)?;
+        entry.used = Instant::now();
+        Some(entry.session.clone())
     }
 
-    /// Takes one off the list.
+    /// Removes a session.
     pub fn remove(&self, name: &str) -> Option<Shared> {
-        self.all().remove(name).map(|kept| kept.session)
+        self.all().remove(name).map(|entry| entry.session)
     }
 }
 
@@ -74,14 +74,14 @@ mod tests {
     }
 
     #[test]
-    fn there_are_so_many_sessions_and_the_oldest_makes_room() {
+    fn the_number_of_sessions_is_bounded_and_the_oldest_is_removed() {
         let sessions = Sessions::default();
-        let names: Vec<String> = (0..SESSIONS + 3).map(|_| sessions.keep(session())).collect();
-        assert_eq!(sessions.all().len(), SESSIONS);
+        let names: Vec<String> = (0..MAX_SESSIONS + 3).map(|_| sessions.insert(session())).collect();
+        assert_eq!(sessions.all().len(), MAX_SESSIONS);
         assert!(sessions.find(&names[0]).is_none() && sessions.find(&names[2]).is_none());
-        // one that was used meanwhile stays
+        // this session is used, so the next one is now the oldest
         assert!(sessions.find(&names[3]).is_some());
-        sessions.keep(session());
+        sessions.insert(session());
         assert!(sessions.find(&names[3]).is_some() && sessions.find(&names[4]).is_none());
         assert!(sessions.remove(&names[3]).is_some() && sessions.remove(&names[3]).is_none());
     }

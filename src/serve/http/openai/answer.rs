@@ -1,7 +1,7 @@
-//! Asks the model, one choice after the other, and tells the answer whole or as it comes.
+//! Asks the model, one choice after the other, and sends the answer complete or as a stream.
 //!
-//! The choices of one request take turns, so that a request has no more than its own place among others; they share the
-//! computed prompt. A client that goes away ends it at the next token.
+//! The choices of one request are computed in sequence, so that a request takes only one place; they share the
+//! prefill of the prompt. If the client disconnects, the model stops at the next token.
 
 use super::super::commands::CancelOnDrop;
 use super::super::{Problem, Server, sse};
@@ -15,47 +15,47 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::sync::mpsc;
 
-/// How a protocol puts an answer.
+/// The form of an answer in JSON, which differs between routes.
 pub trait Form: Send + 'static {
-    /// The chunks for the next piece of a choice's text.
+    /// Returns the chunks for the next piece of a choice's text.
     fn piece(&mut self, choice: usize, text: &str) -> Vec<Value>;
 
-    /// The chunks for the end of a choice.
+    /// Returns the chunks for the end of a choice.
     fn end(&mut self, choice: usize, completion: &Completion) -> Vec<Value>;
 
-    /// A chunk without any choice.
+    /// Returns a chunk without a choice.
     fn empty(&self) -> Value;
 
-    /// The answer of all choices, without its usage.
-    fn whole(&mut self, completions: &[Completion]) -> Value;
+    /// Returns the complete answer with all choices, without the usage.
+    fn complete(&mut self, completions: &[Completion]) -> Value;
 }
 
-/// An answer that is wanted.
+/// An order for an answer.
 pub struct Order<F> {
     /// The model.
     pub model: Arc<dyn Model>,
-    /// The requests to it, one a choice, which end by `cancel`.
+    /// The requests to it, one per choice, which `cancel` stops.
     pub requests: Vec<Request>,
-    /// Choices that follow one another and have the same prompt.
+    /// The number of consecutive requests with the same prompt.
     pub choices: usize,
-    /// Pulls the requests' own switch when nobody wants the answer any more.
+    /// Stops the requests when the answer is no longer wanted.
     pub cancel: CancelOnDrop,
-    /// True to be told it as it comes.
+    /// True to stream the answer.
     pub stream: bool,
-    /// True for a last chunk with the usage.
+    /// True to send the usage in a last chunk.
     pub include_usage: bool,
-    /// How it is put.
+    /// The form of the answer.
     pub form: F,
 }
 
-/// The news of an answer.
-enum News {
+/// An update from the model.
+enum Update {
     Text(usize, String),
     End(Box<Completion>),
     Failed(Problem),
 }
 
-/// The head that all documents of one answer have.
+/// The fields shared by all documents of one answer.
 #[derive(Debug, Clone)]
 pub struct Head {
     id: String,
@@ -64,138 +64,138 @@ pub struct Head {
 }
 
 impl Head {
-    /// That of a new answer of this model.
+    /// Creates the head of a new answer.
     pub fn new(prefix: &str, model: &dyn Model) -> Self {
         let created = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         Self { id: id::fresh(prefix), created, model: model.id().into() }
     }
 
-    /// A document of this kind with these choices.
+    /// Returns a document of this kind with these choices.
     pub fn document(&self, object: &str, choices: Vec<Value>) -> Value {
         let Self { id, created, model } = self;
         json!({"id": id, "object": object, "created": created, "model": model, "choices": choices})
     }
 }
 
-/// Answers.
+/// Computes and sends an answer.
 ///
 /// # Errors
-/// If the model gives no answer, or cannot begin one that is told as it comes.
+/// If the model gives no answer, or a streamed answer cannot start.
 pub async fn answer<F: Form>(server: Arc<Server>, order: Order<F>) -> Result<Response, Problem> {
     let Order { model, requests, choices, cancel, stream, include_usage, mut form } = order;
-    let (send, mut news) = mpsc::unbounded_channel();
+    let (send, mut updates) = mpsc::unbounded_channel();
     tokio::spawn(ask(model, requests, send));
     if !stream {
         let mut completions = Vec::new();
-        while let Some(told) = news.recv().await {
-            match told {
-                News::Text(..) => {}
-                News::End(completion) => completions.push(*completion),
-                News::Failed(problem) => return Err(problem),
+        while let Some(update) = updates.recv().await {
+            match update {
+                Update::Text(..) => {}
+                Update::End(completion) => completions.push(*completion),
+                Update::Failed(problem) => return Err(problem),
             }
         }
-        let mut whole = form.whole(&completions);
-        whole["usage"] = usage(&completions, choices);
-        return Ok(Json(whole).into_response());
+        let mut complete = form.complete(&completions);
+        complete["usage"] = usage(&completions, choices);
+        return Ok(Json(complete).into_response());
     }
-    // what cannot begin is no stream yet: its problem has a status
-    let first = match news.recv().await {
-        Some(News::Failed(problem)) => return Err(problem),
+    // an error before the first text is a response with a status, not yet a stream
+    let first = match updates.recv().await {
+        Some(Update::Failed(problem)) => return Err(problem),
         first => first,
     };
     let (events, response) = sse::stream();
     tokio::spawn(async move {
         let _cancel = cancel;
-        let told = async {
-            let tell = Tell { events: &events, form: &mut form, include_usage };
-            match server.in_time(tell.all(first, news, choices)).await {
-                Ok(told) => told,
-                Err(problem) => events.data(&problem.openai().to_string()).await,
+        let streaming = async {
+            let streamer = Streamer { events: &events, form: &mut form, include_usage };
+            match server.within_timeout(streamer.run(first, updates, choices)).await {
+                Ok(result) => result,
+                Err(problem) => events.send_data(&problem.openai().to_string()).await,
             }
         };
         tokio::select! {
-            // whoever has gone by now misses nothing
-            _ = told => {}
+            // fails only if the client has disconnected
+            _ = streaming => {}
             () = events.closed() => {}
         }
     });
     Ok(response)
 }
 
-/// Asks for each choice in turn. Ends early where nobody listens any more.
-async fn ask(model: Arc<dyn Model>, requests: Vec<Request>, news: mpsc::UnboundedSender<News>) {
+/// Asks the model for each choice in turn. Ends early if the receiver is dropped.
+async fn ask(model: Arc<dyn Model>, requests: Vec<Request>, updates: mpsc::UnboundedSender<Update>) {
     for (choice, request) in requests.into_iter().enumerate() {
-        let pieces = news.clone();
-        // at most as many pieces wait as the answer has tokens: the model waits for no reader
+        let pieces = updates.clone();
+        // unbounded, so that the model never waits for a reader; at most one piece per token waits
         let generation =
-            generate(model.clone(), request, move |piece| match pieces.send(News::Text(choice, piece.to_owned())) {
+            generate(model.clone(), request, move |piece| match pieces.send(Update::Text(choice, piece.to_owned())) {
                 Ok(()) => Flow::Continue,
                 Err(_) => Flow::Stop,
             });
-        let told = match generation.await {
+        let last = match generation.await {
             Ok(completion) if completion.finish == Finish::Cancelled => {
-                News::Failed(Problem::stopped().detail("ask again"))
+                Update::Failed(Problem::stopped().detail("ask again"))
             }
-            Ok(completion) => News::End(Box::new(completion)),
-            Err(error) => News::Failed(problem(error)),
+            Ok(completion) => Update::End(Box::new(completion)),
+            Err(error) => Update::Failed(problem(error)),
         };
-        let is_over = matches!(told, News::Failed(_));
-        if news.send(told).is_err() || is_over {
+        let has_failed = matches!(last, Update::Failed(_));
+        if updates.send(last).is_err() || has_failed {
             return;
         }
     }
 }
 
-/// Tells an answer as it comes.
-struct Tell<'a, F> {
+/// Streams an answer.
+struct Streamer<'a, F> {
     events: &'a sse::Events,
     form: &'a mut F,
     include_usage: bool,
 }
 
-impl<F: Form> Tell<'_, F> {
-    async fn all(
+impl<F: Form> Streamer<'_, F> {
+    async fn run(
         mut self,
-        first: Option<News>,
-        mut news: mpsc::UnboundedReceiver<News>,
+        first: Option<Update>,
+        mut updates: mpsc::UnboundedReceiver<Update>,
         choices: usize,
-    ) -> Result<(), sse::Gone> {
+    ) -> Result<(), sse::Disconnected> {
         let (mut next, mut completions) = (first, Vec::new());
-        while let Some(told) = next {
-            match told {
-                News::Text(choice, text) => {
+        while let Some(update) = next {
+            match update {
+                Update::Text(choice, text) => {
                     let chunks = self.form.piece(choice, &text);
-                    self.chunks(chunks).await?;
+                    self.send(chunks).await?;
                 }
-                News::End(completion) => {
+                Update::End(completion) => {
                     let chunks = self.form.end(completions.len(), &completion);
-                    self.chunks(chunks).await?;
+                    self.send(chunks).await?;
                     completions.push(*completion);
                 }
-                News::Failed(problem) => return self.events.data(&problem.openai().to_string()).await,
+                Update::Failed(problem) => return self.events.send_data(&problem.openai().to_string()).await,
             }
-            next = news.recv().await;
+            next = updates.recv().await;
         }
         if self.include_usage {
             let mut last = self.form.empty();
             last["usage"] = usage(&completions, choices);
-            self.events.data(&last.to_string()).await?;
+            self.events.send_data(&last.to_string()).await?;
         }
-        self.events.data("[DONE]").await
+        self.events.send_data("[DONE]").await
     }
 
-    async fn chunks(&mut self, chunks: Vec<Value>) -> Result<(), sse::Gone> {
+    async fn send(&mut self, chunks: Vec<Value>) -> Result<(), sse::Disconnected> {
         for mut chunk in chunks {
             if self.include_usage {
                 chunk["usage"] = Value::Null;
             }
-            self.events.data(&chunk.to_string()).await?;
+            self.events.send_data(&chunk.to_string()).await?;
         }
         Ok(())
     }
 }
 
-/// The cost of an answer: the prompt of several choices counts once.
+/// The usage of an answer in tokens. The prompt of several choices counts once.
 fn usage(completions: &[Completion], choices: usize) -> Value {
     let sum = |count: fn(&Usage) -> usize, step: usize| -> usize {
         completions.iter().step_by(step.max(1)).map(|completion| count(&completion.usage)).sum()
@@ -209,28 +209,28 @@ fn usage(completions: &[Completion], choices: usize) -> Value {
     })
 }
 
-/// Why the choice ended, in OpenAI's words.
-pub fn reason(completion: &Completion) -> &'static str {
+/// Returns the reason that a choice ended, in OpenAI's terms.
+pub fn finish_reason(completion: &Completion) -> &'static str {
     if completion.finish == Finish::Length { "length" } else { "stop" }
 }
 
-/// How likely the model found each token of the text. One that its form left no choice about is certain.
+/// Returns the log probability of each token of the text; 0 for a token that the grammar determined.
 pub fn logprobs(completion: &Completion) -> Value {
-    // the tokens of a stop string are no part of the text
+    // the tokens of a stop string are not part of the text
     let mut left = completion.text.len();
     let in_text = completion.tokens.iter().take_while(|token| {
         let is_in = left > 0;
         left = left.saturating_sub(token.bytes.len());
         is_in
     });
-    let told = in_text.map(|token| {
+    let tokens = in_text.map(|token| {
         let text = String::from_utf8_lossy(&token.bytes);
         json!({"token": text, "logprob": token.logprob.unwrap_or(0.0), "bytes": token.bytes, "top_logprobs": []})
     });
-    json!({"content": told.collect::<Vec<Value>>(), "refusal": null})
+    json!({"content": tokens.collect::<Vec<Value>>(), "refusal": null})
 }
 
-/// A model's error as a problem.
+/// Converts a model's error to a problem.
 pub fn problem(error: ModelError) -> Problem {
     match error {
         ModelError::TooLong { tokens, limit } => Problem::bad_request(format!(
@@ -263,9 +263,9 @@ mod tests {
     use caro_model::{Prompt, Sampling, Shape};
     use std::time::{Duration, Instant};
 
-    struct Bare;
+    struct PlainForm;
 
-    impl Form for Bare {
+    impl Form for PlainForm {
         fn piece(&mut self, _: usize, text: &str) -> Vec<Value> {
             vec![json!({ "text": text })]
         }
@@ -278,12 +278,12 @@ mod tests {
             json!({})
         }
 
-        fn whole(&mut self, _: &[Completion]) -> Value {
+        fn complete(&mut self, _: &[Completion]) -> Value {
             json!({})
         }
     }
 
-    fn order(model: &Arc<dyn Model>, stream: bool) -> Order<Bare> {
+    fn order(model: &Arc<dyn Model>, stream: bool) -> Order<PlainForm> {
         let cancel = CancelOnDrop::default();
         let request = Request {
             prompt: Prompt::raw("x"),
@@ -293,7 +293,7 @@ mod tests {
             cancel: cancel.0.clone(),
         };
         let requests = vec![request.clone(), request];
-        Order { model: model.clone(), requests, choices: 2, cancel, stream, include_usage: false, form: Bare }
+        Order { model: model.clone(), requests, choices: 2, cancel, stream, include_usage: false, form: PlainForm }
     }
 
     fn server() -> Arc<Server> {
@@ -302,24 +302,24 @@ mod tests {
         Server::new(Parts { agent: "a".into(), settings, token, offer, log: None }, None)
     }
 
-    /// A model that says so many words, each after this pause. Together they take longer than [`let_go`] waits, and not much: a
-    /// test that fails waits for the model's thread.
+    /// Creates a model that generates `words` words, each after `pause`. Together they should take a little longer
+    /// than [`wait_until_released`] waits: a test that fails waits for the model's thread.
     fn slow(words: usize, pause: Duration) -> Arc<dyn Model> {
         let rules = json!({"rules": [{"reply": "word ".repeat(words), "delay_ms": pause.as_millis() as u64}]});
         Arc::new(Scripted::parse(&rules.to_string(), "script").unwrap())
     }
 
-    /// Waits until whoever had the model has let go of it.
-    async fn let_go(model: &Arc<dyn Model>) {
-        let begun = Instant::now();
+    /// Waits until all other references to the model are dropped.
+    async fn wait_until_released(model: &Arc<dyn Model>) {
+        let start = Instant::now();
         while Arc::strong_count(model) > 1 {
-            assert!(begun.elapsed() < Duration::from_secs(20), "the model goes on");
+            assert!(start.elapsed() < Duration::from_secs(20), "the model goes on");
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
     }
 
     #[tokio::test]
-    async fn the_model_ends_in_the_middle_of_a_word_for_who_does_not_wait() {
+    async fn the_model_stops_at_once_when_the_request_is_dropped() {
         let model = slow(2, Duration::from_secs(25));
         for stream in [false, true] {
             let answering = tokio::spawn(answer(server(), order(&model, stream)));
@@ -327,16 +327,16 @@ mod tests {
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
             answering.abort();
-            let_go(&model).await;
+            wait_until_released(&model).await;
         }
     }
 
     #[tokio::test]
-    async fn the_model_ends_with_the_reader_of_its_stream() {
+    async fn the_model_stops_when_the_stream_is_dropped() {
         let model = slow(110, Duration::from_millis(200));
         let response = answer(server(), order(&model, true)).await.unwrap();
         assert!(Arc::strong_count(&model) > 1, "it has begun");
         drop(response);
-        let_go(&model).await;
+        wait_until_released(&model).await;
     }
 }

@@ -1,94 +1,95 @@
-//! Finds the calls in what a model writes, as it comes: words, then calls whose form the grammar of [`tools`](super::tools)
-//! holds.
+//! Splits the output of a model, while it is generated, into text and the function calls after it. The grammar of
+//! [`tools`](super::tools) guarantees the form of the calls.
 
 use caro_model::tools::{CALL, CALL_END};
 
-/// The beginning of a call, up to its name and up to its arguments.
-const NAME: &str = "{\"name\": \"";
-const ARGUMENTS: &str = "\", \"arguments\": ";
+/// The text of a call before the function's name.
+const BEFORE_NAME: &str = "{\"name\": \"";
+/// The text between the name and the arguments.
+const BEFORE_ARGUMENTS: &str = "\", \"arguments\": ";
 
 /// A part of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Part {
-    /// Words.
+    /// Text outside of calls.
     Text(String),
-    /// A call of a function of this name begins.
+    /// The start of a call of this function.
     Call(String),
-    /// The next piece of its arguments, which together are a JSON document.
+    /// The next piece of the call's arguments, which together are a JSON document.
     Arguments(String),
 }
 
-/// Where in the answer it is.
+/// The position in the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    Words,
-    /// In front of the arguments of a call.
+    Text,
+    /// Before the arguments of a call.
     Head,
     Arguments,
-    /// Behind a call.
-    Behind,
+    /// After a call.
+    AfterCall,
 }
 
-/// An answer as it comes.
+/// A parser of an answer, fed piece by piece.
 #[derive(Debug)]
 pub struct Calls {
     state: State,
-    /// Text that may still be either.
-    held: String,
-    /// Calls that have begun.
+    /// Text that is not yet assigned to a part.
+    pending: String,
+    /// The number of calls that have started.
     count: usize,
 }
 
 impl Calls {
-    /// One that begins with words, or with a call that is opened already.
+    /// Creates a parser. `is_opened` is true if the prompt already ends with the opening mark of a call.
     pub fn new(is_opened: bool) -> Self {
-        Self { state: if is_opened { State::Head } else { State::Words }, held: String::new(), count: 0 }
+        Self { state: if is_opened { State::Head } else { State::Text }, pending: String::new(), count: 0 }
     }
 
-    /// Calls that have begun.
+    /// The number of calls that have started.
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// Takes the next piece of the answer.
+    /// Parses the next piece of the answer.
     pub fn push(&mut self, piece: &str) -> Vec<Part> {
-        self.held.push_str(piece);
+        self.pending.push_str(piece);
         let mut parts = Vec::new();
         while self.step(&mut parts) {}
         parts
     }
 
-    /// Takes the end of the answer, which is whole or was cut off.
-    pub fn finish(&mut self, is_whole: bool) -> Vec<Part> {
-        let rest = std::mem::take(&mut self.held);
+    /// Parses the end of the answer, which is complete or truncated.
+    pub fn finish(&mut self, is_complete: bool) -> Vec<Part> {
+        let rest = std::mem::take(&mut self.pending);
         match self.state {
-            State::Words if !rest.is_empty() => vec![Part::Text(rest)],
-            // of a whole one only the call's own brace is left
-            State::Arguments if !is_whole && !rest.is_empty() => vec![Part::Arguments(rest)],
+            State::Text if !rest.is_empty() => vec![Part::Text(rest)],
+            // of a complete call only its closing brace is left, which is not part of the arguments
+            State::Arguments if !is_complete && !rest.is_empty() => vec![Part::Arguments(rest)],
             _ => Vec::new(),
         }
     }
 
-    /// Moves on by one state; false where more text is needed.
+    /// Advances by at most one state; false if more text is needed.
     fn step(&mut self, parts: &mut Vec<Part>) -> bool {
         match self.state {
-            State::Words => {
-                if let Some((words, rest)) = self.held.split_once(CALL) {
-                    // the line end in front of a call belongs to neither
-                    let (words, rest) = (words.trim_end().to_owned(), rest.to_owned());
+            State::Text => {
+                if let Some((text, rest)) = self.pending.split_once(CALL) {
+                    // the line end before a call is not part of the text
+                    let (text, rest) = (text.trim_end().to_owned(), rest.to_owned());
                     self.enter(State::Head, rest);
-                    if !words.is_empty() {
-                        parts.push(Part::Text(words));
+                    if !text.is_empty() {
+                        parts.push(Part::Text(text));
                     }
                     return true;
                 }
-                let certain = self.held[..begins(&self.held, CALL)].trim_end().len();
+                let certain = self.pending[..partial_start(&self.pending, CALL)].trim_end().len();
                 self.release(certain, parts, Part::Text);
                 false
             }
             State::Head => {
-                let Some((name, rest)) = self.held.split_once(ARGUMENTS) else { return false };
-                let name = name.trim_start().trim_start_matches(NAME).to_owned();
+                let Some((name, rest)) = self.pending.split_once(BEFORE_ARGUMENTS) else { return false };
+                let name = name.trim_start().trim_start_matches(BEFORE_NAME).to_owned();
                 let rest = rest.to_owned();
                 self.enter(State::Arguments, rest);
                 self.count += 1;
@@ -97,20 +98,20 @@ impl Calls {
             }
             State::Arguments => {
                 let end = format!("}}\n{CALL_END}");
-                if let Some((arguments, rest)) = self.held.split_once(&end) {
+                if let Some((arguments, rest)) = self.pending.split_once(&end) {
                     let (arguments, rest) = (arguments.to_owned(), rest.to_owned());
-                    self.enter(State::Behind, rest);
+                    self.enter(State::AfterCall, rest);
                     if !arguments.is_empty() {
                         parts.push(Part::Arguments(arguments));
                     }
                     return true;
                 }
-                let certain = begins(&self.held, &end);
+                let certain = partial_start(&self.pending, &end);
                 self.release(certain, parts, Part::Arguments);
                 false
             }
-            State::Behind => {
-                let Some((_, rest)) = self.held.split_once(CALL) else { return false };
+            State::AfterCall => {
+                let Some((_, rest)) = self.pending.split_once(CALL) else { return false };
                 let rest = rest.to_owned();
                 self.enter(State::Head, rest);
                 true
@@ -120,36 +121,36 @@ impl Calls {
 
     fn enter(&mut self, state: State, rest: String) {
         self.state = state;
-        self.held = rest;
+        self.pending = rest;
     }
 
-    /// Lets go of the first bytes of what is held.
+    /// Emits the first `bytes` of the pending text as a part.
     fn release(&mut self, bytes: usize, parts: &mut Vec<Part>, part: fn(String) -> Part) {
         if bytes > 0 {
-            let rest = self.held.split_off(bytes);
-            parts.push(part(std::mem::replace(&mut self.held, rest)));
+            let rest = self.pending.split_off(bytes);
+            parts.push(part(std::mem::replace(&mut self.pending, rest)));
         }
     }
 }
 
-/// Where in the text a beginning of `mark` stands at its end; the text's length if none does.
-fn begins(text: &str, mark: &str) -> usize {
+/// Returns the byte at which a prefix of `mark` starts that ends the text; the text's length if there is none.
+fn partial_start(text: &str, mark: &str) -> usize {
     let longest = mark.len().min(text.len());
-    let held = (1..=longest).rev().find(|&len| mark.is_char_boundary(len) && text.ends_with(&mark[..len]));
-    text.len() - held.unwrap_or(0)
+    let partial = (1..=longest).rev().find(|&len| mark.is_char_boundary(len) && text.ends_with(&mark[..len]));
+    text.len() - partial.unwrap_or(0)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// The parts of an answer that comes in pieces of so many characters: words, and each call with its arguments.
-    fn read(answer: &str, size: usize, is_opened: bool, is_whole: bool) -> (String, Vec<(String, String)>) {
+    /// Parses an answer in pieces of `size` characters; returns its text, and each call with its arguments.
+    fn read(answer: &str, size: usize, is_opened: bool, is_complete: bool) -> (String, Vec<(String, String)>) {
         let (mut calls, mut words, mut found) = (Calls::new(is_opened), String::new(), Vec::<(String, String)>::new());
         let chars: Vec<char> = answer.chars().collect();
         let mut parts: Vec<Part> =
             chars.chunks(size).flat_map(|piece| calls.push(&piece.iter().collect::<String>())).collect();
-        parts.extend(calls.finish(is_whole));
+        parts.extend(calls.finish(is_complete));
         for part in parts {
             match part {
                 Part::Text(text) => words += &text,
@@ -162,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_are_found_however_they_come() {
+    fn calls_are_found_in_pieces_of_any_size() {
         let one = "{\"name\": \"a\", \"arguments\": {\"x\": \"}\\n</tool_call>\", \"y\": {}}}\n</tool_call>";
         let two = "{\"name\": \"b-2\", \"arguments\": {}}\n</tool_call>";
         let (first, second) = (
@@ -186,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_cut_off_is_told_as_far_as_it_came() {
+    fn a_truncated_call_is_returned_as_far_as_it_goes() {
         let cut = "<tool_call>\n{\"name\": \"a\", \"arguments\": {\"x\": {\"y\": 1}";
         assert_eq!(read(cut, 3, false, false).1, [("a".into(), "{\"x\": {\"y\": 1}".into())]);
         assert_eq!(read("words <tool_call>\n{\"na", 2, false, false), ("words".into(), Vec::new()));

@@ -1,10 +1,10 @@
-//! `POST /v1/chat/completions`.
+//! `POST /v1/chat/completions`: answers a conversation with text or function calls.
 
 use super::super::commands::CancelOnDrop;
 use super::super::{Problem, Server};
-use super::answer::{Form, Head, Order, answer, logprobs, problem, reason};
+use super::answer::{Form, Head, Order, answer, finish_reason, logprobs, problem};
 use super::calls::{Calls, Part};
-use super::fields::{Body, Fields, unsupported, wrong};
+use super::fields::{Body, Fields, invalid, unsupported};
 use super::options::Options;
 use super::tools::Tools;
 use super::{check_model, messages};
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The fields of a conversation that nothing here honours.
+/// The fields that are not supported, with the advice for each.
 const REFUSED: &[(&str, &str)] = &[
     ("audio", "this model writes text alone"),
     ("web_search_options", "this server asks nobody else: search with a tool of yours"),
@@ -26,7 +26,7 @@ const REFUSED: &[(&str, &str)] = &[
 /// Answers a conversation.
 ///
 /// # Errors
-/// With the field that is wrong or not supported; if there is no such model, or it gives no answer.
+/// Names the field that is invalid or not supported; also if there is no such model, or it gives no answer.
 pub async fn completions(State(server): State<Arc<Server>>, body: Body) -> Result<Response, Problem> {
     let engine = server.engine()?;
     let fields = body.fields();
@@ -41,7 +41,7 @@ pub async fn completions(State(server): State<Arc<Server>>, body: Body) -> Resul
     let text = format(&fields, &options)?;
     let shape = match tools.shape(&text).map_err(problem)? {
         Some(shape) => {
-            options.without_stop("an answer with `tools` ends by itself")?;
+            options.refuse_stop("an answer with `tools` ends by itself")?;
             shape
         }
         None => text,
@@ -49,18 +49,18 @@ pub async fn completions(State(server): State<Arc<Server>>, body: Body) -> Resul
     let cancel = CancelOnDrop::default();
     let requests = options.requests(&prompt, &shape, engine.model.limits().context, &cancel.0);
     let has_tools = !tools.offered().is_empty();
-    let form = Chat {
+    let form = ChatForm {
         head: Head::new("chatcmpl", &*engine.model),
         tools: has_tools.then(|| tools.must_call()),
         logprobs: fields.flag("logprobs")?,
-        under_way: BTreeMap::new(),
+        started: BTreeMap::new(),
     };
     let Options { choices, stream, include_usage, .. } = options;
     let order = Order { model: engine.model.clone(), requests, choices, cancel, stream, include_usage, form };
     answer(server, order).await
 }
 
-/// The form of the answer's words.
+/// Reads the form of the answer's text.
 fn format(fields: &Fields<'_>, options: &Options) -> Result<Shape, Problem> {
     let free = Shape::Text { stop: options.stop.clone() };
     let Some(format) = fields.object("response_format")? else { return Ok(free) };
@@ -71,46 +71,46 @@ fn format(fields: &Fields<'_>, options: &Options) -> Result<Shape, Problem> {
             let described = format.required_object("json_schema")?;
             match described.get("schema") {
                 Some(schema @ Value::Object(_)) => schema.clone(),
-                Some(_) => return Err(wrong(&described.name("schema"), "a JSON schema")),
+                Some(_) => return Err(invalid(&described.name("schema"), "a JSON schema")),
                 None => return Err(described.missing("schema")),
             }
         }
-        _ => return Err(wrong("response_format.type", "text, json_object or json_schema")),
+        _ => return Err(invalid("response_format.type", "text, json_object or json_schema")),
     };
-    options.without_stop("a JSON document ends by itself")?;
+    options.refuse_stop("a JSON document ends by itself")?;
     Ok(Shape::Json(schema))
 }
 
-/// The answer as chat completions have it.
-struct Chat {
+/// The form of chat completions.
+struct ChatForm {
     head: Head,
-    /// Where there are tools: true if the answer is a call from its beginning.
+    /// `None` without tools; true if the prompt already opens a call.
     tools: Option<bool>,
-    /// True to tell how likely each token was.
+    /// True to include the log probability of each token.
     logprobs: bool,
-    /// Choices that have begun.
-    under_way: BTreeMap<usize, Calls>,
+    /// The parsers of choices that have started.
+    started: BTreeMap<usize, Calls>,
 }
 
-impl Chat {
+impl ChatForm {
     fn chunk(&self, choice: usize, delta: Value, finish: Option<&str>) -> Value {
         let choice = json!({"index": choice, "delta": delta, "logprobs": null, "finish_reason": finish});
         self.head.document("chat.completion.chunk", vec![choice])
     }
 
-    /// The parts of a choice's next piece, or of its end.
+    /// Returns the parts of a choice's next piece, or of its end.
     fn parts(&mut self, choice: usize, piece: Result<&str, &Completion>) -> Vec<Part> {
         let Some(is_opened) = self.tools else {
             return piece.map_or_else(|_| Vec::new(), |text| vec![Part::Text(text.into())]);
         };
-        let calls = self.under_way.entry(choice).or_insert_with(|| Calls::new(is_opened));
+        let calls = self.started.entry(choice).or_insert_with(|| Calls::new(is_opened));
         match piece {
             Ok(text) => calls.push(text),
             Err(completion) => calls.finish(completion.finish == Finish::Stop),
         }
     }
 
-    /// The chunks for parts of a choice.
+    /// Returns the chunks for parts of a choice.
     fn chunks(&mut self, choice: usize, is_first: bool, parts: Vec<Part>, calls_before: usize) -> Vec<Value> {
         let mut chunks = Vec::new();
         if is_first {
@@ -138,29 +138,30 @@ impl Chat {
         chunks
     }
 
-    /// Calls of a choice that have begun.
+    /// The number of calls of a choice that have started.
     fn calls(&self, choice: usize) -> usize {
-        self.under_way.get(&choice).map_or(0, Calls::count)
+        self.started.get(&choice).map_or(0, Calls::count)
     }
 
-    fn told(&mut self, choice: usize, piece: Result<&str, &Completion>) -> Vec<Value> {
-        let is_first = !self.under_way.contains_key(&choice);
+    /// Returns the chunks for a choice's next piece, or its end.
+    fn next_chunks(&mut self, choice: usize, piece: Result<&str, &Completion>) -> Vec<Value> {
+        let is_first = !self.started.contains_key(&choice);
         let before = self.calls(choice);
         let parts = self.parts(choice, piece);
-        // without tools there is nothing to look for, and the choice has begun all the same
-        self.under_way.entry(choice).or_insert_with(|| Calls::new(false));
+        // without tools `parts` adds no entry, which marks the choice as started
+        self.started.entry(choice).or_insert_with(|| Calls::new(false));
         self.chunks(choice, is_first, parts, before)
     }
 }
 
-impl Form for Chat {
+impl Form for ChatForm {
     fn piece(&mut self, choice: usize, text: &str) -> Vec<Value> {
-        self.told(choice, Ok(text))
+        self.next_chunks(choice, Ok(text))
     }
 
     fn end(&mut self, choice: usize, completion: &Completion) -> Vec<Value> {
-        let mut chunks = self.told(choice, Err(completion));
-        let reason = finish(completion, self.calls(choice));
+        let mut chunks = self.next_chunks(choice, Err(completion));
+        let reason = chat_finish_reason(completion, self.calls(choice));
         let mut last = self.chunk(choice, json!({}), Some(reason));
         if self.logprobs {
             last["choices"][0]["logprobs"] = logprobs(completion);
@@ -173,7 +174,7 @@ impl Form for Chat {
         self.head.document("chat.completion.chunk", Vec::new())
     }
 
-    fn whole(&mut self, completions: &[Completion]) -> Value {
+    fn complete(&mut self, completions: &[Completion]) -> Value {
         let mut choices = Vec::new();
         for (index, completion) in completions.iter().enumerate() {
             let mut parts = self.parts(index, Ok(&completion.text));
@@ -189,7 +190,7 @@ impl Form for Chat {
             }
             let content = if text.is_empty() && !calls.is_empty() { Value::Null } else { text.into() };
             let mut message = json!({"role": "assistant", "content": content, "refusal": null});
-            let reason = finish(completion, calls.len());
+            let reason = chat_finish_reason(completion, calls.len());
             if !calls.is_empty() {
                 let call = |(name, arguments)| json!({"id": id::fresh("call"), "type": "function", "function": {"name": name, "arguments": arguments}});
                 message["tool_calls"] = calls.into_iter().map(call).collect();
@@ -201,8 +202,9 @@ impl Form for Chat {
     }
 }
 
-fn finish(completion: &Completion, calls: usize) -> &'static str {
-    match reason(completion) {
+/// Returns the reason that a choice ended: `tool_calls` if it ended with calls.
+fn chat_finish_reason(completion: &Completion, calls: usize) -> &'static str {
+    match finish_reason(completion) {
         "stop" if calls > 0 => "tool_calls",
         reason => reason,
     }

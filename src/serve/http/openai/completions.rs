@@ -1,10 +1,10 @@
-//! `POST /v1/completions`: texts that the model continues as they are, without any turns.
+//! `POST /v1/completions`: the model continues texts as they are, without a chat template.
 
 use super::super::commands::CancelOnDrop;
 use super::super::{Problem, Server};
-use super::answer::{Form, Head, Order, answer, reason};
+use super::answer::{Form, Head, Order, answer, finish_reason};
 use super::check_model;
-use super::fields::{Body, Fields, unsupported, wrong};
+use super::fields::{Body, Fields, invalid, unsupported};
 use super::options::Options;
 use axum::extract::State;
 use axum::response::Response;
@@ -12,12 +12,12 @@ use caro_model::{Completion, Prompt, Shape};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// The most prompts of a request.
-const MOST: usize = 64;
-/// The most tokens where a client does not say. Source: the protocol's own reference.
-const TOKENS: usize = 16;
+/// Most prompts of a request.
+const MAX_PROMPTS: usize = 64;
+/// Most tokens by default. Source: the protocol's reference.
+const DEFAULT_MAX_TOKENS: usize = 16;
 
-/// The fields of a text that nothing here honours.
+/// The fields that are not supported, with the advice for each.
 const REFUSED: &[(&str, &str)] = &[
     ("echo", "the prompt is not said again: put it in front yourself"),
     ("suffix", "the end of a text is not taken into account: leave it out"),
@@ -29,26 +29,26 @@ const REFUSED: &[(&str, &str)] = &[
 /// Continues a text.
 ///
 /// # Errors
-/// With the field that is wrong or not supported; if there is no such model, or it gives no answer.
+/// Names the field that is invalid or not supported; also if there is no such model, or it gives no answer.
 pub async fn completions(State(server): State<Arc<Server>>, body: Body) -> Result<Response, Problem> {
     let engine = server.engine()?;
     let fields = body.fields();
     check_model(&engine, fields.text("model")?)?;
     fields.refuse(REFUSED)?;
-    let options = Options::read(&fields)?.at_most(TOKENS);
+    let options = Options::read(&fields)?.with_default_max_tokens(DEFAULT_MAX_TOKENS);
     let (shape, cancel) = (Shape::Text { stop: options.stop.clone() }, CancelOnDrop::default());
     let context = engine.model.limits().context;
     let requests = prompts(&fields)?
         .into_iter()
         .flat_map(|text| options.requests(&Prompt::raw(text), &shape, context, &cancel.0))
         .collect();
-    let form = Text { head: Head::new("cmpl", &*engine.model) };
+    let form = CompletionForm { head: Head::new("cmpl", &*engine.model) };
     let Options { choices, stream, include_usage, .. } = options;
     let order = Order { model: engine.model.clone(), requests, choices, cancel, stream, include_usage, form };
     answer(server, order).await
 }
 
-/// The texts that are to be continued.
+/// Reads the texts to continue.
 fn prompts<'a>(fields: &Fields<'a>) -> Result<Vec<&'a str>, Problem> {
     let prompts: Vec<&str> = match fields.get("prompt") {
         None => return Err(fields.missing("prompt")),
@@ -61,22 +61,22 @@ fn prompts<'a>(fields: &Fields<'a>) -> Result<Vec<&'a str>, Problem> {
         }
         Some(Value::Array(many)) => {
             let texts: Option<Vec<&str>> = many.iter().map(Value::as_str).collect();
-            texts.ok_or_else(|| wrong("prompt", "a string or a list of strings"))?
+            texts.ok_or_else(|| invalid("prompt", "a string or a list of strings"))?
         }
-        Some(_) => return Err(wrong("prompt", "a string or a list of strings")),
+        Some(_) => return Err(invalid("prompt", "a string or a list of strings")),
     };
-    if prompts.is_empty() || prompts.len() > MOST || prompts.iter().any(|text| text.is_empty()) {
-        return Err(wrong("prompt", &format!("a text or up to {MOST} texts, none of them empty")));
+    if prompts.is_empty() || prompts.len() > MAX_PROMPTS || prompts.iter().any(|text| text.is_empty()) {
+        return Err(invalid("prompt", &format!("a text or up to {MAX_PROMPTS} texts, none of them empty")));
     }
     Ok(prompts)
 }
 
-/// The answer as completions have it.
-struct Text {
+/// The form of completions.
+struct CompletionForm {
     head: Head,
 }
 
-impl Text {
+impl CompletionForm {
     fn document(&self, choices: Vec<Value>) -> Value {
         self.head.document("text_completion", choices)
     }
@@ -86,22 +86,22 @@ fn choice(index: usize, text: &str, finish: Option<&str>) -> Value {
     json!({"index": index, "text": text, "logprobs": null, "finish_reason": finish})
 }
 
-impl Form for Text {
+impl Form for CompletionForm {
     fn piece(&mut self, index: usize, text: &str) -> Vec<Value> {
         vec![self.document(vec![choice(index, text, None)])]
     }
 
     fn end(&mut self, index: usize, completion: &Completion) -> Vec<Value> {
-        vec![self.document(vec![choice(index, "", Some(reason(completion)))])]
+        vec![self.document(vec![choice(index, "", Some(finish_reason(completion)))])]
     }
 
     fn empty(&self) -> Value {
         self.document(Vec::new())
     }
 
-    fn whole(&mut self, completions: &[Completion]) -> Value {
+    fn complete(&mut self, completions: &[Completion]) -> Value {
         let all = completions.iter().enumerate();
-        self.document(all.map(|(index, done)| choice(index, &done.text, Some(reason(done)))).collect())
+        self.document(all.map(|(index, done)| choice(index, &done.text, Some(finish_reason(done)))).collect())
     }
 }
 
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_prompt_is_a_text_or_several() {
+    fn a_prompt_is_one_text_or_several() {
         let read = |body: Value| {
             let fields = Fields::of(&body, String::new()).unwrap();
             let read = prompts(&fields).map(|texts| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>());

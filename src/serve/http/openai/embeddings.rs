@@ -1,11 +1,11 @@
-//! `POST /v1/embeddings`: texts as vectors, by the embedding model of the catalogue. It is loaded by the first request, and
-//! never fetched by one.
+//! `POST /v1/embeddings`: converts texts to vectors, with the embedding model of the catalogue. The first request
+//! loads it; no request fetches it.
 
 use super::super::commands::CancelOnDrop;
 use super::super::{Problem, Server};
 use super::answer::problem;
-use super::fields::{Body, Fields, unsupported, wrong};
-use super::no_model;
+use super::fields::{Body, Fields, invalid, unsupported};
+use super::model_not_found;
 use axum::Json;
 use axum::extract::State;
 use base64::Engine as _;
@@ -15,38 +15,38 @@ use caro_model::{Cancel, ModelError};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// The most texts of a request. Source: the protocol's own reference.
-const MOST: usize = 2048;
-/// Texts that are computed before anybody looks whether they are still wanted.
+/// Most texts of a request. Source: the protocol's reference.
+const MAX_TEXTS: usize = 2048;
+/// Texts computed between two checks for cancellation.
 const BATCH: usize = 32;
 
 /// Computes vectors.
 ///
 /// # Errors
-/// With the field that is wrong or not supported; if the model is not on this machine.
+/// Names the field that is invalid or not supported; also if the model is not on this machine.
 pub async fn embeddings(State(server): State<Arc<Server>>, body: Body) -> Result<Json<Value>, Problem> {
     let engine = server.engine()?;
     let fields = body.fields();
     if let Some(name) = fields.text("model")?
         && name.rsplit('/').next().is_none_or(|name| !name.eq_ignore_ascii_case(EMBEDDING_MODEL))
     {
-        return Err(no_model(name, &format!("vectors are made by {EMBEDDING_MODEL}")));
+        return Err(model_not_found(name, &format!("vectors are made by {EMBEDDING_MODEL}")));
     }
     let is_base64 = match fields.text("encoding_format")? {
         None | Some("float") => false,
         Some("base64") => true,
-        Some(_) => return Err(wrong("encoding_format", "float or base64")),
+        Some(_) => return Err(invalid("encoding_format", "float or base64")),
     };
     let dimensions = fields.count("dimensions", 1..=u64::MAX)?;
     let texts = texts(&fields)?;
     let cancel = CancelOnDrop::default();
-    let switch = cancel.0.clone();
-    let found = tokio::task::spawn_blocking(move || {
+    let stop = cancel.0.clone();
+    let result = tokio::task::spawn_blocking(move || {
         let Some(model) = engine.embedding.model() else { return Ok(None) };
-        embed(&*model, &texts, &switch).map(|(vectors, tokens)| Some((model.id().to_owned(), vectors, tokens)))
+        embed(&*model, &texts, &stop).map(|(vectors, tokens)| Some((model.id().to_owned(), vectors, tokens)))
     });
-    let found = found.await.map_err(Problem::internal)?.map_err(problem)?;
-    let Some((id, vectors, tokens)) = found else {
+    let result = result.await.map_err(Problem::internal)?.map_err(problem)?;
+    let Some((id, vectors, tokens)) = result else {
         return Err(Problem::not_found(format!("{EMBEDDING_MODEL} has not been fetched to this machine"))
             .detail(format!("`caro model pull {EMBEDDING_MODEL}` fetches it; then ask again"))
             .param("model")
@@ -65,7 +65,7 @@ pub async fn embeddings(State(server): State<Arc<Server>>, body: Body) -> Result
     Ok(Json(json!({"object": "list", "model": id, "data": data, "usage": usage})))
 }
 
-/// The texts of a request.
+/// Reads the texts of a request.
 fn texts(fields: &Fields<'_>) -> Result<Vec<String>, Problem> {
     let texts: Vec<String> = match fields.get("input") {
         None => return Err(fields.missing("input")),
@@ -78,17 +78,17 @@ fn texts(fields: &Fields<'_>) -> Result<Vec<String>, Problem> {
         }
         Some(Value::Array(many)) => {
             let texts: Option<Vec<String>> = many.iter().map(|one| one.as_str().map(str::to_owned)).collect();
-            texts.ok_or_else(|| wrong("input", "a string or a list of strings"))?
+            texts.ok_or_else(|| invalid("input", "a string or a list of strings"))?
         }
-        Some(_) => return Err(wrong("input", "a string or a list of strings")),
+        Some(_) => return Err(invalid("input", "a string or a list of strings")),
     };
-    if texts.is_empty() || texts.len() > MOST || texts.iter().any(String::is_empty) {
-        return Err(wrong("input", &format!("a text or up to {MOST} texts, none of them empty")));
+    if texts.is_empty() || texts.len() > MAX_TEXTS || texts.iter().any(String::is_empty) {
+        return Err(invalid("input", &format!("a text or up to {MAX_TEXTS} texts, none of them empty")));
     }
     Ok(texts)
 }
 
-/// Their vectors and tokens.
+/// Computes the vectors of texts, and the number of their tokens. Stops early if it is cancelled.
 fn embed(model: &dyn Embedder, texts: &[String], cancel: &Cancel) -> Result<(Vec<Vec<f32>>, usize), ModelError> {
     let (mut vectors, mut tokens) = (Vec::with_capacity(texts.len()), 0);
     for batch in texts.chunks(BATCH) {
@@ -102,7 +102,7 @@ fn embed(model: &dyn Embedder, texts: &[String], cancel: &Cancel) -> Result<(Vec
     Ok((vectors, tokens))
 }
 
-/// Numbers of 4 bytes, the lowest first, as text.
+/// Encodes a vector as base64, each number as 4 bytes in little-endian order.
 fn base64(vector: &[f32]) -> String {
     STANDARD.encode(vector.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>())
 }
@@ -114,32 +114,32 @@ mod tests {
     use caro_model::embed::Hashed;
 
     #[test]
-    fn a_vector_as_text_is_its_bytes_the_lowest_first() {
+    fn a_vector_is_encoded_in_little_endian_order() {
         assert_eq!(base64(&[f32::from_le_bytes(*b"Man ")]), "TWFuIA==");
         assert_eq!(base64(&[1.0, -2.0]), "AACAPwAAAMA=");
     }
 
     #[test]
-    fn each_text_has_its_vector_and_who_left_costs_nothing() {
+    fn each_text_has_its_vector_and_a_cancelled_request_costs_nothing() {
         let texts: Vec<String> = (0..70).map(|i| format!("word{i}")).collect();
         let (vectors, tokens) = embed(&Hashed, &texts, &Cancel::new()).unwrap();
         assert_eq!((vectors.len(), vectors[69] == Hashed.embed(&["word69"]).unwrap()[0]), (70, true));
         assert!(tokens >= 70, "{tokens}");
-        let gone = Cancel::new();
-        gone.cancel();
-        assert_eq!(embed(&Hashed, &texts, &gone).unwrap().0.len(), 0);
+        let cancelled = Cancel::new();
+        cancelled.cancel();
+        assert_eq!(embed(&Hashed, &texts, &cancelled).unwrap().0.len(), 0);
     }
 
     #[test]
-    fn it_is_looked_for_until_it_is_there() {
-        let looks = Arc::new(std::sync::atomic::AtomicUsize::new(0));
-        let counted = looks.clone();
+    fn the_model_is_searched_for_until_it_is_found() {
+        let searches = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+        let counter = searches.clone();
         let embedding = Embedding::new(Box::new(move || {
-            let look = counted.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
-            (look > 0).then(|| Arc::new(Hashed) as Arc<dyn Embedder>)
+            let earlier = counter.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+            (earlier > 0).then(|| Arc::new(Hashed) as Arc<dyn Embedder>)
         }));
         assert!(embedding.model().is_none());
         assert!(embedding.model().is_some() && embedding.model().is_some());
-        assert_eq!(looks.load(std::sync::atomic::Ordering::SeqCst), 2);
+        assert_eq!(searches.load(std::sync::atomic::Ordering::SeqCst), 2);
     }
 }

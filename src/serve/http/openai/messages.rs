@@ -1,28 +1,28 @@
-//! A conversation of OpenAI's protocol as a prompt.
+//! Converts a conversation of OpenAI's protocol to a prompt.
 
 use super::super::Problem;
-use super::fields::{Fields, unsupported, wrong};
+use super::fields::{Fields, invalid, unsupported};
 use super::tools::{self, Tools};
 use caro_model::{Message, Opening, Prompt, Role};
 use serde_json::{Value, json};
 
-/// The most messages of a conversation.
-const MOST: usize = 4096;
+/// Most messages of a conversation.
+const MAX_MESSAGES: usize = 4096;
 
-/// Reads the messages, with the signatures of the tools that the model may call.
+/// Reads the messages, and adds the signatures of the tools that the model may call.
 ///
 /// # Errors
-/// With the field that is wrong, or not supported.
+/// Names the field that is invalid or not supported.
 pub fn prompt(fields: &Fields<'_>, tools: &Tools) -> Result<Prompt, Problem> {
     let messages = fields.list("messages")?;
     if messages.is_empty() {
         return Err(fields.missing("messages").detail("a conversation has at least one message"));
     }
-    if messages.len() > MOST {
-        return Err(wrong("messages", &format!("at most {MOST} messages")));
+    if messages.len() > MAX_MESSAGES {
+        return Err(invalid("messages", &format!("at most {MAX_MESSAGES} messages")));
     }
     let mut prompt = Prompt::default();
-    // calls whose results may still come
+    // ids of calls without a result so far
     let mut open: Vec<String> = Vec::new();
     let mut was_result = false;
     for (i, message) in messages.iter().enumerate() {
@@ -49,21 +49,21 @@ pub fn prompt(fields: &Fields<'_>, tools: &Tools) -> Result<Prompt, Problem> {
             "tool" => {
                 let id = message.required_text("tool_call_id")?;
                 let Some(at) = open.iter().position(|known| known == id) else {
-                    return Err(wrong(
+                    return Err(invalid(
                         &message.name("tool_call_id"),
                         "the id of a call in a message of the assistant before it, answered once",
                     ));
                 };
                 open.remove(at);
                 let result = content(&message)?;
-                // results that follow one another are one turn
+                // consecutive results form one turn
                 match prompt.messages.last_mut() {
                     Some(turn) if was_result => turn.blocks.push(result),
                     _ => prompt.messages.push(Message { role: Role::User, text: String::new(), blocks: vec![result] }),
                 }
             }
             "function" => return Err(unsupported(&message.name("role"), "use `tool`")),
-            _ => return Err(wrong(&message.name("role"), "system, developer, user, assistant or tool")),
+            _ => return Err(invalid(&message.name("role"), "system, developer, user, assistant or tool")),
         }
         was_result = is_result;
     }
@@ -81,17 +81,17 @@ pub fn prompt(fields: &Fields<'_>, tools: &Tools) -> Result<Prompt, Problem> {
     Ok(prompt)
 }
 
-/// The text of a message, which may come in parts.
+/// Reads the text of a message, which may have several parts.
 fn content(message: &Fields<'_>) -> Result<String, Problem> {
-    let place = message.name("content");
+    let path = message.name("content");
     let parts = match message.get("content") {
         None => return Err(message.missing("content")),
         Some(Value::String(text)) => return Ok(text.clone()),
         Some(Value::Array(parts)) => parts,
-        Some(_) => return Err(wrong(&place, "a string or a list of parts")),
+        Some(_) => return Err(invalid(&path, "a string or a list of parts")),
     };
     let text = |(i, part)| {
-        let part = Fields::of(part, format!("{place}[{i}]"))?;
+        let part = Fields::of(part, format!("{path}[{i}]"))?;
         match part.required_text("type")? {
             "text" => part.required_text("text"),
             "refusal" => part.required_text("refusal"),
@@ -99,14 +99,14 @@ fn content(message: &Fields<'_>) -> Result<String, Problem> {
                 let what = format!("this model reads text alone, no `{kind}`");
                 Err(unsupported(&part.name("type"), &what))
             }
-            _ => Err(wrong(&part.name("type"), "text")),
+            _ => Err(invalid(&part.name("type"), "text")),
         }
     };
     let texts = parts.iter().enumerate().map(text).collect::<Result<Vec<_>, Problem>>()?;
     Ok(texts.join("\n"))
 }
 
-/// The calls of a message, as blocks of its turn, and their ids.
+/// Reads the calls of a message: the blocks for the prompt, and the calls' ids.
 fn calls(message: &Fields<'_>) -> Result<(Vec<String>, Vec<String>), Problem> {
     message.refuse(&[("function_call", "use `tool_calls`"), ("audio", "this model reads text alone")])?;
     let (mut blocks, mut ids) = (Vec::new(), Vec::new());
@@ -115,7 +115,7 @@ fn calls(message: &Fields<'_>) -> Result<(Vec<String>, Vec<String>), Problem> {
         tools::is_function(&call)?;
         let function = call.required_object("function")?;
         let arguments = function.required_text("arguments")?;
-        // what the model once wrote down wrongly is still what it said
+        // arguments that are not valid JSON are passed on as a string
         let arguments = serde_json::from_str(arguments).unwrap_or_else(|_| Value::from(arguments));
         let name = function.required_text("name")?;
         blocks.push(caro_model::tools::spaced(&json!({"name": name, "arguments": arguments})));
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_conversation_keeps_its_order_and_roles() {
+    fn messages_keep_their_order_and_roles() {
         let body = json!({"messages": [
             {"role": "system", "content": "Be brief."},
             {"role": "user", "content": [{"type": "text", "text": "one"}, {"type": "text", "text": "two"}], "name": "Ann"},
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_and_their_results_are_blocks_of_their_turns() {
+    fn calls_and_results_become_blocks_of_their_turns() {
         let call = |id: &str, arguments: &str| json!({"id": id, "type": "function", "function": {"name": "now", "arguments": arguments}});
         let tool = json!({"type": "function", "function": {"name": "now"}});
         let mut body = json!({"tools": [tool], "messages": [
@@ -181,11 +181,11 @@ mod tests {
         body["tool_choice"] = json!("required");
         assert_eq!(read(body.clone()).unwrap().opening, Opening::Call);
         body["tool_choice"] = json!("none");
-        assert!(read(body).unwrap().messages[0].blocks.is_empty(), "what may not be called is not shown");
+        assert!(read(body).unwrap().messages[0].blocks.is_empty(), "without callable tools there are no signatures");
     }
 
     #[test]
-    fn what_is_wrong_is_named_with_its_place() {
+    fn an_invalid_field_is_named_with_its_path() {
         let image = json!({"type": "image_url", "image_url": {"url": "data:,"}});
         for (messages, param) in [
             (json!([]), "messages"),

@@ -1,19 +1,20 @@
-//! The fields that chat and completions share: how tokens are chosen, where an answer ends, how it is told.
+//! The fields shared by chat and completions: sampling, the end of an answer, and its delivery.
 
 use super::super::Problem;
-use super::fields::{Fields, unsupported, wrong};
+use super::fields::{Fields, invalid, unsupported};
 use caro_model::{Cancel, Prompt, Request, Sampling, Shape};
 use serde_json::Value;
 
-/// The sampling where a client leaves it open. Source: the publishers' own settings for Qwen2.5.
-const TEMPERATURE: f32 = 0.7;
-const TOP_P: f32 = 0.8;
-/// The most choices of one prompt.
-const CHOICES: u64 = 16;
-/// The most stop strings.
-const STOPS: usize = 4;
+/// The default temperature. Source: the publishers' settings for Qwen2.5, as for [`DEFAULT_TOP_P`].
+const DEFAULT_TEMPERATURE: f32 = 0.7;
+/// The default share of probability to sample from.
+const DEFAULT_TOP_P: f32 = 0.8;
+/// Most choices of one prompt.
+const MAX_CHOICES: u64 = 16;
+/// Most stop strings.
+const MAX_STOPS: usize = 4;
 
-/// The fields that nothing here honours.
+/// The fields that are not supported, with the advice for each.
 const REFUSED: &[(&str, &str)] = &[
     ("logit_bias", "tokens cannot be weighed: leave it out"),
     ("top_logprobs", "other tokens are not told: leave it out"),
@@ -22,27 +23,27 @@ const REFUSED: &[(&str, &str)] = &[
     ("store", "nothing is kept: leave it out"),
 ];
 
-/// How an answer is to be made and told.
+/// The options for an answer.
 #[derive(Debug, Clone)]
 pub struct Options {
     sampling: Sampling,
-    /// The most tokens; all that there is room for without.
+    /// Most tokens; by default the context window is the limit.
     max_tokens: Option<usize>,
     /// Strings that end a text.
     pub stop: Vec<String>,
-    /// Choices of each prompt.
+    /// The number of choices for each prompt.
     pub choices: usize,
-    /// True to be told it as it comes.
+    /// True to stream the answer.
     pub stream: bool,
-    /// True for a last chunk with the usage.
+    /// True to send the usage in a last chunk.
     pub include_usage: bool,
 }
 
 impl Options {
-    /// Reads them.
+    /// Reads the options.
     ///
     /// # Errors
-    /// With the field that is wrong, or not supported.
+    /// Names the field that is invalid or not supported.
     pub fn read(fields: &Fields<'_>) -> Result<Self, Problem> {
         fields.refuse(REFUSED)?;
         if fields.get("best_of").is_some_and(|value| *value != 1) {
@@ -50,32 +51,32 @@ impl Options {
         }
         let most = fields.count("max_completion_tokens", 1..=u64::MAX)?;
         let stream = fields.flag("stream")?;
-        let told = fields.object("stream_options")?;
-        if told.is_some() && !stream {
+        let stream_options = fields.object("stream_options")?;
+        if stream_options.is_some() && !stream {
             return Err(Problem::bad_request("`stream_options` is for `stream: true`").param("stream_options"));
         }
         let sampling = Sampling {
-            temperature: fields.number("temperature", 0.0..=2.0)?.unwrap_or(TEMPERATURE),
-            top_p: fields.number("top_p", 0.0..=1.0)?.unwrap_or(TOP_P),
+            temperature: fields.number("temperature", 0.0..=2.0)?.unwrap_or(DEFAULT_TEMPERATURE),
+            top_p: fields.number("top_p", 0.0..=1.0)?.unwrap_or(DEFAULT_TOP_P),
             seed: seed(fields)?,
         };
         Ok(Self {
             sampling,
             max_tokens: most.or(fields.count("max_tokens", 1..=u64::MAX)?),
             stop: stop(fields)?,
-            choices: fields.count("n", 1..=CHOICES)?.unwrap_or(1),
+            choices: fields.count("n", 1..=MAX_CHOICES)?.unwrap_or(1),
             stream,
-            include_usage: told.map(|told| told.flag("include_usage")).transpose()?.unwrap_or(false),
+            include_usage: stream_options.map(|o| o.flag("include_usage")).transpose()?.unwrap_or(false),
         })
     }
 
-    /// The same with so many tokens at most, where a client does not say.
+    /// Sets the limit of tokens if the client gave none.
     #[must_use]
-    pub fn at_most(self, tokens: usize) -> Self {
+    pub fn with_default_max_tokens(self, tokens: usize) -> Self {
         Self { max_tokens: self.max_tokens.or(Some(tokens)), ..self }
     }
 
-    /// The requests to the model, one a choice: each choice of a prompt has the next seed.
+    /// Returns the requests to the model, one per choice: each choice has the next seed.
     pub fn requests(&self, prompt: &Prompt, shape: &Shape, context: usize, cancel: &Cancel) -> Vec<Request> {
         let request = |choice: usize| Request {
             prompt: prompt.clone(),
@@ -87,22 +88,22 @@ impl Options {
         (0..self.choices).map(request).collect()
     }
 
-    /// Refuses stop strings where the answer has a form of its own to end by.
+    /// Refuses stop strings, for an answer whose form determines its end.
     ///
     /// # Errors
-    /// If there are some.
-    pub fn without_stop(&self, why: &str) -> Result<(), Problem> {
+    /// If there are any.
+    pub fn refuse_stop(&self, why: &str) -> Result<(), Problem> {
         if self.stop.is_empty() { Ok(()) } else { Err(unsupported("stop", why)) }
     }
 }
 
-/// The seed; another one each time where the client leaves it open.
+/// Returns the client's seed, or a random one.
 fn seed(fields: &Fields<'_>) -> Result<u64, Problem> {
     match fields.get("seed") {
         Some(value) => {
-            // a negative one is one of as many
+            // a negative seed is used by its bits
             let seed = value.as_i64().map(i64::cast_unsigned).or_else(|| value.as_u64());
-            seed.ok_or_else(|| wrong("seed", "a whole number"))
+            seed.ok_or_else(|| invalid("seed", "a whole number"))
         }
         None => {
             let mut bytes = [0; 8];
@@ -113,7 +114,7 @@ fn seed(fields: &Fields<'_>) -> Result<u64, Problem> {
 }
 
 fn stop(fields: &Fields<'_>) -> Result<Vec<String>, Problem> {
-    let refused = || wrong("stop", &format!("a string or a list of up to {STOPS} strings, none of them empty"));
+    let refused = || invalid("stop", &format!("a string or a list of up to {MAX_STOPS} strings, none of them empty"));
     let stop: Vec<String> = match fields.get("stop") {
         None => Vec::new(),
         Some(Value::String(one)) => vec![one.clone()],
@@ -122,7 +123,7 @@ fn stop(fields: &Fields<'_>) -> Result<Vec<String>, Problem> {
         }
         Some(_) => return Err(refused()),
     };
-    if stop.len() > STOPS || stop.iter().any(String::is_empty) { Err(refused()) } else { Ok(stop) }
+    if stop.len() > MAX_STOPS || stop.iter().any(String::is_empty) { Err(refused()) } else { Ok(stop) }
 }
 
 #[cfg(test)]
@@ -136,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn each_choice_has_the_next_seed_and_no_more_room_than_there_is() {
+    fn each_choice_has_the_next_seed_and_is_limited_to_the_window() {
         let options = read(json!({"seed": -1, "n": 3, "temperature": 0, "max_tokens": 9_000})).unwrap();
         let shape = Shape::Text { stop: Vec::new() };
         let requests = options.requests(&Prompt::raw("x"), &shape, 500, &Cancel::new());
@@ -149,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_or_not_honoured_is_refused_by_its_name() {
+    fn invalid_and_unsupported_fields_are_refused_by_name() {
         for (body, param) in [
             (json!({"temperature": 3}), "temperature"),
             (json!({"top_p": "1"}), "top_p"),

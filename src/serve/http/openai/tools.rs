@@ -1,35 +1,35 @@
-//! Functions that the model may call, and the grammar that holds it to them.
+//! The functions that the model may call, and the grammar that constrains its output to them.
 
 use super::super::Problem;
-use super::fields::{Fields, unsupported, wrong};
+use super::fields::{Fields, invalid, unsupported};
 use caro_model::tools::{CALL, CALL_END, spaced};
 use caro_model::{ModelError, Shape};
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
 
-/// The most functions of a request.
-const MOST: usize = 128;
-/// The most characters of a name.
-const LONGEST: usize = 64;
+/// Most functions of a request.
+const MAX_FUNCTIONS: usize = 128;
+/// Most characters of a function's name.
+const MAX_NAME: usize = 64;
 
-/// How far the model may call functions.
+/// The use of functions that the client asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Choice {
-    /// Answer in words.
+    /// Answer in text.
     None,
-    /// Answer in words or call functions.
+    /// Answer in text or call functions.
     Auto,
-    /// Call at least one.
+    /// Call at least one function.
     Required,
 }
 
-/// One function.
+/// A function.
 #[derive(Debug, Clone, PartialEq)]
 struct Tool {
     name: String,
     /// The schema of its arguments.
     parameters: Value,
-    /// Its whole definition, as the client wrote it.
+    /// Its definition, as the client sent it.
     definition: Value,
 }
 
@@ -38,30 +38,30 @@ struct Tool {
 pub struct Tools {
     tools: Vec<Tool>,
     choice: Choice,
-    /// False if one call is the most.
+    /// True if an answer may have several calls.
     parallel: bool,
 }
 
 impl Tools {
-    /// Reads them.
+    /// Reads the functions and the choice.
     ///
     /// # Errors
-    /// With the field that is wrong, or not supported.
+    /// Names the field that is invalid or not supported.
     pub fn read(fields: &Fields<'_>) -> Result<Self, Problem> {
         fields.refuse(&[("functions", "use `tools`"), ("function_call", "use `tool_choice`")])?;
         let listed = fields.list("tools")?;
-        if listed.len() > MOST {
-            return Err(wrong("tools", &format!("at most {MOST} functions")));
+        if listed.len() > MAX_FUNCTIONS {
+            return Err(invalid("tools", &format!("at most {MAX_FUNCTIONS} functions")));
         }
         let mut tools: Vec<Tool> = Vec::new();
         for (i, definition) in listed.iter().enumerate() {
             let tool = Tool::read(&Fields::of(definition, format!("tools[{i}]"))?, definition)?;
             if tools.iter().any(|other| other.name == tool.name) {
-                return Err(wrong(&format!("tools[{i}].function.name"), "another name than those before it"));
+                return Err(invalid(&format!("tools[{i}].function.name"), "another name than those before it"));
             }
             tools.push(tool);
         }
-        // one at a time only where the client says so
+        // parallel calls are allowed unless the client forbids them
         let parallel = fields.get("parallel_tool_calls").is_none() || fields.flag("parallel_tool_calls")?;
         let mut read = Self { choice: if tools.is_empty() { Choice::None } else { Choice::Auto }, tools, parallel };
         let Some(choice) = fields.get("tool_choice") else { return Ok(read) };
@@ -72,7 +72,7 @@ impl Tools {
             }
             Some("auto") => return Ok(read),
             Some("required") => None,
-            Some(_) => return Err(wrong("tool_choice", "none, auto, required or a function")),
+            Some(_) => return Err(invalid("tool_choice", "none, auto, required or a function")),
             None => {
                 let choice = Fields::of(choice, "tool_choice".into())?;
                 is_function(&choice)?;
@@ -84,25 +84,25 @@ impl Tools {
             read.parallel = false;
         }
         if read.tools.is_empty() {
-            return Err(wrong("tool_choice", "a function that is in `tools`"));
+            return Err(invalid("tool_choice", "a function that is in `tools`"));
         }
         read.choice = Choice::Required;
         Ok(read)
     }
 
-    /// Those that the model may call.
-    fn offer(&self) -> &[Tool] {
+    /// The functions that the model may call.
+    fn callable(&self) -> &[Tool] {
         if self.choice == Choice::None { &[] } else { &self.tools }
     }
 
-    /// Their names.
+    /// The names of the functions that the model may call.
     pub fn offered(&self) -> Vec<&str> {
-        self.offer().iter().map(|tool| tool.name.as_str()).collect()
+        self.callable().iter().map(|tool| tool.name.as_str()).collect()
     }
 
-    /// Their definitions, as the model reads them.
+    /// The definitions of these functions for the prompt.
     pub fn signatures(&self) -> Vec<String> {
-        self.offer().iter().map(|tool| spaced(&tool.definition)).collect()
+        self.callable().iter().map(|tool| spaced(&tool.definition)).collect()
     }
 
     /// True if the answer has to be a call.
@@ -110,16 +110,16 @@ impl Tools {
         self.choice == Choice::Required
     }
 
-    /// The form of an answer whose words, where it has any, have the form `text`. `None` where nothing may be called: the answer
-    /// has that form then.
+    /// Returns the shape of an answer of calls or of text with the shape `text`. `None` if no function may be called:
+    /// then `text` is the shape of the answer.
     ///
     /// # Errors
-    /// If a schema is none.
+    /// If a schema is invalid.
     pub fn shape(&self, text: &Shape) -> Result<Option<Shape>, ModelError> {
-        if self.offer().is_empty() {
+        if self.callable().is_empty() {
             return Ok(None);
         }
-        // the calls, behind the mark of the first one
+        // the calls, without the opening mark of the first one
         let more = if self.parallel { format!(" ({} call)*", quoted(&format!("\n{CALL}\n"))) } else { String::new() };
         let calls = format!("calls: call{more}\n");
         let mut grammar = match text {
@@ -135,14 +135,14 @@ impl Tools {
                 quoted(CALL)
             ),
         };
-        // one alternative a function, all with the mark behind them
-        let names: Vec<String> = (0..self.offer().len()).map(|i| format!("call_{i}")).collect();
+        // one alternative per function, each followed by the closing mark
+        let names: Vec<String> = (0..self.callable().len()).map(|i| format!("call_{i}")).collect();
         let mut line = |text: String| {
-            // a string takes whatever is written to it
+            // writing to a string cannot fail
             let _ = writeln!(grammar, "{text}");
         };
         line(format!("call: ({}) {}", names.join(" | "), quoted(&format!("\n{CALL_END}"))));
-        for (name, tool) in names.iter().zip(self.offer()) {
+        for (name, tool) in names.iter().zip(self.callable()) {
             line(format!("{name}: {} {name}_args \"}}\"", quoted(&head(&tool.name))));
             line(format!("{name}_args: %json {}", Shape::compact(&tool.parameters)?));
         }
@@ -156,17 +156,17 @@ impl Tool {
         let function = fields.required_object("function")?;
         let name = function.required_text("name")?;
         let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-        if name.is_empty() || name.len() > LONGEST || !name.chars().all(fits) {
-            let what = format!("up to {LONGEST} letters, digits, `_` and `-`");
-            return Err(wrong(&function.name("name"), &what));
+        if name.is_empty() || name.len() > MAX_NAME || !name.chars().all(fits) {
+            let what = format!("up to {MAX_NAME} letters, digits, `_` and `-`");
+            return Err(invalid(&function.name("name"), &what));
         }
         function.text("description")?;
         let mut parameters = match function.get("parameters") {
             None => Map::new(),
             Some(Value::Object(schema)) => schema.clone(),
-            Some(_) => return Err(wrong(&function.name("parameters"), "a JSON schema")),
+            Some(_) => return Err(invalid(&function.name("parameters"), "a JSON schema")),
         };
-        // arguments are an object, whether the schema says so or not
+        // arguments are an object even if the schema does not say so
         let is_open = ["type", "$ref", "anyOf", "oneOf", "allOf"].iter().all(|word| !parameters.contains_key(*word));
         if is_open {
             parameters.insert("type".into(), json!("object"));
@@ -175,10 +175,10 @@ impl Tool {
     }
 }
 
-/// Checks that an object with a `type` is of a function.
+/// Checks that the `type` of an object is `function`.
 ///
 /// # Errors
-/// If it is of something else.
+/// If it is another one.
 pub fn is_function(fields: &Fields<'_>) -> Result<(), Problem> {
     match fields.required_text("type")? {
         "function" => Ok(()),
@@ -186,12 +186,13 @@ pub fn is_function(fields: &Fields<'_>) -> Result<(), Problem> {
     }
 }
 
-/// The beginning of a call, up to its arguments. The name is plain characters.
+/// Returns the text of a call before its arguments. The name needs no escaping: [`Tools::read`] checks its
+/// characters.
 pub fn head(name: &str) -> String {
     format!("{{\"name\": \"{name}\", \"arguments\": ")
 }
 
-/// A text as a grammar has it.
+/// Quotes a text for the grammar.
 fn quoted(text: &str) -> String {
     Value::from(text).to_string()
 }
@@ -219,7 +220,7 @@ mod tests {
         ])
     }
 
-    /// True if the model may answer so.
+    /// True if the shape allows this answer.
     fn allows(tools: &Tools, text: &Shape, reply: &str) -> bool {
         let script = json!({"rules": [{"reply": reply}]}).to_string();
         let model = Scripted::parse(&script, "script").unwrap();
@@ -235,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_is_well_formed_and_words_are_free() {
+    fn calls_are_constrained_and_text_is_free() {
         let tools = read(json!({"tools": two()})).unwrap();
         let (free, call) =
             (Shape::Text { stop: Vec::new() }, "{\"name\": \"weather\", \"arguments\": {\"city\": \"Oslo\"}}");
@@ -272,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_must_be_made_is_all_there_is() {
+    fn a_required_call_is_the_whole_answer() {
         let free = Shape::Text { stop: Vec::new() };
         let call = "{\"name\": \"now\", \"arguments\": {}}\n</tool_call>";
         let required = read(json!({"tools": two(), "tool_choice": "required"})).unwrap();
@@ -286,9 +287,9 @@ mod tests {
         assert_eq!(read(json!({})).unwrap().shape(&free).unwrap(), None);
     }
 
-    /// A model whose weights are noise, by the tokens of its own vocabulary.
+    /// Uses a model with random weights and its own vocabulary.
     #[test]
-    fn an_engine_is_held_to_a_function_whatever_it_would_say() {
+    fn the_engine_generates_only_valid_calls() {
         let file = caro_model::engine::testing::tiny_file();
         let options = Options { device: Device::Cpu, ..Options::default() };
         let engine = Engine::open(file.path(), "tiny", &options).unwrap();
@@ -325,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_function_is_named_with_its_place() {
+    fn an_invalid_field_is_named_with_its_path() {
         let function = |function: Value| json!([{"type": "function", "function": function}]);
         for (body, param) in [
             (json!({"tools": [{"type": "web_search"}]}), "tools[0].type"),

@@ -1,14 +1,14 @@
-//! Names of six languages, parted by blanks: what they are held to is said in [`super`].
+//! Lists of names in six languages, separated by blanks; see [`super`] for their use.
 
-/// Words of the languages themselves.
+/// Keywords of the languages.
 pub(super) const WORDS: &str = "\
     if else elif elsif elseif unless while until for foreach in not and or xor is return break continue next last redo pass lambda \
     def fn function sub my our local let const var do then end begin BEGIN END rescue ensure try catch finally except raise throw \
     with as del True False None true false null nil undefined NaN Infinity yield await async of typeof new case when switch default \
     repeat eq ne lt gt le ge cmp x assert echo global loop import from use void list array strict warnings utf8 feature _";
 
-/// Attributes and methods of values that compute, in any of the languages. None of these names does more in a module that one of
-/// them could be looked up in.
+/// Attributes and methods of values that compute, in any of the languages. None of these names has a side effect in
+/// any module of [`MODULES`].
 pub(super) const ATTRIBUTES: &str = "\
     append extend insert pop push shift unshift sort sorted reverse reversed index indexOf count items keys values entries join \
     split splitlines strip lstrip rstrip trim trimStart trimEnd lower upper title capitalize swapcase toUpperCase toLowerCase upcase \
@@ -34,13 +34,13 @@ pub(super) const ATTRIBUTES: &str = "\
     hosts num_addresses network_address broadcast_address literal_eval read readline readlines each_line then squeeze delete_prefix \
     delete_suffix tr is_integer key fetch_values reader DictReader fieldnames pstdev variance pvariance quantiles mode";
 
-/// Modules of Python that only compute; what is looked up in them must be an attribute from above.
+/// Python modules that only compute; only names of [`ATTRIBUTES`] may be looked up in them.
 pub(super) const MODULES: &str = "\
     json math cmath re datetime time random itertools functools collections string statistics decimal fractions platform base64 \
     hashlib textwrap pprint uuid calendar struct binascii secrets html unicodedata ipaddress colorsys difflib heapq bisect zoneinfo \
     typing ast dataclasses enum csv configparser numpy pandas torch scipy sklearn tensorflow django flask tomllib sysconfig";
 
-/// Names in modules and globals that can do everything: each is understood only as one of these as a whole.
+/// Qualified names in modules and globals that could do anything: only these are allowed, as a whole.
 pub(super) const WHOLE: &str = "\
     json.load tomllib.load \
     sys.argv sys.stdin sys.stdin.read sys.stdin.readline sys.stdin.readlines sys.stdin.buffer.read sys.stdout sys.stdout.write \
@@ -58,7 +58,7 @@ pub(super) const WHOLE: &str = "\
     process.cwd process.execPath process.hrtime process.pid process.stdout.write process.exit process.release.name process.title \
     process.stdout.columns";
 
-/// Names by which code is run, files are opened or anything at all is looked up, whatever the program calls by them.
+/// Names that run code, open files or look up arbitrary names; they are never allowed.
 pub(super) const NEVER: &str = "\
     exec eval compile open execfile reload file apply input raw_input getattr setattr delattr globals locals vars breakpoint help \
     super type object memoryview property classmethod system fork Function global globalThis module exports Reflect Proxy \
@@ -66,7 +66,7 @@ pub(super) const NEVER: &str = "\
     setfenv setmetatable rawset Kernel ObjectSpace Process IO File Dir FileUtils send method binding instance_eval include \
     include_once require_once qx syscall goto dump constructor prototype";
 
-/// Functions of that language that compute or print.
+/// Functions of Python that compute or print.
 pub(super) const PYTHON: &str = "\
     print len range sum min max abs round sorted reversed enumerate zip map filter any all int float str bool list dict set tuple \
     frozenset bytes bytearray complex chr ord hex oct bin divmod pow repr ascii format hash id iter next slice isinstance issubclass \
@@ -76,7 +76,7 @@ pub(super) const PYTHON: &str = "\
     quote unquote urlencode urlparse dedent wrap fill sleep time mean median stdev ip_network ip_address ZoneInfo token_hex \
     token_urlsafe gethostname Exception ValueError SystemExit KeyError python_version strftime findall literal_eval";
 
-/// Functions of that language that compute or print.
+/// Functions of Perl that compute or print.
 pub(super) const PERL: &str = "\
     print printf say join split map grep sort reverse keys values each push pop shift unshift splice length substr index rindex uc \
     lc ucfirst lcfirst sprintf abs int sqrt sin cos exp log hex oct ord chr rand srand time localtime gmtime scalar defined exists \
@@ -84,13 +84,13 @@ pub(super) const PERL: &str = "\
     Dumper undef pos quotemeta ref lstat stat eof STDIN STDOUT STDERR ARGV DATA decode_json encode_json encode_base64 md5_hex \
     sha1_hex sha256_hex sleep qw a b";
 
-/// Functions of that language that compute or print.
+/// Functions of Ruby that compute or print.
 pub(super) const RUBY: &str = "\
     puts print p pp printf format sprintf rand srand gets Integer Float String Array Hash Time Date DateTime Math JSON Set Rational \
     Complex ARGV ARGF STDIN STDOUT STDERR RUBY_VERSION RUBY_PLATFORM RUBY_ENGINE exit abort sleep Random SecureRandom Digest Struct \
     Range Regexp ENV PI E SHA256 MD5 SHA1 Base64 Symbol Comparable require self it";
 
-/// Functions of that language that compute or print.
+/// Functions of PHP that compute or print.
 pub(super) const PHP: &str = "\
     print printf sprintf date time mktime strtotime gmdate microtime strlen strrev strtoupper strtolower ucfirst ucwords trim ltrim \
     rtrim explode implode join str_repeat str_replace substr strpos count sort rsort ksort asort array_sum array_keys array_values \
@@ -101,11 +101,11 @@ pub(super) const PHP: &str = "\
     PHP_VERSION PHP_OS PHP_INT_MAX PHP_INT_SIZE PHP_OS_FAMILY M_PI exit die date_default_timezone_get sys_get_temp_dir gethostname \
     mb_strlen mb_strtoupper nl2br array";
 
-/// Functions of that language that compute or print.
+/// Functions of JavaScript that compute or print.
 pub(super) const JS: &str = "\
     console Math JSON Object Array String Number Boolean Date Map Set BigInt Symbol Intl RegExp parseInt parseFloat isNaN isFinite \
     encodeURIComponent decodeURIComponent encodeURI decodeURI Error URL URLSearchParams structuredClone atob btoa Buffer";
 
-/// Functions of that language that compute or print.
+/// Functions of Lua that compute or print.
 pub(super) const LUA: &str = "\
     print math string table tostring tonumber pairs ipairs type select unpack next error pcall utf8 _VERSION";

@@ -7,14 +7,15 @@ use super::{Activations, CHUNK, Form};
 /// Rows of activations that are multiplied together.
 pub(in super::super) const TILE: usize = 8;
 
-/// The same in the order in which [`super::super::panel`]'s kernels read it: chunk by chunk, and in a chunk tile by tile.
+/// Rounded activations in the order in which [`super::super::panel`]'s kernels read them: chunk by chunk, and in a
+/// chunk tile by tile.
 #[derive(Debug, Default)]
 pub(super) struct Packed {
     /// For each chunk, tile and step, four inputs of each of the tile's rows.
     steps: Aligned<i32>,
     /// Scale of each block and row, `k / block x m`.
     scale: Aligned<f32>,
-    /// Blocks of 32: what the integers of a block sum up to, scaled, `k / 32 x m`.
+    /// Blocks of 32: the scaled sum of a block's integers, `k / 32 x m`.
     rest: Aligned<f32>,
     /// Blocks of 256: sums of 32 integers in pairs of 16 bits, `k / 256 x m x 4`.
     pairs: Aligned<i32>,
@@ -24,7 +25,7 @@ pub(super) struct Packed {
 
 /// One chunk of up to [`TILE`] rows.
 pub(in super::super) struct Tile<'a> {
-    /// How many rows.
+    /// The number of rows.
     pub(in super::super) width: usize,
     /// Step by step, a word of four inputs for each row.
     pub(in super::super) steps: &'a [i32],
@@ -32,7 +33,7 @@ pub(in super::super) struct Tile<'a> {
     pub(in super::super) scale: &'a [f32],
     /// Blocks of 32: see [`Packed::rest`]; laid out as `scale`.
     pub(in super::super) rest: &'a [f32],
-    /// From a block's numbers to the next block's.
+    /// The distance from a block's numbers to the next block's.
     pub(in super::super) stride: usize,
     /// Blocks of 256: see [`Packed::pairs`].
     pub(in super::super) pairs: &'a [[i32; 4]],
@@ -41,7 +42,7 @@ pub(in super::super) struct Tile<'a> {
 }
 
 impl Activations {
-    /// Chunk number `chunk` of the tile that begins with row `first`, a multiple of [`TILE`].
+    /// Returns chunk number `chunk` of the tile that begins with row `first`, a multiple of [`TILE`].
     #[inline]
     pub(in super::super) fn tile(&self, form: Form, chunk: usize, first: usize) -> Tile<'_> {
         let (m, packed) = (self.m, &self.get(form).packed);
@@ -84,7 +85,7 @@ impl Packed {
     }
 }
 
-/// Where several threads write [`Packed`], each its own tiles.
+/// Access to [`Packed`] for several threads, each of which writes its own tiles.
 pub(super) struct Writer<'a> {
     steps: Out<'a, i32>,
     scale: Out<'a>,
@@ -144,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn packing_moves_and_sums() {
+    fn packed_activations_are_those_of_the_rows() {
         for (m, k) in [(1, 256), (3, 512), (8, 256), (13, 1024), (40, 512)] {
             let x: Vec<f32> = (0..m * k).map(|i| ((i * 37) % 513) as f32 * 0.013 - 3.0).collect();
             for form in [Form::Block32, Form::Block256] {

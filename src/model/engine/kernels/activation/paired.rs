@@ -1,6 +1,6 @@
-//! Rounded activations two rows at a time, eight inputs of each in turn: what `smmla` multiplies.
+//! Rounded activations in pairs of rows, eight inputs of each in turn, as `smmla` multiplies them.
 
-/// Writes a pair of rows, or one beside zeros.
+/// Writes a pair of rows, or one row and zeros.
 pub(super) fn fill<'a>(rows: impl Iterator<Item = &'a [i8]>, to: &mut [i8]) {
     let to = to.as_chunks_mut::<8>().0;
     let mut written = 0;
@@ -20,7 +20,7 @@ mod tests {
     use super::super::{Activations, Form, Layout, Pool};
 
     #[test]
-    fn pairs_are_rows_in_turns() {
+    fn a_pair_has_eight_inputs_of_each_row_in_turn() {
         for (m, k) in [(9, 256), (10, 64), (33, 1024)] {
             let x: Vec<f32> = (0..m * k).map(|i| ((i * 37) % 513) as f32 * 0.013 - 3.0).collect();
             let mut all = Activations::default();

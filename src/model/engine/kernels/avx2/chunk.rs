@@ -1,4 +1,4 @@
-//! The shape that weights are unpacked into: some inputs of as many rows as a vector has lanes.
+//! The layout that weights are unpacked to: a chunk of inputs of as many rows as a vector has lanes.
 
 use super::super::activation::CHUNK;
 
@@ -11,7 +11,7 @@ pub(super) const STEP: usize = 4;
 /// A number of each row.
 pub(super) type Lanes<T> = [T; ROWS];
 
-/// [`CHUNK`] inputs of a panel. Which of the fields hold something depends on the format; see [`Panel`].
+/// [`CHUNK`] inputs of a panel. The fields that are used depend on the format; see [`Panel`](super::unpack::Panel).
 #[derive(Debug, Clone)]
 #[repr(C, align(32))]
 pub(super) struct Chunk {
@@ -21,11 +21,13 @@ pub(super) struct Chunk {
     pub scale: [Lanes<[i16; 2]>; CHUNK / 16],
     /// Q4_K and Q5_K: the groups' minima, twice. Q6_K: the scales of two neighbours.
     pub minima: [Lanes<[i16; 2]>; CHUNK / 32],
-    /// Blocks of 256: what a unit of the scales is worth, and of the minima.
+    /// Blocks of 256: the unit of the scales.
     pub unit: Lanes<f32>,
+    /// Blocks of 256: the unit of the minima.
     pub minimum: Lanes<f32>,
-    /// Blocks of 32: their scales, and what they add for each unit of their inputs' sum.
+    /// Blocks of 32: their scales.
     pub factor: [Lanes<f32>; CHUNK / 32],
+    /// Blocks of 32: the offset of a block's weights, which is multiplied with the sum of its inputs.
     pub shift: [Lanes<f32>; CHUNK / 32],
 }
 

@@ -1,9 +1,9 @@
-//! AVX2. Short batches, here: each block is unpacked in registers once, as unsigned bytes, and multiplied with up to four
-//! rows of activations. Longer ones are [`tiles`]'s.
+//! The AVX2 kernels for short batches: each block is unpacked in registers once, as unsigned bytes, and multiplied
+//! with up to four rows of activations. Longer batches are computed by [`tiles`].
 //!
-//! `vpmaddubsw` multiplies unsigned weights with signed activations and adds pairs in 16 bits, which cannot saturate for
-//! weights up to 63 (63 * 127 * 2 < 2^15); `vpmaddwd` multiplies those by the scale of their group and adds pairs again.
-//! Weights of 8 bits go as magnitudes, with their sign moved to the activations (128 * 127 * 2 < 2^15).
+//! `vpmaddubsw` multiplies unsigned weights with signed activations and adds pairs in 16 bits, which cannot saturate
+//! for weights up to 63 (63 * 127 * 2 < 2^15); `vpmaddwd` multiplies those by the scale of their group and adds pairs
+//! again. Weights of 8 bits are used as magnitudes, with their sign moved to the activations (128 * 127 * 2 < 2^15).
 #![allow(unsafe_code)] // vector loads, and calls into code for instructions that were detected at run time
 
 mod chunk;
@@ -18,7 +18,7 @@ use crate::engine::quant::{Format, Kind, Q4_0, Q4_1, Q4K, Q5_0, Q5_1, Q5K, Q6K, 
 
 pub(super) use tiles::Scratch;
 
-/// Bytes ahead of the current block that are fetched early. The hardware's own prefetch ends at each 4 KiB page.
+/// The distance of prefetching, in bytes after the current block. The hardware's own prefetch ends at each 4 KiB page.
 const AHEAD: usize = 2048;
 
 /// Computes one task.
@@ -50,7 +50,7 @@ struct Lhs<'a> {
 }
 
 impl Lhs<'_> {
-    /// The 32 integers from `at` on.
+    /// Loads the 32 integers from `at` on.
     #[inline]
     #[target_feature(enable = "avx2")]
     fn load(&self, at: usize) -> __m256i {
@@ -59,7 +59,7 @@ impl Lhs<'_> {
         unsafe { _mm256_loadu_si256(self.q.as_ptr().add(at).cast()) }
     }
 
-    /// Scales and sums of the `count` blocks of 32 from `8 g` on, at most eight; zero for missing ones.
+    /// Loads the scales and sums of the `count` blocks of 32 from `8 g` on, at most eight; zero for missing ones.
     #[inline]
     #[target_feature(enable = "avx2")]
     fn group(&self, g: usize, count: usize) -> (__m256, __m256) {
@@ -78,7 +78,7 @@ impl Lhs<'_> {
         (scales, _mm256_cvtepi32_ps(_mm256_madd_epi16(sums, _mm256_set1_epi16(1))))
     }
 
-    /// The sums of the sixteen 16s of block `b` of 256.
+    /// Loads the sums of the sixteen 16s of block `b` of 256.
     #[inline]
     #[target_feature(enable = "avx2")]
     fn sums(&self, b: usize) -> __m256i {
@@ -88,8 +88,10 @@ impl Lhs<'_> {
     }
 }
 
-/// A block against the same block of `M` rows of activations, added to `sums`.
+/// A format of blocks of 256 with a kernel.
 trait Block: Format {
+    /// Adds the products of a block and the same block of `M` rows of activations to `sums`.
+    ///
     /// # Safety
     /// The CPU has AVX2, FMA and F16C, `block` is a block, and `x` has block number `b`.
     unsafe fn add<const M: usize>(block: &[u8], b: usize, x: &[Lhs; M], sums: &mut [__m256; M]);
@@ -138,7 +140,7 @@ fn batch<F: Block, const M: usize>(task: &Task, first: usize) -> usize {
     M
 }
 
-/// The sum of eight numbers.
+/// Sums eight numbers.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn total(v: __m256) -> f32 {
@@ -147,7 +149,7 @@ fn total(v: __m256) -> f32 {
     _mm_cvtss_f32(_mm_add_ss(pair, _mm_movehdup_ps(pair)))
 }
 
-/// 32 bytes of a block.
+/// Loads 32 bytes of a block.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn load(block: &[u8], at: usize) -> __m256i {
@@ -156,7 +158,7 @@ fn load(block: &[u8], at: usize) -> __m256i {
     unsafe { _mm256_loadu_si256(block.as_ptr().add(at).cast()) }
 }
 
-/// 16 bytes of nibbles at `at`: the low ones in the lower half, the high ones in the upper half.
+/// Unpacks 16 bytes of nibbles at `at`: the low ones to the lower half, the high ones to the upper half.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn nibbles(block: &[u8], at: usize) -> __m256i {
@@ -166,12 +168,12 @@ fn nibbles(block: &[u8], at: usize) -> __m256i {
     _mm256_and_si256(_mm256_srlv_epi64(both, _mm256_set_epi64x(4, 4, 0, 0)), _mm256_set1_epi8(0x0F))
 }
 
-/// 16 in every byte whose bit is set in the four bytes at `at`.
+/// Returns 16 in every byte whose bit is set in the four bytes at `at`.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn fifth_bits(block: &[u8], at: usize) -> __m256i {
     let bits = i32::from_le_bytes([block[at], block[at + 1], block[at + 2], block[at + 3]]);
-    // Byte l takes bits 8 (l / 8) and up, of which its own is number l % 8.
+    // byte l gets the bits from 8 (l / 8) on, of which its own is number l % 8
     let spread = _mm256_set_epi64x(0x0303_0303_0303_0303, 0x0202_0202_0202_0202, 0x0101_0101_0101_0101, 0);
     let own = _mm256_set1_epi64x(0x8040_2010_0804_0201_u64 as i64);
     let bytes = _mm256_and_si256(_mm256_shuffle_epi8(_mm256_set1_epi32(bits), spread), own);
@@ -187,13 +189,13 @@ trait Small: Format {
     const BIAS: f32;
     const MINIMUM: bool;
 
-    /// The products of a block's weights with 32 activations, in pairs.
+    /// Multiplies a block's weights with 32 activations, and adds pairs.
     ///
     /// # Safety
     /// The CPU has AVX2.
     unsafe fn pairs(q: __m256i, x: __m256i) -> __m256i;
 
-    /// The block's weights.
+    /// Unpacks the block's weights.
     ///
     /// # Safety
     /// The CPU has AVX2 and `block` is a block.
@@ -245,7 +247,7 @@ impl Small for Q8_0 {
     }
 }
 
-/// The halves at `offset` in up to eight blocks, as numbers; zero for missing blocks.
+/// Converts the halves at `offset` in up to eight blocks to numbers; zero for missing blocks.
 #[inline]
 #[target_feature(enable = "avx2,f16c")]
 fn halves<F: Format>(blocks: &[u8], offset: usize) -> __m256 {
@@ -269,7 +271,7 @@ fn by_small_batch<F: Small>(task: &Task) {
     }
 }
 
-/// Rows of weights against `M` rows of activations: eight blocks' scales at a time, then block by block.
+/// Multiplies rows of weights with `M` rows of activations: eight blocks' scales at a time, then block by block.
 #[target_feature(enable = "avx2,fma,f16c")]
 fn small<F: Small, const M: usize>(task: &Task, first: usize) -> usize {
     let k = task.weight.cols;
@@ -323,7 +325,7 @@ fn small<F: Small, const M: usize>(task: &Task, first: usize) -> usize {
     M
 }
 
-/// A block of Q4_K or Q5_K: eight groups of 32 with scales and minima.
+/// Adds a block of Q4_K or Q5_K: eight groups of 32 with scales and minima.
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
 fn add_k<F: Format, const M: usize>(block: &[u8], b: usize, x: &[Lhs; M], sums: &mut [__m256; M]) {
@@ -338,7 +340,7 @@ fn add_k<F: Format, const M: usize>(block: &[u8], b: usize, x: &[Lhs; M], sums: 
         let mut q = [_mm256_and_si256(bytes, nibble), _mm256_and_si256(_mm256_srli_epi16::<4>(bytes), nibble)];
         if five {
             for (side, q) in q.iter_mut().enumerate() {
-                // Group g has bit g of each byte.
+                // group g has bit g of each byte
                 let bit = _mm256_set1_epi8((1u8 << (2 * j + side)) as i8);
                 let set = _mm256_cmpeq_epi8(_mm256_and_si256(high, bit), bit);
                 *q = _mm256_or_si256(*q, _mm256_and_si256(set, _mm256_set1_epi8(0x10)));
@@ -353,7 +355,7 @@ fn add_k<F: Format, const M: usize>(block: &[u8], b: usize, x: &[Lhs; M], sums: 
             }
         }
     }
-    // Each minimum twice, for the two sums of 16 of its group.
+    // each minimum twice, for the two sums of 16 of its group
     let minima = _mm_cvtsi64_si128(minima as i64);
     let minima = _mm256_cvtepu8_epi16(_mm_unpacklo_epi8(minima, minima));
     let (d, dmin) = (f16(block), f16(&block[2..]));
@@ -411,7 +413,7 @@ impl Block for Q6K {
         }
         let d = f16(&block[208..]);
         for ((x, sum), dot) in x.iter().zip(sums).zip(dots) {
-            // Weights are q - 32: the products of 32 are taken off group by group.
+            // weights are q - 32: the products of 32 are subtracted group by group
             let of = _mm256_slli_epi32::<5>(_mm256_madd_epi16(scales, x.sums(b)));
             let dot = _mm256_cvtepi32_ps(_mm256_sub_epi32(dot, of));
             *sum = _mm256_fmadd_ps(dot, _mm256_set1_ps(d * x.scale[b]), *sum);

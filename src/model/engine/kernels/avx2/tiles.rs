@@ -1,10 +1,10 @@
-//! Longer batches: panels of eight rows of weights are unpacked once and multiplied with four rows of activations at a
-//! time, two panels together.
+//! The AVX2 kernels for longer batches: panels of eight rows of weights are unpacked once and multiplied with four
+//! rows of activations at a time, two panels together.
 //!
 //! In a panel each lane of 32 bits is a row, and a step is four inputs of it. `vpmaddubsw` leaves two sums of two products,
-//! which are so small that those of several steps still fit 16 bits ([`steps_in_16_bits`]): only then they are
-//! multiplied with the scale of their group and widened, by one `vpmaddwd`. That is half the work of the kernels for
-//! shorter batches, whose sums are of whole rows. It rounds otherwise than they do: see [`super::super::Kernels::ALIKE`].
+//! which are so small that those of several steps still fit 16 bits ([`steps_in_16_bits`]); only then they are multiplied
+//! with the scale of their group and widened, by one `vpmaddwd`. That is half the work of the kernels for shorter batches,
+//! which sum across lanes. It rounds differently from those: see [`super::super::Kernels::BIT_EXACT_BATCH`].
 
 use std::arch::x86_64::*;
 
@@ -16,16 +16,17 @@ use super::unpack::{Blocks, Panel};
 use super::{GROUP, Lhs};
 use crate::engine::quant::{Format, Kind};
 
-/// Rows of activations in a tile, and pairs of panels that each tile is multiplied with.
+/// Rows of activations in a tile.
 const TILE: usize = 4;
+/// Pairs of panels that each tile is multiplied with.
 const PAIRS: usize = 2;
 /// Rows of a pair.
 const PAIR: usize = 2 * ROWS;
 
-/// The shortest batch that is multiplied here.
-pub(super) const MIN_BATCH: usize = Kernels::ALIKE + 1;
+/// Least rows of a batch that is multiplied here.
+pub(super) const MIN_BATCH: usize = Kernels::BIT_EXACT_BATCH + 1;
 
-/// What one thread works in.
+/// The working memory of a thread.
 #[derive(Debug, Default)]
 pub(in super::super) struct Scratch {
     pairs: Vec<[Chunk; 2]>,
@@ -33,10 +34,11 @@ pub(in super::super) struct Scratch {
     sums: Aligned<f32>,
 }
 
-/// How many steps' products fit 16 bits, at most `most`: with weights up to `largest`, each adds two products.
+/// Returns the number of steps, at most `most`, whose products fit 16 bits: with weights up to `largest`, each adds two
+/// products.
 const fn steps_in_16_bits(largest: usize, most: usize) -> usize {
     let fit = i16::MAX as usize / (2 * 127 * largest);
-    // A power of two, so that it divides a group.
+    // a power of two, so that it divides a group
     let fit = 1 << fit.ilog2();
     if fit < most { fit } else { most }
 }
@@ -56,7 +58,7 @@ pub(super) fn rows<F: Panel>(task: &Task, scratch: &mut Scratch) {
             let (at, count) = (chunk / F::LEN * F::BYTES, CHUNK.min(k - chunk) / F::LEN);
             for (start, pair) in starts().zip(&mut scratch.pairs) {
                 for (start, to) in [start, start + ROWS].into_iter().zip(pair) {
-                    // Rows that the weight does not have: the last one again. Nobody reads what comes of them.
+                    // rows that the weight does not have are replaced by the last one; their results are not used
                     let row = |r: usize| task.weight.row((start + r).min(task.weight.rows - 1));
                     let rows: Blocks = std::array::from_fn(|r| row(r)[at..][..count * F::BYTES].as_ptr());
                     // SAFETY: the features are enabled here, and each row has that many blocks.
@@ -135,7 +137,7 @@ fn put(to: &mut [f32], v: __m256) {
     unsafe { _mm256_storeu_ps(to.as_mut_ptr(), v) }
 }
 
-/// The four bytes or two sums from `at` on, in every lane.
+/// Loads the four bytes or two sums from `at` on to every lane.
 ///
 /// # Safety
 /// The CPU has AVX2, and they are there.
@@ -146,7 +148,8 @@ unsafe fn spread<T>(at: *const T) -> __m256i {
     _mm256_set1_epi32(unsafe { at.cast::<i32>().read_unaligned() })
 }
 
-/// Sums of two products each. Weights of 8 bits go as magnitudes, with their sign moved to the activations.
+/// Computes sums of two products each. Weights of 8 bits are used as magnitudes, with their sign moved to the
+/// activations.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn pairs<F: Format>(q: __m256i, x: __m256i) -> __m256i {
@@ -157,11 +160,11 @@ fn pairs<F: Format>(q: __m256i, x: __m256i) -> __m256i {
     }
 }
 
-/// Adds to `$totals` the products of `$steps` steps from `$at` on, multiplied with `$scale` of each panel. A macro, because
-/// a function of this size is not always inlined, and the sums must not leave the registers.
+/// Adds to `$totals` the products of `$steps` steps from `$at` on, multiplied with `$scale` of each panel. A macro,
+/// because a function of this size is not always inlined, and the sums must not leave the registers.
 macro_rules! add_products {
     ($F:ty, $totals:ident, $pair:expr, $x:expr, $at:expr, $steps:expr, $scale:expr) => {
-        // What the loop relies on; the compiler sees that it holds.
+        // the loop relies on this; the compiler can prove it
         assert!($at + $steps <= CHUNK / STEP);
         let mut fit = [[_mm256_setzero_si256(); 2]; T];
         for s in 0..$steps {
@@ -181,7 +184,7 @@ macro_rules! add_products {
     };
 }
 
-/// A block of 256. All is exact in whole numbers, below 2^31, up to the block's unit.
+/// Adds a block of 256. All sums are exact integers below 2^31, up to the block's unit.
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
 fn large<F: Panel, const T: usize>(pair: &[Chunk; 2], x: &[Lhs; T], sums: &mut [f32]) {
@@ -206,7 +209,7 @@ fn large<F: Panel, const T: usize>(pair: &[Chunk; 2], x: &[Lhs; T], sums: &mut [
             let to = &mut sums[t * PAIR + side * ROWS..];
             let sum = load_ps(to);
             let sum = if matches!(F::KIND, Kind::Q6K) {
-                // Weights are q - 32: `minima` are the scales, and the products of 32 are taken off.
+                // weights are q - 32: `minima` are the scales, and the products of 32 are subtracted
                 let total = _mm256_sub_epi32(total, _mm256_slli_epi32::<5>(of));
                 _mm256_fmadd_ps(_mm256_cvtepi32_ps(total), _mm256_mul_ps(unit, scale), sum)
             } else {
@@ -218,7 +221,7 @@ fn large<F: Panel, const T: usize>(pair: &[Chunk; 2], x: &[Lhs; T], sums: &mut [
     }
 }
 
-/// Up to eight blocks of 32.
+/// Adds up to eight blocks of 32.
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
 fn small<F: Panel, const T: usize>(pair: &[Chunk; 2], x: &[Lhs; T], sums: &mut [f32]) {
@@ -256,7 +259,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sums_of_products_fit() {
+    fn sums_of_products_fit_16_bits() {
         for (largest, most, steps) in [(15, 8, 8), (31, 8, 4), (63, 4, 2), (128, 8, 1)] {
             assert_eq!(steps_in_16_bits(largest, most), steps, "{largest}");
             assert!(2 * steps * 127 * largest <= i16::MAX as usize);

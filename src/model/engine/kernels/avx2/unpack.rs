@@ -1,17 +1,17 @@
-//! From blocks as they lie in the file to panels of eight rows: words of the same place in every row make a vector, and
-//! all that is done to a block then is done to eight.
+//! Unpacks blocks of the file to panels of eight rows: words at the same place in every row make a vector, so that each
+//! operation works on eight blocks.
 
 use std::arch::x86_64::*;
 
 use super::chunk::{Chunk, Lanes, ROWS};
 use crate::engine::quant::{Format, Q4_0, Q4_1, Q4K, Q5_0, Q5_1, Q5K, Q6K, Q8_0};
 
-/// Where the blocks of eight rows begin.
+/// The addresses of the blocks of eight rows.
 pub(super) type Blocks = [*const u8; ROWS];
 
 /// A format that can be unpacked into panels.
 pub(super) trait Panel: Format {
-    /// The largest magnitude of a weight as it lies in a panel. It says how many products fit 16 bits.
+    /// The largest magnitude of a weight in a panel, which determines how many products fit 16 bits.
     const LARGEST: usize;
 
     /// Unpacks the first `count` blocks of each row, which are one chunk or the rest of the row.
@@ -21,14 +21,14 @@ pub(super) trait Panel: Format {
     unsafe fn fill(rows: &Blocks, count: usize, to: &mut Chunk);
 }
 
-/// Four vectors of words: number `j` has, of each row, the word at `at + 4 j`.
+/// Loads four vectors of words: number `j` has, of each row, the word at `at + 4 j`.
 ///
 /// # Safety
 /// The CPU has AVX2, and every row has 16 bytes from `at` on.
 #[inline]
 #[target_feature(enable = "avx2")]
 unsafe fn words(rows: &Blocks, at: usize) -> [__m256i; 4] {
-    // Rows r and 4 + r; inserting from memory leaves the port that shuffles free.
+    // rows r and 4 + r; inserting from memory does not use the shuffle port
     let pair = |r: usize| {
         // SAFETY: by this function's contract.
         let load = |r: usize| unsafe { _mm_loadu_si128(rows[r].add(at).cast()) };
@@ -45,7 +45,7 @@ unsafe fn words(rows: &Blocks, at: usize) -> [__m256i; 4] {
     ]
 }
 
-/// As [`words`], of 32 bytes.
+/// As [`words`], with 32 bytes of each row.
 ///
 /// # Safety
 /// The CPU has AVX2, and every row has 32 bytes from `at` on.
@@ -72,7 +72,7 @@ fn store_ps(to: &mut Lanes<f32>, v: __m256) {
     unsafe { _mm256_storeu_ps(to.as_mut_ptr(), v) }
 }
 
-/// The half-precision numbers in the lower halves of words.
+/// Converts the half-precision numbers in the lower halves of words.
 #[inline]
 #[target_feature(enable = "avx2,f16c")]
 fn halves(words: __m256i) -> __m256 {
@@ -81,7 +81,7 @@ fn halves(words: __m256i) -> __m256 {
     _mm256_cvtph_ps(_mm256_castsi256_si128(packed))
 }
 
-/// Low and high nibbles of every byte.
+/// Returns the low and high nibbles of every byte.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn nibbles(bytes: __m256i) -> (__m256i, __m256i) {
@@ -89,7 +89,7 @@ fn nibbles(bytes: __m256i) -> (__m256i, __m256i) {
     (_mm256_and_si256(bytes, nibble), _mm256_and_si256(_mm256_srli_epi16::<4>(bytes), nibble))
 }
 
-/// Byte `byte` of every word, zero-extended, in both of its halves.
+/// Returns byte `byte` of every word, zero-extended, in both halves of the word.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn twice(words: __m256i, byte: usize) -> __m256i {
@@ -97,14 +97,14 @@ fn twice(words: __m256i, byte: usize) -> __m256i {
     _mm256_shuffle_epi8(words, _mm256_add_epi8(_mm256_set1_epi32(both), within()))
 }
 
-/// Where a word begins within its half of a vector, in each of its bytes. 0x80 stays above 0x7F when it is added.
+/// Returns, in each byte, the offset of its word within its half of a vector. 0x80 stays above 0x7F when this is added.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn within() -> __m256i {
     _mm256_setr_epi32(0, 0x0404_0404, 0x0808_0808, 0x0C0C_0C0C, 0, 0x0404_0404, 0x0808_0808, 0x0C0C_0C0C)
 }
 
-/// Fetches the chunk that comes behind this one in row `r` early.
+/// Prefetches the next chunk of row `r`.
 #[inline(always)]
 fn fetch_next(rows: &Blocks, r: usize, len: usize) {
     for line in (0..len).step_by(64) {
@@ -113,7 +113,7 @@ fn fetch_next(rows: &Blocks, r: usize, len: usize) {
     }
 }
 
-/// The head of Q4_K and Q5_K: see [`k_scales`] for the packing of their scales and minima.
+/// Unpacks the head of Q4_K and Q5_K: see [`k_scales`] for the packing of their scales and minima.
 ///
 /// # Safety
 /// The CPU has AVX2 and F16C, and every row has 16 bytes.
@@ -176,7 +176,7 @@ impl Panel for Q5K {
             let bytes = unsafe { words8(rows, 48 + j * 32) };
             for (i, (bytes, fifth)) in bytes.into_iter().zip(&mut fifths).enumerate() {
                 let (low, high) = nibbles(bytes);
-                // Group g has bit g of each byte: the two groups' bits are the lowest ones here.
+                // group g has bit g of each byte: the two groups' bits are the lowest ones here
                 let (first, second) = (_mm256_slli_epi16::<4>(*fifth), _mm256_slli_epi16::<3>(*fifth));
                 store(&mut to.q[j * 16 + i], _mm256_or_si256(low, _mm256_and_si256(first, bit)));
                 store(&mut to.q[j * 16 + 8 + i], _mm256_or_si256(high, _mm256_and_si256(second, bit)));
@@ -197,7 +197,7 @@ impl Panel for Q6K {
         store_ps(&mut to.unit, halves(_mm256_srli_epi32::<16>(last[3])));
         let low = |v| _mm256_and_si256(v, _mm256_set1_epi32(0xFFFF));
         for (j, words) in scales.into_iter().enumerate() {
-            // Bytes 0 and 2, then 1 and 3, sign-extended to 16 bits.
+            // bytes 0 and 2, then 1 and 3, sign-extended to 16 bits
             let (even, odd) = (_mm256_srai_epi16::<8>(_mm256_slli_epi16::<8>(words)), _mm256_srai_epi16::<8>(words));
             let neighbours = [
                 _mm256_or_si256(low(even), _mm256_slli_epi32::<16>(odd)),
@@ -232,14 +232,14 @@ impl Panel for Q6K {
     }
 }
 
-/// One block of 32 of a panel.
+/// A block of 32 of a panel.
 struct Block {
     q: [__m256i; 8],
     scale: __m256,
     shift: __m256,
 }
 
-/// Sixteen bytes of nibbles as 32 weights: low ones first.
+/// Unpacks sixteen bytes of nibbles to 32 weights, low ones first.
 ///
 /// # Safety
 /// The CPU has AVX2, and every row has 16 bytes from `at` on.
@@ -260,7 +260,7 @@ unsafe fn nibbles32(rows: &Blocks, at: usize) -> [__m256i; 8] {
 fn add_fifths(q: &mut [__m256i; 8], fifths: __m256i) {
     let own = [_mm256_set1_epi32(0x0804_0201), _mm256_set1_epi32(0x8040_2010_u32 as i32)];
     for (i, q) in q.chunks_exact_mut(2).enumerate() {
-        // Byte i of its word in all four places.
+        // byte i of the word in all four places
         let bits = _mm256_shuffle_epi8(fifths, _mm256_add_epi8(_mm256_set1_epi8(i as i8), within()));
         for (q, own) in q.iter_mut().zip(own) {
             let set = _mm256_cmpeq_epi8(_mm256_and_si256(bits, own), own);
@@ -318,7 +318,7 @@ blocks32! {
         add_fifths(&mut q, head[1]);
         Block { q, scale: halves(head[0]), shift: halves(_mm256_srli_epi32::<16>(head[0])) }
     }
-    // As signed bytes: see `tiles::pairs`.
+    // signed bytes: see `tiles::pairs`
     Q8_0, 128, (rows, at) => {
         let scale = halves(words(rows, at)[0]);
         Block { q: words8(rows, at + 2), scale, shift: _mm256_setzero_ps() }

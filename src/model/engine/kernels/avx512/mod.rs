@@ -1,7 +1,8 @@
-//! AVX-512 with VNNI: panels of sixteen rows, unpacked once and multiplied with up to eight rows of activations at a time.
+//! The AVX-512 kernels with VNNI: panels of sixteen rows are unpacked once and multiplied with up to eight rows of
+//! activations at a time.
 //!
-//! `vpdpbusd` multiplies unsigned weights with signed activations and adds fours in 32 bits, exactly: a group's integers
-//! meet floating point only once they are summed.
+//! `vpdpbusd` multiplies unsigned weights with signed activations and adds fours in 32 bits, exactly: a group's
+//! integers are converted to floating point only once they are summed.
 #![allow(unsafe_code)] // vector loads, and calls into code for instructions that were detected at run time
 
 mod single;
@@ -15,15 +16,15 @@ use super::panel::{self, Chunk, Copied, Lanes, Panel, ROWS, STEP};
 use super::{Task, portable};
 use crate::engine::quant::{Kind, Q4K, Q5K, Q6K, with_format};
 
-/// Panels that are unpacked before they are multiplied with many rows of activations: a tile of those is read once for
-/// all of them.
+/// Panels that are unpacked before they are multiplied with many rows of activations, so that a tile of those is read
+/// once for all of them.
 const PANELS: usize = 4;
 
-/// What one thread works in.
+/// The working memory of a thread.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
     pub chunks: Vec<Chunk>,
-    /// Sums of sixteen rows of weights, for each panel and each row of activations.
+    /// The sums of sixteen rows of weights, for each panel and each row of activations.
     pub sums: Aligned<f32>,
 }
 
@@ -128,14 +129,15 @@ fn load<T>(from: &Lanes<T>) -> __m512i {
     unsafe { _mm512_loadu_si512(from.as_ptr().cast()) }
 }
 
-/// `dots += q x` over `$steps` steps from `$at` on. A macro, because a function of this size is not always inlined, and the
-/// sums must not leave the registers.
+/// Computes `dots += q x` over `$steps` steps from `$at` on. A macro, because a function of this size is not always
+/// inlined, and the sums must not leave the registers.
 macro_rules! add_products {
     ($dots:ident, $weights:expr, $x:expr, $at:expr, $steps:literal) => {
-        // What the loop relies on; the compiler sees that it holds for the first, and the second is one comparison.
+        // the loop relies on this; the compiler can prove the first condition, and the second is one comparison
         assert!($at + $steps <= CHUNK / STEP && ($at + $steps) * T <= $x.steps.len());
         let (q, words) = ($weights.map(|weights| weights.q[$at..].as_ptr()), $x.steps[$at * T..].as_ptr());
-        // Few rows have their even and odd steps summed apart: one sum alone would wait for itself at every step.
+        // for few rows, even and odd steps are summed apart, since a single chain of sums would wait for its own
+        // latency
         let mut odd = [[_mm512_setzero_si512(); T]; P];
         for s in 0..$steps {
             // SAFETY: the steps lie inside, as just seen.
@@ -159,7 +161,7 @@ macro_rules! add_products {
     };
 }
 
-/// The sums of sixteen rows for row `t` of the activations.
+/// Loads the sums of sixteen rows for row `t` of the activations.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn sums_at(sums: &[f32], t: usize) -> __m512 {
@@ -176,14 +178,14 @@ fn put(sums: &mut [f32], t: usize, sum: __m512) {
     unsafe { _mm512_storeu_ps(to.as_mut_ptr(), sum) }
 }
 
-/// How a block of 256 ends for one row of activations: adds its `total`, in units.
+/// Adds the `total` of a block of 256, in units, for one row of activations.
 #[inline]
 #[target_feature(enable = "avx512f,fma")]
 fn add(sum: __m512, total: __m512, unit: __m512, scale: f32) -> __m512 {
     _mm512_fmadd_ps(total, _mm512_mul_ps(unit, _mm512_set1_ps(scale)), sum)
 }
 
-/// After that, in Q4_K and Q5_K: takes the minima off.
+/// Subtracts the minima of a block of Q4_K or Q5_K.
 #[inline]
 #[target_feature(enable = "avx512f,avx512vnni,fma")]
 fn less_minima(sum: __m512, minima: [__m512i; 4], minimum: __m512, scale: f32, pairs: &[i32; 4]) -> __m512 {
@@ -194,10 +196,10 @@ fn less_minima(sum: __m512, minima: [__m512i; 4], minimum: __m512, scale: f32, p
     _mm512_fnmadd_ps(_mm512_cvtepi32_ps(of), _mm512_mul_ps(minimum, _mm512_set1_ps(scale)), sum)
 }
 
-/// `sum + a * b` over pairs of 16-bit integers (`vpdpwssd`).
+/// Computes `sum + a * b` over pairs of 16-bit integers (`vpdpwssd`).
 ///
-/// In assembly because LLVM takes the intrinsic apart into a multiplication and an addition where sums form a chain,
-/// which costs an instruction more on the ports that these kernels fill.
+/// In assembly because LLVM splits the intrinsic into a multiplication and an addition if sums form a chain, which
+/// costs one instruction more on the ports that these kernels saturate.
 #[inline]
 #[target_feature(enable = "avx512f,avx512vnni")]
 fn dpwssd(mut sum: __m512i, a: __m512i, b: __m512i) -> __m512i {
@@ -209,15 +211,15 @@ fn dpwssd(mut sum: __m512i, a: __m512i, b: __m512i) -> __m512i {
     sum
 }
 
-/// Q4_K: eight groups of 32. Their sums times their scales are whole numbers, and those of four groups together are below
-/// 2^24 (4 x 32 x 15 x 127 x 63), so that floating point holds them exactly; the last addition rounds as the conversion of
-/// their integer sum does.
+/// Adds Q4_K: eight groups of 32. Their sums times their scales are integers, and those of four groups together are
+/// below 2^24 (4 x 32 x 15 x 127 x 63), so that floating point represents them exactly; the last addition rounds as
+/// the conversion of their integer sum does.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,f16c,fma")]
 fn fours<const T: usize, const P: usize>(weights: [&Chunk; P], x: &Tile, to: [&mut [f32]; P]) {
     let mut halves = [[[_mm512_setzero_ps(); T]; P]; 2];
     for (half, sums) in halves.iter_mut().enumerate() {
         for g in half * 4..half * 4 + 4 {
-            // Keeps the loop a loop: unrolled for two rows, it moves loads ahead until most of them are spilled.
+            // prevents unrolling: for two rows, the compiler would move loads ahead until most of them are spilled
             let g = if T == 2 { std::hint::black_box(g) } else { g };
             let mut dots = [[_mm512_setzero_si512(); T]; P];
             add_products!(dots, weights, x, g * 8, 8);
@@ -235,7 +237,7 @@ fn fours<const T: usize, const P: usize>(weights: [&Chunk; P], x: &Tile, to: [&m
     }
 }
 
-/// Q5_K: eight groups of 32.
+/// Adds Q5_K: eight groups of 32.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,f16c,fma")]
 fn fives<const T: usize, const P: usize>(weights: [&Chunk; P], x: &Tile, to: [&mut [f32]; P]) {
     let mut totals = [[_mm512_setzero_si512(); T]; P];
@@ -249,7 +251,7 @@ fn fives<const T: usize, const P: usize>(weights: [&Chunk; P], x: &Tile, to: [&m
     }
 }
 
-/// `totals += dots * scales`, in integers.
+/// Computes `totals += dots * scales` in integers.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn add_scaled<const T: usize, const P: usize>(
@@ -264,7 +266,8 @@ fn add_scaled<const T: usize, const P: usize>(
     }
 }
 
-/// Adds a block of Q4_K or Q5_K: `total(t)` is what row `t` of the activations has of it, in units.
+/// Adds a block of Q4_K or Q5_K: `total(t)` is its product with row `t` of the activations, in units, without the
+/// minima.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,f16c,fma")]
 fn end_with_minima<const T: usize>(weights: &Chunk, x: &Tile, to: &mut [f32], total: impl Fn(usize) -> __m512) {
@@ -277,7 +280,7 @@ fn end_with_minima<const T: usize>(weights: &Chunk, x: &Tile, to: &mut [f32], to
     }
 }
 
-/// Q6_K: sixteen groups of 16, of weights that are 32 too large.
+/// Adds Q6_K: sixteen groups of 16, with weights that are 32 too large.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,f16c,fma")]
 fn sixes<const T: usize, const P: usize>(weights: [&Chunk; P], x: &Tile, to: [&mut [f32]; P]) {
     let mut totals = [[_mm512_setzero_si512(); T]; P];
@@ -295,7 +298,7 @@ fn sixes<const T: usize, const P: usize>(weights: [&Chunk; P], x: &Tile, to: [&m
     }
 }
 
-/// One block of 32 for one row of activations: `sum + dot * scale * x's scale + shift * x's sum`.
+/// Adds one block of 32 for one row of activations: `sum + dot * scale * x's scale + shift * x's sum`.
 #[inline]
 #[target_feature(enable = "avx512f,fma")]
 fn end_of_block(dot: __m512i, scale: __m512, shift: __m512, x: &Tile, at: usize, sum: __m512) -> __m512 {
@@ -304,7 +307,7 @@ fn end_of_block(dot: __m512i, scale: __m512, shift: __m512, x: &Tile, at: usize,
     _mm512_fmadd_ps(shift, _mm512_set1_ps(x.rest[at]), sum)
 }
 
-/// The formats with 32 weights in a block: eight blocks, or fewer at the end of a row.
+/// Adds blocks of 32: eight, or fewer at the end of a row.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,f16c,fma")]
 fn blocks<const T: usize, const P: usize>(weights: [&Chunk; P], x: &Tile, to: [&mut [f32]; P]) {
     let mut sums: [[__m512; T]; P] = std::array::from_fn(|p| std::array::from_fn(|t| sums_at(to[p], t)));

@@ -1,10 +1,10 @@
-//! One row of activations against blocks of 256: decoding.
+//! The AVX-512 kernels for a single row of activations and blocks of 256, as in decoding.
 //!
-//! With a single row, turning the weights into panels takes longer than multiplying them. Here each row of weights stays
-//! as it lies in memory: `vpmaddubsw` multiplies unsigned weights with signed activations and adds pairs, which cannot
-//! saturate (63 * 127 * 2 < 2^15), and `vpdpwssd` multiplies those by the scale of their group and accumulates in 32 bits.
-//! The sixteen vectors that a block of sixteen rows leaves are added up across lanes together. Its integers are the same
-//! as those of the panels, and so are the operations after them.
+//! With a single row, unpacking the weights to panels takes longer than multiplying them. Here the rows of weights
+//! are read in their layout in memory: `vpmaddubsw` multiplies unsigned weights with signed activations and adds
+//! pairs, which cannot saturate (63 * 127 * 2 < 2^15), and `vpdpwssd` multiplies those by the scale of their group
+//! and accumulates in 32 bits. The resulting sixteen vectors of a block of sixteen rows are summed across lanes
+//! together. The integers are the same as with panels, and so are the operations after them.
 
 use std::arch::x86_64::*;
 
@@ -15,10 +15,10 @@ use super::unpack::{halves, k_heads, words};
 use super::{add, dpwssd, less_minima};
 use crate::engine::quant::{Format, Q4K, Q5K, Q6K};
 
-/// A format that has such a kernel.
+/// A format with such a kernel.
 pub(super) trait Single: Panel {
-    /// Adds the products of a block of sixteen rows and one row of activations: its integers are `q`, the sums of sixteen
-    /// of them `sums`.
+    /// Adds the products of a block of sixteen rows and one row of activations: its integers are `q`, the sums of
+    /// sixteen of them `sums`.
     ///
     /// # Safety
     /// The CPU has the tier's features; every row has a block, `q` 256 integers and `sums` 16.
@@ -46,7 +46,7 @@ pub(super) fn rows<F: Single>(task: &Task) {
     }
 }
 
-/// 64 bytes of a block.
+/// Loads 64 bytes of a block.
 ///
 /// # Safety
 /// The CPU has AVX-512F, and they are there.
@@ -57,7 +57,7 @@ unsafe fn load(at: *const u8) -> __m512i {
     unsafe { _mm512_loadu_si512(at.cast()) }
 }
 
-/// The sums of the lanes of sixteen vectors, in order.
+/// Sums the lanes of each of sixteen vectors, in order.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn totals(v: &[__m512i; ROWS]) -> __m512i {
@@ -68,8 +68,8 @@ fn totals(v: &[__m512i; ROWS]) -> __m512i {
     quarters(quarters(four(0), four(4)), quarters(four(8), four(12)))
 }
 
-/// For each of four vectors of 64 weights, which of eight scale bytes belongs to a 16-bit lane: byte `pair.0` in the
-/// lower half and `pair.1` in the upper half, zero-extended.
+/// Returns the shuffle index that gives each 16-bit lane its scale, zero-extended: byte `pair.0` of eight scale bytes
+/// in the lower half and `pair.1` in the upper half of the vector.
 const fn scale_index(pair: (u8, u8)) -> [u8; 64] {
     let mut index = [0x80; 64];
     let mut at = 0;
@@ -82,7 +82,7 @@ const fn scale_index(pair: (u8, u8)) -> [u8; 64] {
 
 static K_SCALES: [[u8; 64]; 4] = [scale_index((0, 2)), scale_index((1, 3)), scale_index((4, 6)), scale_index((5, 7))];
 
-/// Where row `r`'s eight scales are when two vectors of words are unpacked into pairs.
+/// The place of row `r`'s eight scales after two vectors of words are unpacked to pairs.
 const SCALE_AT: Lanes<usize> = [0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15];
 
 /// Adds the fifth bits to four vectors of nibbles. `high` has bit `g` of byte `l` for weight `l` of group `g`.
@@ -104,7 +104,8 @@ fn fifth_bits(high: __m256i, q: &mut [__m512i; 4]) {
     }
 }
 
-/// Q4_K and Q5_K. 64 bytes hold two groups in their low nibbles, and the two between those in the high ones.
+/// Adds Q4_K and Q5_K. 64 bytes hold two groups in their low nibbles, and the two groups between those in the high
+/// ones.
 ///
 /// # Safety
 /// As [`Single::add`].
@@ -171,7 +172,7 @@ impl Single for Q5K {
     }
 }
 
-/// For the four vectors of 64 weights of Q6_K: which of eight 16-bit scales belongs to each 128-bit lane.
+/// Returns the shuffle index that gives each 128-bit lane of Q6_K's vectors its 16-bit scale.
 const fn lane_index(first: u8) -> [u8; 64] {
     let mut index = [0; 64];
     let mut at = 0;
@@ -211,7 +212,7 @@ impl Single for Q6K {
             let wide = _mm256_cvtepi8_epi16(scales);
             let both = _mm512_castsi256_si512(wide);
             let (lower, upper) = (_mm512_shuffle_i64x2::<0x00>(both, both), _mm512_shuffle_i64x2::<0x55>(both, both));
-            // Weights are q - 32: the products of 32 are taken off group by group, through the sums of x.
+            // weights are q - 32: the products of 32 are subtracted group by group, with the sums of x
             let less = _mm256_slli_epi32::<5>(_mm256_madd_epi16(wide, of));
             let mut dot = _mm512_sub_epi32(_mm512_setzero_si512(), _mm512_zextsi256_si512(less));
             for half in 0..2 {

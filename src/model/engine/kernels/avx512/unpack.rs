@@ -1,21 +1,21 @@
-//! From blocks as they lie in the file to panels.
+//! Unpacks blocks of the file to panels.
 //!
-//! Sixteen rows are read four bytes at a time: words of the same place in every row make a vector ([`words`]). All that
-//! is done to a block then is done to sixteen.
+//! Sixteen rows are read four bytes at a time: words at the same place in every row make a vector ([`words`]), so
+//! that each operation works on sixteen blocks.
 
 use std::arch::x86_64::*;
 
 use super::super::panel::{Chunk, Lanes, Panel, Source};
 use crate::engine::quant::{Format, Q4_0, Q4_1, Q4K, Q5_0, Q5_1, Q5K, Q6K, Q8_0};
 
-/// Four vectors of words: number `j` has, of each row, the word at `at + 4 j`.
+/// Loads four vectors of words: number `j` has, of each row, the word at `at + 4 j`.
 ///
 /// # Safety
 /// The CPU has AVX-512F, and every row has 16 bytes from `at` on.
 #[inline]
 #[target_feature(enable = "avx512f")]
 pub(super) unsafe fn words(rows: Source, at: usize) -> [__m512i; 4] {
-    // Rows j, 4 + j, 8 + j and 12 + j; inserting from memory leaves the port that shuffles free.
+    // rows j, 4 + j, 8 + j and 12 + j; inserting from memory does not use the shuffle port
     let quad = |j: usize| {
         // SAFETY: by this function's contract.
         let load = |r: usize| unsafe { _mm_loadu_si128(rows.at(r, at).cast()) };
@@ -35,20 +35,20 @@ pub(super) unsafe fn words(rows: Source, at: usize) -> [__m512i; 4] {
     ]
 }
 
-/// Eight vectors of words: as [`words`], of 32 bytes. Fewer, longer loads than twice the other.
+/// As [`words`], with 32 bytes of each row: eight vectors, with fewer and longer loads than calling it twice.
 ///
 /// # Safety
 /// The CPU has AVX-512F, and every row has 32 bytes from `at` on.
 #[inline]
 #[target_feature(enable = "avx512f")]
 unsafe fn words8(rows: Source, at: usize) -> [__m512i; 8] {
-    // Row r in the lower half, row 4 + r in the upper one.
+    // row r in the lower half, row 4 + r in the upper one
     let pair = |r: usize| {
         // SAFETY: by this function's contract.
         let load = |r: usize| unsafe { _mm256_loadu_si256(rows.at(r, at).cast()) };
         _mm512_inserti64x4::<1>(_mm512_castsi256_si512(load(r)), load(4 + r))
     };
-    // Words c and 4 + c of rows first .. first + 4, then of the next four rows.
+    // words c and 4 + c of rows first .. first + 4, then of the next four rows
     let eight = |first: usize| {
         let (z0, z1, z2, z3) = (pair(first), pair(first + 1), pair(first + 2), pair(first + 3));
         let (t0, t1) = (_mm512_unpacklo_epi32(z0, z1), _mm512_unpackhi_epi32(z0, z1));
@@ -84,14 +84,14 @@ fn store_ps(to: &mut Lanes<f32>, v: __m512) {
     unsafe { _mm512_storeu_ps(to.as_mut_ptr(), v) }
 }
 
-/// The half-precision numbers in the lower halves of words.
+/// Converts the half-precision numbers in the lower halves of words.
 #[inline]
 #[target_feature(enable = "avx512f")]
 pub(super) fn halves(words: __m512i) -> __m512 {
     _mm512_cvtph_ps(_mm512_cvtepi32_epi16(words))
 }
 
-/// Low and high nibbles of every byte.
+/// Returns the low and high nibbles of every byte.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
 fn nibbles(bytes: __m512i) -> (__m512i, __m512i) {
@@ -111,6 +111,8 @@ pub(super) struct Heads {
     pub minima: [__m512i; 4],
 }
 
+/// Unpacks the heads of sixteen blocks.
+///
 /// # Safety
 /// The CPU has the tier's features, and every row has 16 bytes.
 #[inline]
@@ -122,11 +124,11 @@ pub(super) unsafe fn k_heads(rows: Source) -> Heads {
     // four ? low : high >> 2, then without the bits above
     let upper =
         |low, high| _mm512_and_si512(_mm512_ternarylogic_epi64::<0xE4>(low, _mm512_srli_epi32::<2>(high), four), six);
-    // Bytes 0 and 1, then 2 and 3, of every word, widened.
+    // bytes 0 and 1, then 2 and 3, of every word, widened
     let widen = |first: u8| {
         let pair = i32::from_le_bytes([first, 0x80, first + 1, 0x80]);
         let within = _mm512_set4_epi32(0x0C0C_0C0C, 0x0808_0808, 0x0404_0404, 0);
-        // 0x80 stays above 0x7F when a word's place is added to it
+        // 0x80 stays above 0x7F when a word's offset is added to it
         _mm512_add_epi8(_mm512_set1_epi32(pair), within)
     };
     let (first, second) = (widen(0), widen(2));
@@ -181,7 +183,7 @@ impl Panel for Q4K {
         for j in 0..4 {
             // SAFETY: as above.
             let bytes = unsafe { words8(rows, 16 + j * 32) };
-            // 32 bytes hold group 2 j in their low nibbles and group 2 j + 1 in the high ones.
+            // 32 bytes hold group 2 j in their low nibbles and group 2 j + 1 in the high ones
             for (i, bytes) in bytes.into_iter().enumerate() {
                 if i % 2 == 0 {
                     rows.fetch_next(j * 4 + i / 2, Self::BYTES);
@@ -214,7 +216,7 @@ impl Panel for Q5K {
                     rows.fetch_next(j * 4 + i / 2, Self::BYTES);
                 }
                 let (low, high) = nibbles(bytes);
-                // Group g has bit g of each byte: the two groups' bits become the lowest ones.
+                // group g has bit g of each byte: the two groups' bits become the lowest ones
                 let fifth = _mm512_srl_epi16(fifth, _mm_cvtsi32_si128(2 * j as i32));
                 // nibble | shifted & bit
                 let low = _mm512_ternarylogic_epi64::<0xF8>(low, _mm512_slli_epi16::<4>(fifth), bit);
@@ -259,7 +261,7 @@ impl Panel for Q6K {
     }
 }
 
-/// Sixteen bytes of nibbles as 32 weights: low ones first.
+/// Unpacks sixteen bytes of nibbles to 32 weights, low ones first.
 ///
 /// # Safety
 /// The CPU has AVX-512F, and every row has 16 bytes from `at` on.
@@ -282,7 +284,7 @@ fn add_fifths(q: &mut [__m512i; 8], fifths: __m512i) {
     let bit = _mm512_set1_epi8(0x10);
     let own = [_mm512_set1_epi32(0x0804_0201), _mm512_set1_epi32(0x8040_2010_u32 as i32)];
     for (i, q) in q.chunks_exact_mut(2).enumerate() {
-        // Byte i of its word in all four places.
+        // byte i of the word in all four places
         let within = _mm512_set4_epi32(0x0C0C_0C0C, 0x0808_0808, 0x0404_0404, 0);
         let spread = _mm512_add_epi8(within, _mm512_set1_epi8(i as i8));
         let bits = _mm512_shuffle_epi8(fifths, spread);
@@ -292,7 +294,7 @@ fn add_fifths(q: &mut [__m512i; 8], fifths: __m512i) {
     }
 }
 
-/// One block of 32 of a panel.
+/// A block of 32 of a panel.
 struct Block {
     q: [__m512i; 8],
     scale: __m512,

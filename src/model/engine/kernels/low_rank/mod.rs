@@ -1,7 +1,7 @@
 //! The product of a low-rank adapter: `y += scale B (A x)` (Hu et al. 2021, LoRA).
 //!
-//! `A` is multiplied first of all tasks of the region. Whoever has computed rows of the base's product then adds `B`'s part to
-//! them, while they are in the cache: no region more, and `B` is read by all threads.
+//! `A` is multiplied by the first tasks of the region. A task that has computed rows of the base's product then adds
+//! `B`'s part to them, while they are in the cache: this needs no further region, and all threads read `B`.
 
 mod panels;
 
@@ -18,13 +18,13 @@ use crate::engine::threads::Pool;
 use panels::{PANEL, Panels};
 pub(super) use panels::{Rows, X};
 
-/// The largest rank: no adapter that is worth its time comes near it.
+/// The largest rank; far above that of useful adapters.
 pub const MAX_RANK: usize = 256;
 
-/// How often a thread looks for `A`'s product before it lets others run: it is there nearly always.
-const LOOKS: u32 = 200;
+/// The number of spins before a thread that waits for `A`'s product yields. It is nearly always complete already.
+const MAX_SPINS: u32 = 200;
 
-/// A weight, with what is added to its product.
+/// A weight with its low-rank addition.
 #[derive(Debug, Clone, Copy)]
 pub struct Adapted<'a> {
     /// The weight.
@@ -33,7 +33,7 @@ pub struct Adapted<'a> {
     pub low_rank: Option<&'a LowRank>,
 }
 
-/// A low-rank addition to a weight. Its memory is read when it is used first.
+/// A low-rank addition to a weight. Its bytes are read at the first use.
 #[derive(Debug)]
 pub struct LowRank {
     /// `A`: as many rows as the rank, as many columns as the weight.
@@ -44,7 +44,7 @@ pub struct LowRank {
     ready: OnceLock<Ready>,
 }
 
-/// Both halves as they are multiplied.
+/// Both halves, in the form in which they are multiplied.
 #[derive(Debug)]
 pub(super) struct Ready {
     down: Panels,
@@ -53,11 +53,11 @@ pub(super) struct Ready {
 }
 
 impl LowRank {
-    /// The addition `scale * up * down`.
+    /// Returns the addition `scale * up * down`.
     ///
     /// # Errors
-    /// [`ModelError::Engine`] where the two do not share a rank within 1 to [`MAX_RANK`], the scale is no number, or the inputs
-    /// do not fill blocks of 32.
+    /// [`ModelError::Engine`] if the two do not share a rank within 1 to [`MAX_RANK`], the scale is not finite, or
+    /// the inputs do not fill blocks of 32.
     pub fn new(down: Weight, up: Weight, scale: f32) -> Result<Self, ModelError> {
         let rank = down.rows();
         if rank != up.cols() || rank == 0 || rank > MAX_RANK || !scale.is_finite() {
@@ -69,7 +69,7 @@ impl LowRank {
         Ok(Self { down, up, scale, ready: OnceLock::new() })
     }
 
-    /// The rank.
+    /// Returns the rank.
     pub fn rank(&self) -> usize {
         self.down.rows()
     }
@@ -79,7 +79,7 @@ impl LowRank {
         self.down.cols() == weight.cols() && self.up.rows() == weight.rows()
     }
 
-    /// How the input is to be rounded: as K-quants have it, where it fills their blocks.
+    /// Returns the form of the rounded input: that of K-quants, if the input fills their blocks.
     pub(super) fn form(&self) -> Form {
         let large = self.down.cols().is_multiple_of(Form::Block256.block());
         if large { Form::Block256 } else { Form::Block32 }
@@ -95,7 +95,7 @@ impl LowRank {
 }
 
 impl Ready {
-    /// Tasks that `A` is multiplied in.
+    /// Returns the number of tasks that multiply `A`.
     pub fn tasks(&self) -> usize {
         self.down.len()
     }
@@ -106,24 +106,24 @@ impl Ready {
         add(&self.down, &outputs, x, m, hidden, |out| out.fill(0.0));
     }
 
-    /// Has the part of `B` that belongs to these rows brought near, while they are computed: it is read in pieces, which the
-    /// hardware does not foresee.
+    /// Prefetches the part of `B` that belongs to these rows, while they are computed: it is read in pieces, which the
+    /// hardware does not predict.
     pub fn fetch(&self, rows: &Range<usize>) {
         fetch(self.up.of(rows));
     }
 
     /// Adds to the rows that a task of the weight has computed. `hidden` is `A`'s product, `m x rank`.
     pub fn add_to(&self, task: &Task, hidden: &[f32], rows: &mut Rows) {
-        // A task begins with a panel, and ends with one or with the matrix.
+        // a task begins with a panel, and ends with one or with the matrix
         debug_assert!(task.rows.start.is_multiple_of(PANEL));
         rows.fill(hidden.chunks_exact(self.rank));
         add(&self.up, &task.rows, rows.x(), task.m, task.out, |_| {});
     }
 }
 
-/// Adds products to these outputs of `m` rows, each of which is given to `begin` before. No other task uses the same outputs.
+/// Adds products to these outputs of `m` rows, after calling `begin` on each. No other task uses the same outputs.
 fn add(panels: &Panels, outputs: &Range<usize>, x: X<'_>, m: usize, to: &Out, begin: impl Fn(&mut [f32])) {
-    /// Rows that are looked up together.
+    /// Rows of a group that is computed together.
     const TOGETHER: usize = 32;
     let some = panels.of(outputs);
     for first in (0..m).step_by(TOGETHER) {
@@ -140,7 +140,7 @@ fn add(panels: &Panels, outputs: &Range<usize>, x: X<'_>, m: usize, to: &Out, be
     }
 }
 
-/// Has memory brought near. A hint, which only some CPUs are given.
+/// Prefetches memory; a hint, on x86-64 only.
 fn fetch<T>(data: &[T]) {
     #[cfg(target_arch = "x86_64")]
     for line in (0..size_of_val(data)).step_by(64) {
@@ -155,46 +155,46 @@ fn fetch<T>(data: &[T]) {
     let _ = data;
 }
 
-/// Counts the tasks of `A` that are still to be done. The tasks of a region are claimed in order and those of `A` come first:
-/// whoever waits for them waits for what somebody is computing.
-pub(super) struct Waiting(AtomicUsize);
+/// Counts the tasks of `A` that are not complete. The tasks of a region are claimed in order and those of `A` come
+/// first, so that a thread that waits for them only waits for tasks that other threads are computing.
+pub(super) struct PendingTasks(AtomicUsize);
 
-/// A task of `A` under way: it is done when this is dropped, by a panic too.
-pub(super) struct Begun<'a>(&'a AtomicUsize);
+/// A running task of `A`; it is complete when this is dropped, also by a panic.
+pub(super) struct RunningTask<'a>(&'a AtomicUsize);
 
-impl Waiting {
-    /// So many are to be done.
+impl PendingTasks {
+    /// Returns a counter of `tasks` tasks.
     pub(super) fn new(tasks: usize) -> Self {
         Self(AtomicUsize::new(tasks))
     }
 
-    /// Begins one of them.
-    pub(super) fn begin(&self) -> Begun<'_> {
-        Begun(&self.0)
+    /// Begins a task.
+    pub(super) fn begin(&self) -> RunningTask<'_> {
+        RunningTask(&self.0)
     }
 
-    /// Returns when all are done: what they wrote can be read.
+    /// Waits until all tasks are complete; then the data that they wrote can be read.
     pub(super) fn wait(&self) {
-        let mut looks = 0;
+        let mut spins = 0;
         while self.0.load(Ordering::Acquire) != 0 {
-            looks += 1;
-            if looks < LOOKS {
+            spins += 1;
+            if spins < MAX_SPINS {
                 std::hint::spin_loop();
             } else {
-                // whoever computes it may want this core
+                // the thread that computes it may need this core
                 std::thread::yield_now();
             }
         }
     }
 }
 
-impl Drop for Begun<'_> {
+impl Drop for RunningTask<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Release);
     }
 }
 
-/// Where the products of several `A` stand, one after another.
+/// Splits a buffer into the products of several `A`.
 pub(super) fn split<'a>(hidden: &'a mut [f32], lows: &[&LowRank], m: usize) -> Vec<Out<'a>> {
     let mut rest = hidden;
     lows.iter()

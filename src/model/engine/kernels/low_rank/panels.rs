@@ -1,9 +1,10 @@
-//! The halves of an adapter as they are multiplied: rounded to 8 bits, in the order in which vectors read them.
+//! The halves of an adapter in the form in which they are multiplied: rounded to 8 bits, in the order in which
+//! vectors read them.
 //!
-//! A half has few outputs or few inputs, so that unpacking another format would cost more than multiplying it, and is small
-//! beside the model: it is rounded once, when it is used first. Input and weights are off by 0.5 % of a typical number each. Sums
-//! are whole numbers and exact within a block, and blocks are added in their order: no output depends on how many others there
-//! are.
+//! A half has few outputs or few inputs, so that unpacking another format would cost more than multiplying it, and is
+//! small compared with the model: it is rounded once, at the first use. The rounding error of inputs and weights is
+//! about 0.5 % of a typical number each. Sums are integers and exact within a block, and blocks are added in order,
+//! so that no output depends on the number of others.
 #![allow(unsafe_code)] // Vector instructions.
 
 use super::super::aligned::Aligned;
@@ -18,27 +19,27 @@ pub(super) const PANEL: usize = 16;
 /// Inputs of a word, which are multiplied at once.
 const STEP: usize = 4;
 
-/// The most rows of inputs that are multiplied together.
+/// Most rows of inputs that are multiplied together.
 const ROWS: usize = 8;
 
 /// Panels that a thread rounds at a time.
 const PART: usize = 16;
 
-/// A matrix: of each panel of sixteen outputs block after block, and of a block the outputs' scales and then step by step four
-/// numbers of each output. The last panel is filled with zeros.
+/// A matrix: panels of sixteen outputs, each block by block; a block has the outputs' scales and then, step by step,
+/// four numbers of each output. The last panel is padded with zeros.
 #[derive(Debug)]
 pub(in super::super) struct Panels {
     /// Scales as the bits of f32, numbers as four signed bytes.
     words: Aligned<i32>,
     blocks: usize,
-    /// Words that an output has in a block.
+    /// Words of an output in a block.
     steps: usize,
 }
 
 /// Rows of inputs, rounded.
 #[derive(Debug, Clone, Copy)]
 pub(in super::super) struct X<'a> {
-    /// Numbers within -127..=127, of each row block after block, each filled up to whole words.
+    /// Numbers within -127..=127, row by row and block by block, each block padded to whole words.
     pub q: &'a [i8],
     /// Scale of each row's blocks.
     pub scale: &'a [f32],
@@ -46,7 +47,7 @@ pub(in super::super) struct X<'a> {
     pub sum: &'a [i32],
 }
 
-/// Rounds blocks of up to so many numbers, which is the longest that there are.
+/// The buffers for rounding a block of at most [`MAX_RANK`](super::MAX_RANK) numbers, which is the longest.
 struct Rounding {
     numbers: [f32; super::MAX_RANK],
     q: [i8; super::MAX_RANK],
@@ -57,7 +58,7 @@ impl Rounding {
         Self { numbers: [0.0; super::MAX_RANK], q: [0; super::MAX_RANK] }
     }
 
-    /// Rounds a block; returns its numbers, filled up to whole words, and their scale.
+    /// Rounds a block; returns its numbers, padded to whole words, and their scale.
     fn round(&mut self, block: &[f32]) -> (&[i8], f32) {
         let whole = block.len().next_multiple_of(16);
         self.numbers[..block.len()].copy_from_slice(block);
@@ -67,7 +68,7 @@ impl Rounding {
     }
 }
 
-/// Rows of inputs that are rounded here.
+/// Rounded rows of inputs, with their buffers.
 #[derive(Debug, Default)]
 pub(in super::super) struct Rows {
     q: Vec<i8>,
@@ -76,7 +77,7 @@ pub(in super::super) struct Rows {
 }
 
 impl Rows {
-    /// Takes the blocks of some rows in place of those before.
+    /// Replaces the content by the rounded blocks of some rows.
     pub fn fill<'a>(&mut self, blocks: impl Iterator<Item = &'a [f32]>) {
         self.q.clear();
         self.scale.clear();
@@ -96,7 +97,7 @@ impl Rows {
 }
 
 impl Panels {
-    /// `scale` times the matrix, in blocks of so many inputs.
+    /// Rounds `scale` times the matrix, in blocks of `block` inputs.
     pub fn new(matrix: &Weight, block: usize, scale: f32, pool: &Pool) -> Self {
         let (blocks, steps) = (matrix.cols().div_ceil(block), block.div_ceil(STEP));
         let panels = matrix.rows().div_ceil(PANEL);
@@ -125,29 +126,29 @@ impl Panels {
         Self { words, blocks, steps }
     }
 
-    /// Words of a panel.
+    /// Returns the number of words of a panel.
     fn size(&self) -> usize {
         self.blocks * PANEL * (1 + self.steps)
     }
 
-    /// How many panels there are.
+    /// Returns the number of panels.
     pub fn len(&self) -> usize {
         self.words.len() / self.size()
     }
 
-    /// The panels of these outputs, the first of which begins one.
+    /// Returns the panels of these outputs, of which the first must begin a panel.
     pub fn of(&self, outputs: &Range<usize>) -> &[i32] {
         &self.words[outputs.start / PANEL * self.size()..outputs.end.div_ceil(PANEL) * self.size()]
     }
 
-    /// Adds the products of the rows from `first` on and the outputs of these panels; of the last panel as many as `outs` have
-    /// left.
+    /// Adds the products of the rows from `first` on and the outputs of these panels; of the last panel only the
+    /// outputs that `outs` has.
     ///
     /// # Panics
     /// If the sizes do not fit each other.
     pub fn add(&self, panels: &[i32], x: X<'_>, first: usize, outs: &mut [&mut [f32]]) {
         let (blocks, steps) = (self.blocks, self.steps);
-        // Other vectors have too few registers for the sums of so many.
+        // other instruction sets have too few registers for the sums of so many rows
         let together = if is_wide() { ROWS } else { ROWS / 2 };
         for (number, outs) in outs.chunks_mut(together).enumerate() {
             let start = first + number * together;
@@ -169,7 +170,7 @@ impl Panels {
     }
 }
 
-/// True where the CPU has the widest vectors, with products of bytes.
+/// True if the CPU has AVX-512 with VNNI.
 fn is_wide() -> bool {
     #[cfg(target_arch = "x86_64")]
     return is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vnni");
@@ -177,7 +178,7 @@ fn is_wide() -> bool {
     false
 }
 
-/// Some rows, and how they are made up.
+/// Some rounded rows, and their layout.
 #[derive(Clone, Copy)]
 struct Selection<'a> {
     q: &'a [i8],
@@ -188,12 +189,12 @@ struct Selection<'a> {
 }
 
 impl Selection<'_> {
-    /// Words of a panel.
+    /// Returns the number of words of a panel.
     fn size(self) -> usize {
         self.blocks * PANEL * (1 + self.steps)
     }
 
-    /// [`Panels::add`] for `R` rows.
+    /// Implements [`Panels::add`] for `R` rows.
     fn add<const R: usize>(self, panels: &[i32], mut outs: [&mut [f32]; R]) {
         let (size, blocks) = (self.size(), R * self.blocks);
         let width = outs.first().map_or(0, |out| out.len());
@@ -214,7 +215,7 @@ impl Selection<'_> {
         }
     }
 
-    /// The same for panels of which every output counts, and sizes that fit.
+    /// Implements [`Self::add`] for full panels and sizes that fit.
     fn add_whole<const R: usize>(self, panels: &[i32], outs: [&mut [f32]; R]) {
         #[cfg(target_arch = "x86_64")]
         {
@@ -230,7 +231,7 @@ impl Selection<'_> {
         self.portable(panels, outs);
     }
 
-    /// The reference, and what runs where there is no other.
+    /// The reference implementation, and the fallback.
     fn portable<const R: usize>(self, panels: &[i32], mut outs: [&mut [f32]; R]) {
         let bytes = |word: i32| word.to_ne_bytes().map(|byte| i32::from(byte.cast_signed()));
         for (at, panel) in panels.chunks_exact(self.size()).enumerate() {
@@ -269,7 +270,7 @@ mod x86 {
         let size = x.size();
         let (count, outs) = (panels.len() / size, outs.map(|out| out.as_mut_ptr()));
         let mut at = 0;
-        // Few rows take several panels at a time, or several steps: the sums of one alone would wait for themselves.
+        // few rows take several panels or steps at a time, since a single chain of sums would wait for its own latency
         while R < 4 && at + 4 <= count {
             // SAFETY: four panels are there.
             unsafe { tile512::<R, 4, 1>(x, panels.as_ptr().add(at * size), outs.map(|out| out.add(at * PANEL))) };
@@ -289,7 +290,7 @@ mod x86 {
         }
     }
 
-    /// `R` rows by `P` panels, with the sums of `S` steps apart, of which there are whole ones.
+    /// Computes `R` rows by `P` panels, with separate sums for `S` steps, by which the steps divide.
     ///
     /// # Safety
     /// As [`avx512`], for `P` panels at `panels` and as many outputs at each of `outs`.
@@ -304,7 +305,8 @@ mod x86 {
         let signs = _mm512_set1_epi8(i8::MIN);
         let mut totals = [[_mm512_setzero_ps(); P]; R];
         for b in 0..x.blocks {
-            // The instruction takes one side without a sign: 128 is added to each of the panel's numbers, and taken off.
+            // one operand of the instruction is unsigned: 128 is added to each of the panel's numbers, and subtracted
+            // again
             let mut sums = [[[_mm512_setzero_si512(); S]; P]; R];
             for (i, sums) in sums.iter_mut().enumerate() {
                 // SAFETY: each row has its blocks' sums.
@@ -358,7 +360,7 @@ mod x86 {
     #[target_feature(enable = "avx2,fma")]
     pub(super) unsafe fn avx2<const R: usize>(x: Selection<'_>, panels: &[i32], outs: [&mut [f32]; R]) {
         let (size, outs) = (x.size(), outs.map(|out| out.as_mut_ptr()));
-        // Half a panel after the other: a vector holds eight outputs.
+        // half a panel at a time: a vector holds eight outputs
         for at in 0..2 * (panels.len() / size) {
             // SAFETY: a panel is there, and half of its outputs.
             unsafe {
@@ -368,7 +370,7 @@ mod x86 {
         }
     }
 
-    /// `R` rows by half a panel.
+    /// Computes `R` rows by half a panel.
     ///
     /// # Safety
     /// As [`avx2`], for eight outputs of a panel at `panel` and at each of `outs`.
@@ -386,7 +388,7 @@ mod x86 {
                     for (i, sum) in sums.iter_mut().enumerate() {
                         let at = x.q.as_ptr().add(((i * x.blocks + b) * x.steps + step) * STEP);
                         let row = _mm256_set1_epi32(at.cast::<i32>().read_unaligned());
-                        // Magnitudes, with their sign moved to the row: no pair of products is beyond 16 bits.
+                        // magnitudes, with their sign moved to the row, so that no pair of products exceeds 16 bits
                         let pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(four), _mm256_sign_epi8(row, four));
                         *sum = _mm256_add_epi32(*sum, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
                     }
@@ -418,7 +420,7 @@ mod tests {
         (0..len).map(|i| ((i * 7919 + seed * 104_729) % 2003) as f32 / 1001.0 - 1.0).collect()
     }
 
-    /// A matrix in panels, halved.
+    /// Returns half the matrix, in panels.
     fn panels(numbers: &[f32], inputs: usize, block: usize) -> Panels {
         let bytes: Vec<u8> = numbers.iter().flat_map(|x| x.to_le_bytes()).collect();
         let matrix = Weight::new(Kind::F32, numbers.len() / inputs, inputs, Bytes::from(bytes)).unwrap();
@@ -438,12 +440,12 @@ mod tests {
         out
     }
 
-    /// Inputs and how many of them are a block.
+    /// The numbers of inputs, of all and of a block.
     const SHAPES: [(usize, usize); 9] =
         [(1, 1), (3, 3), (16, 16), (33, 33), (256, 256), (64, 32), (96, 32), (512, 256), (1536, 256)];
 
     #[test]
-    fn any_number_of_rows_and_outputs_is_multiplied_and_each_as_it_is_alone() {
+    fn rows_are_multiplied_correctly_and_as_alone_in_any_shape() {
         for (inputs, block) in SHAPES {
             for width in [1, 16, 17, 64, 130, 300] {
                 let numbers = values(width * inputs, 6);
@@ -459,7 +461,7 @@ mod tests {
                         for (output, &got) in row.iter().enumerate() {
                             let terms = x.iter().zip(&numbers[output * inputs..]).map(|(x, y)| f64::from(x * y) / 2.0);
                             let want = f64::from(before[output]) + terms.sum::<f64>();
-                            // each factor is off by half of 1/127 at most, and errors of many terms add like squares
+                            // each factor errs by at most half of 1/127, and the errors of many terms add like squares
                             let limit = 0.01 * (inputs as f64).sqrt();
                             assert!((f64::from(got) - want).abs() < limit, "{inputs}, {output}: {got}, not {want}");
                         }
@@ -469,7 +471,7 @@ mod tests {
         }
     }
 
-    /// A version of [`Selection::add_whole`].
+    /// An implementation of [`Selection::add_whole`].
     type Version<const R: usize> = fn(Selection<'_>, &[i32], [&mut [f32]; R]);
 
     fn every_version_agrees<const R: usize>() {
@@ -482,7 +484,7 @@ mod tests {
         }
         for (inputs, block) in SHAPES {
             let width = 7 * PANEL;
-            // the largest numbers on both sides as well: no sum of theirs may overflow
+            // the largest numbers on both sides too: their sums must not overflow
             for fill in [None, Some(1.0f32), Some(-1.0)] {
                 let numbers = |len: usize, seed| fill.map_or_else(|| values(len, seed), |fill| vec![fill; len]);
                 let panels = panels(&numbers(width * inputs, 4), inputs, block);
@@ -506,14 +508,14 @@ mod tests {
     }
 
     #[test]
-    fn every_instruction_set_says_the_same() {
+    fn every_instruction_set_agrees_with_the_reference() {
         every_version_agrees::<1>();
         every_version_agrees::<3>();
         every_version_agrees::<8>();
     }
 
     #[test]
-    fn numbers_of_one_size_keep_it() {
+    fn numbers_of_equal_magnitude_are_exact() {
         let panels = panels(&[1.0, -1.0].repeat(16 * 20), 16, 16);
         let out = run(&panels, &[2.0, -2.0].repeat(8), (16, 16), &[0.0; 40], 40);
         assert!(out.iter().all(|x| (x - 16.0).abs() < 1e-4), "{out:?}");

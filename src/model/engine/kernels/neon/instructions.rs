@@ -1,10 +1,11 @@
-//! Instructions whose intrinsics the standard library does not offer yet (`stdarch_neon_dotprod`, `stdarch_neon_i8mm` and
-//! `stdarch_aarch64_prefetch` are unstable), or offers later than the oldest compiler that builds caro (`fcvt` of halves).
+//! Instructions whose intrinsics the standard library does not offer yet (`stdarch_neon_dotprod`, `stdarch_neon_i8mm`
+//! and `stdarch_aarch64_prefetch` are unstable), or does not offer with the oldest compiler that builds caro (`fcvt`
+//! of halves).
 
 use std::arch::aarch64::{int8x16_t, int32x4_t};
 use std::arch::asm;
 
-/// To each lane of `sum`, adds the four products of the lane's bytes of `a` and `b`.
+/// Adds to each lane of `sum` the four products of the lane's bytes of `a` and `b`.
 #[inline]
 #[target_feature(enable = "neon,dotprod")]
 pub(super) fn sdot(mut sum: int32x4_t, a: int8x16_t, b: int8x16_t) -> int32x4_t {
@@ -29,7 +30,8 @@ pub(super) fn sdot_lane<const LANE: usize>(mut sum: int32x4_t, a: int8x16_t, b: 
     sum
 }
 
-/// Adds the product of two matrices of 2 x 8 bytes, the second one transposed, to one of 2 x 2, row by row in the lanes.
+/// Adds the product of two matrices of 2 x 8 bytes, the second one transposed, to a matrix of 2 x 2, row-major in the
+/// lanes.
 #[inline]
 #[target_feature(enable = "neon,i8mm")]
 pub(super) fn smmla(mut sum: int32x4_t, a: int8x16_t, b: int8x16_t) -> int32x4_t {
@@ -41,7 +43,7 @@ pub(super) fn smmla(mut sum: int32x4_t, a: int8x16_t, b: int8x16_t) -> int32x4_t
     sum
 }
 
-/// The number that the bits of a half-precision one stand for.
+/// Converts the bits of a half-precision number.
 #[inline(always)]
 pub(super) fn half(bits: u16) -> f32 {
     let number: f32;
@@ -53,7 +55,7 @@ pub(super) fn half(bits: u16) -> f32 {
     number
 }
 
-/// Asks for a line of the cache early.
+/// Prefetches a cache line.
 #[inline(always)]
 pub(super) fn fetch(at: *const u8) {
     // SAFETY: a hint, for which any address will do.
@@ -65,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_half_is_what_the_library_says() {
+    fn every_half_is_converted_as_by_the_library() {
         for bits in 0..=u16::MAX {
             let (ours, want) = (half(bits), ::half::f16::from_bits(bits).to_f32());
             assert!(ours.to_bits() == want.to_bits() || ours.is_nan() && want.is_nan(), "{bits:#x}: {ours} {want}");

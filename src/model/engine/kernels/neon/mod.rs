@@ -1,9 +1,9 @@
-//! ARM with the dot product instructions. Short batches, here: each block is unpacked in registers once and multiplied with
-//! up to four rows of activations. Longer ones are [`tiles`]'s.
+//! The ARM kernels with the dot product instructions, for short batches: each block is unpacked in registers once and
+//! multiplied with up to four rows of activations. Longer batches are computed by [`tiles`].
 //!
-//! `sdot` multiplies signed bytes and adds each four products to a sum of 32 bits, so that nothing can overflow: a block of
-//! 256 is exact in whole numbers, scales included, and floating point begins with one multiplication and addition for each
-//! block.
+//! `sdot` multiplies signed bytes and adds each four products to a sum of 32 bits, so that nothing can overflow: a
+//! block of 256 is exact in integers, scales included, and floating point begins with one multiplication and addition
+//! for each block.
 #![allow(unsafe_code)] // vector loads, and calls into code for instructions that were detected at run time
 
 mod chunk;
@@ -20,10 +20,10 @@ use instructions::{fetch, half, sdot};
 
 pub(super) use tiles::Scratch;
 
-/// The shortest batch that is multiplied in tiles.
-pub(super) const MIN_BATCH: usize = Kernels::ALIKE + 1;
+/// Least rows of a batch that is multiplied in tiles.
+pub(super) const MIN_BATCH: usize = Kernels::BIT_EXACT_BATCH + 1;
 
-/// Bytes ahead of the current block that are fetched early.
+/// The distance of prefetching, in bytes after the current block.
 const AHEAD: usize = 2048;
 
 /// Computes one task, in long batches with the instructions of `tier`.
@@ -62,7 +62,7 @@ struct Lhs<'a> {
 }
 
 impl<'a> Lhs<'a> {
-    /// The `len` inputs of row `row` from `start` on, of `k` in a row.
+    /// Returns the `len` inputs of row `row` from `start` on; a row has `k` inputs.
     #[inline(always)]
     fn of(rounded: &'a Rounded, form: Form, k: usize, row: usize, start: usize, len: usize) -> Self {
         let (at, block) = (row * k + start, form.block());
@@ -73,7 +73,7 @@ impl<'a> Lhs<'a> {
         }
     }
 
-    /// The 16 integers from `at` on.
+    /// Loads the 16 integers from `at` on.
     #[inline(always)]
     fn load(&self, at: usize) -> int8x16_t {
         debug_assert!(at + 16 <= self.q.len());
@@ -81,7 +81,7 @@ impl<'a> Lhs<'a> {
         unsafe { vld1q_s8(self.q.as_ptr().add(at)) }
     }
 
-    /// The sums of the sixteen 16s of block `b` of 256.
+    /// Loads the sums of the sixteen 16s of block `b` of 256.
     #[inline(always)]
     fn sums(&self, b: usize) -> [int16x8_t; 2] {
         let sums = &self.sums[b * 16..][..16];
@@ -90,14 +90,16 @@ impl<'a> Lhs<'a> {
     }
 }
 
-/// A block against the same block of `M` rows of activations, added to `sums`.
+/// A format with a kernel for short batches.
 trait Block: Format {
+    /// Adds the products of a block and the same block of `M` rows of activations to `sums`.
+    ///
     /// # Safety
     /// The CPU has the dot product instructions, `block` is a block, and `x` has block number `b`.
     unsafe fn add<const M: usize>(block: &[u8], b: usize, x: &[Lhs; M], sums: &mut [float32x4_t; M]);
 }
 
-/// All rows of activations, up to four at a time.
+/// Multiplies all rows of activations, up to four at a time.
 ///
 /// # Safety
 /// The CPU has the dot product instructions.
@@ -128,7 +130,7 @@ unsafe fn batch<F: Block, const M: usize>(task: &Task, first: usize) -> usize {
     for row in task.rows.clone() {
         let mut sums = [vdupq_n_f32(0.0); M];
         for (b, block) in task.weight.row(row).chunks_exact(F::BYTES).enumerate() {
-            // Small blocks come several to a line of the cache, which need not be asked for again each time.
+            // several small blocks share a cache line, so that every second block suffices
             if F::BYTES > 64 || b.is_multiple_of(2) {
                 for line in (0..F::BYTES).step_by(64) {
                     fetch(block.as_ptr().wrapping_add(AHEAD + line));
@@ -145,7 +147,7 @@ unsafe fn batch<F: Block, const M: usize>(task: &Task, first: usize) -> usize {
     M
 }
 
-/// 16 bytes of a block.
+/// Loads 16 bytes of a block.
 #[inline(always)]
 fn load(block: &[u8], at: usize) -> uint8x16_t {
     debug_assert!(at + 16 <= block.len());
@@ -153,27 +155,27 @@ fn load(block: &[u8], at: usize) -> uint8x16_t {
     unsafe { vld1q_u8(block.as_ptr().add(at)) }
 }
 
-/// The half-precision number at `at`.
+/// Converts the half-precision number at `at`.
 #[inline(always)]
 fn half_at(block: &[u8], at: usize) -> f32 {
     half(u16::from_le_bytes([block[at], block[at + 1]]))
 }
 
-/// Low and high nibbles of every byte.
+/// Returns the low and high nibbles of every byte.
 #[inline(always)]
 fn nibbles(bytes: uint8x16_t) -> [uint8x16_t; 2] {
     // SAFETY: NEON belongs to every CPU of this architecture.
     unsafe { [vandq_u8(bytes, vdupq_n_u8(0x0F)), vshrq_n_u8::<4>(bytes)] }
 }
 
-/// The bytes less `bias`, as signed numbers.
+/// Subtracts `bias` from the bytes; returns signed numbers.
 #[inline(always)]
 fn less(q: uint8x16_t, bias: u8) -> int8x16_t {
     // SAFETY: NEON belongs to every CPU of this architecture.
     unsafe { vreinterpretq_s8_u8(vsubq_u8(q, vdupq_n_u8(bias))) }
 }
 
-/// 16 in every byte whose bit among the sixteen of `bits` is set.
+/// Returns 16 in every byte whose bit among the sixteen of `bits` is set.
 #[inline(always)]
 fn fifth_bits(bits: [u8; 2]) -> uint8x16_t {
     // SAFETY: NEON belongs to every CPU of this architecture.
@@ -186,10 +188,10 @@ fn fifth_bits(bits: [u8; 2]) -> uint8x16_t {
 
 /// A format with 32 weights in a block: `weight = scale * q + minimum`, with signed `q`.
 trait Small: Format {
-    /// Whether there is a minimum, two bytes into the block.
+    /// True if there is a minimum, two bytes into the block.
     const MINIMUM: bool;
 
-    /// The block's integers.
+    /// Unpacks the block's integers.
     fn q(block: &[u8]) -> [int8x16_t; 2];
 }
 
@@ -223,7 +225,7 @@ small! {
     Q8_0, false, block => [less(load(block, 2), 0), less(load(block, 18), 0)];
 }
 
-/// 32 numbers of five bits: four bytes of fifth bits from `at` on, then nibbles.
+/// Unpacks 32 numbers of five bits: four bytes of fifth bits from `at` on, then nibbles.
 #[inline(always)]
 fn fives(block: &[u8], at: usize) -> [uint8x16_t; 2] {
     let [low, high] = nibbles(load(block, at + 4));
@@ -245,7 +247,7 @@ unsafe fn add_small<F: Small, const M: usize>(block: &[u8], b: usize, x: &[Lhs; 
         let dot = sdot(dot, q[1], x.load(b * 32 + 16));
         *sum = vfmaq_n_f32(*sum, vcvtq_f32_s32(dot), unit * scale);
         if F::MINIMUM {
-            // In one lane, as all lanes are added in the end.
+            // in one lane, because all lanes are added in the end
             let of = f32::from(x.sums[2 * b] + x.sums[2 * b + 1]);
             let rest = vsetq_lane_f32::<0>(of, vdupq_n_f32(0.0));
             *sum = vfmaq_n_f32(*sum, rest, half_at(block, 2) * scale);
@@ -253,7 +255,7 @@ unsafe fn add_small<F: Small, const M: usize>(block: &[u8], b: usize, x: &[Lhs; 
     }
 }
 
-/// A block of Q4_K or Q5_K: eight groups of 32 with scales and minima.
+/// Adds a block of Q4_K or Q5_K: eight groups of 32 with scales and minima.
 ///
 /// # Safety
 /// As [`Block::add`].
@@ -267,7 +269,7 @@ unsafe fn add_k<F: Format, const M: usize>(block: &[u8], b: usize, x: &[Lhs; M],
     let mut dots = [vdupq_n_s32(0); M];
     for j in 0..4 {
         let at = F::BYTES - 128 + j * 32;
-        // For each half of the 32 bytes, its low nibbles, which are group 2 j, and its high ones, group 2 j + 1.
+        // for each half of the 32 bytes, its low nibbles, which are group 2 j, and its high ones, group 2 j + 1
         let mut q = [nibbles(load(block, at)), nibbles(load(block, at + 16))];
         if five {
             for (q, fifths) in q.iter_mut().zip(&mut fifths) {
@@ -291,7 +293,7 @@ unsafe fn add_k<F: Format, const M: usize>(block: &[u8], b: usize, x: &[Lhs; M],
     for ((x, sum), dot) in x.iter().zip(sums).zip(dots) {
         let scale = x.scale[b];
         let [low, high] = x.sums(b);
-        // At most 2 * 16 * 127 each.
+        // at most 2 * 16 * 127 each
         let of = vpaddq_s16(low, high);
         let of = vmlal_high_s16(vmull_s16(vget_low_s16(minima), vget_low_s16(of)), minima, of);
         *sum = vfmaq_n_f32(*sum, vcvtq_f32_s32(dot), unit * scale);
@@ -327,8 +329,8 @@ impl Block for Q5K {
     }
 }
 
-/// Sixteen of each quarter of a half of a Q6_K block, unsigned: bytes of low nibbles 32 apart, and the byte that holds the
-/// upper bit pairs of all four.
+/// Unpacks sixteen weights of each quarter of a half of a Q6_K block, unsigned: from bytes of low nibbles 32 apart,
+/// and the bytes with the upper bit pairs of all four.
 #[inline(always)]
 fn sixes(a: uint8x16_t, c: uint8x16_t, pairs: uint8x16_t) -> [uint8x16_t; 4] {
     let ([low_a, high_a], [low_c, high_c]) = (nibbles(a), nibbles(c));
@@ -367,7 +369,7 @@ impl Block for Q6K {
         let scales = [vmovl_s8(vget_low_s8(scales)), vmovl_high_s8(scales)];
         let unit = half_at(block, 208);
         for ((x, sum), dot) in x.iter().zip(sums).zip(dots) {
-            // Weights are q - 32: the products of 32 are taken off group by group.
+            // weights are q - 32: the products of 32 are subtracted group by group
             let mut of = vdupq_n_s32(0);
             for (scales, sums) in scales.into_iter().zip(x.sums(b)) {
                 of = vmlal_s16(of, vget_low_s16(scales), vget_low_s16(sums));

@@ -1,9 +1,10 @@
-//! Longer batches: panels of four rows of weights are unpacked once and multiplied with four rows of activations at a time,
-//! two panels together.
+//! The ARM kernels for longer batches: panels of four rows of weights are unpacked once and multiplied with four rows
+//! of activations at a time, two panels together.
 //!
-//! How sixteen inputs of a panel lie in four vectors ([`Order`]) depends on the instruction that multiplies them, a [`Unit`]: `sdot`
-//! has a row in each lane and needs no sums across lanes, `smmla` has two rows of weights and two of activations in a vector
-//! and does twice as much. What is exact in whole numbers is exact in both, so that they agree to the bit.
+//! The order of sixteen inputs of a panel in four vectors ([`Order`]) depends on the instruction that multiplies
+//! them, a [`Unit`]: `sdot` has a row in each lane and needs no sums across lanes, `smmla` has two rows of weights
+//! and two of activations in a vector and does twice as much. The integer sums are exact in both, so that they agree
+//! bit by bit.
 
 use std::arch::aarch64::*;
 
@@ -15,13 +16,14 @@ use super::chunk::{Chunk, Lanes, Order, ROWS, STEP};
 use super::instructions::{sdot_lane, smmla};
 use super::unpack::{Blocks, Panel};
 
-/// Rows of activations in a tile, and pairs of panels that each tile is multiplied with.
+/// Rows of activations in a tile.
 const TILE: usize = 4;
+/// Pairs of panels that each tile is multiplied with.
 const PAIRS: usize = 2;
 /// Rows of a pair.
 const PAIR: usize = 2 * ROWS;
 
-/// What one thread works in.
+/// The working memory of a thread.
 #[derive(Debug, Default)]
 pub(in super::super) struct Scratch {
     pairs: Vec<[Chunk; 2]>,
@@ -29,9 +31,9 @@ pub(in super::super) struct Scratch {
     sums: Aligned<f32>,
 }
 
-/// An instruction that multiplies bytes, and how it wants them.
+/// An instruction that multiplies bytes, with its order of operands.
 trait Unit: Order {
-    /// Where the tile's activations begin, from row `first` and input `chunk` on, in its order.
+    /// Returns the tile's activations from row `first` and input `chunk` on, in its order.
     fn starts(x: &Rounded, k: usize, m: usize, first: usize, chunk: usize) -> Inputs;
 
     /// Adds the products of sixteen inputs.
@@ -40,10 +42,10 @@ trait Unit: Order {
     /// The CPU has the instruction.
     unsafe fn multiply(q: &[int8x16_t; ROWS], x: &[int8x16_t; TILE], sums: &mut [int32x4_t; TILE]);
 
-    /// A number of each row, as it lies in each of the sums.
+    /// Arranges a number of each row in the order of the sums.
     fn spread(rows: int32x4_t) -> [int32x4_t; TILE];
 
-    /// From its order to one vector for each row of activations, with a row of weights in each lane.
+    /// Converts from its order to one vector for each row of activations, with a row of weights in each lane.
     fn sorted(sums: [int32x4_t; TILE]) -> [int32x4_t; TILE];
 }
 
@@ -51,7 +53,7 @@ trait Unit: Order {
 #[derive(Clone, Copy)]
 struct Inputs {
     starts: [*const i8; TILE],
-    /// Bytes from a step to the next one.
+    /// The distance from a step to the next one, in bytes.
     step: usize,
 }
 
@@ -87,7 +89,7 @@ impl Order for Dots {
 impl Unit for Dots {
     #[inline(always)]
     fn starts(x: &Rounded, k: usize, m: usize, first: usize, chunk: usize) -> Inputs {
-        // Rows that are missing: the last one again. Nobody reads what comes of them.
+        // missing rows are replaced by the last one; their results are not used
         let starts = std::array::from_fn(|t| x.q[(first + t).min(m - 1) * k + chunk..].as_ptr());
         Inputs { starts, step: STEP }
     }
@@ -137,7 +139,7 @@ impl Order for Matrices {
 impl Unit for Matrices {
     #[inline(always)]
     fn starts(x: &Rounded, k: usize, m: usize, first: usize, chunk: usize) -> Inputs {
-        // Pairs that are missing: the last one again. Nobody reads what comes of them.
+        // missing pairs are replaced by the last one; their results are not used
         let pair = |p: usize| (first / 2 + p).min((m - 1) / 2) * 2 * k + 2 * chunk;
         let pairs = [pair(0), pair(1)].map(|at| x.paired[at..].as_ptr());
         Inputs {
@@ -205,7 +207,7 @@ unsafe fn rows<F: Panel, U: Unit>(task: &Task, scratch: &mut Scratch) {
             let (at, count) = (chunk / F::LEN * F::BYTES, CHUNK.min(k - chunk) / F::LEN);
             for (start, pair) in starts().zip(&mut scratch.pairs) {
                 for (start, to) in [start, start + ROWS].into_iter().zip(pair) {
-                    // Rows that the weight does not have: the last one again. Nobody reads what comes of them.
+                    // rows that the weight does not have are replaced by the last one; their results are not used
                     let row = |r: usize| task.weight.row((start + r).min(task.weight.rows - 1));
                     let rows: Blocks = std::array::from_fn(|r| &row(r)[at..][..count * F::BYTES]);
                     F::fill::<U>(&rows, to);
@@ -273,8 +275,8 @@ fn load_i32(from: &Lanes<i32>) -> int32x4_t {
     unsafe { vld1q_s32(from.as_ptr()) }
 }
 
-/// Products of the steps in `$steps` of both panels with the tile, as `U` leaves them. A macro, because a function of this
-/// size is not always inlined, and the sums must not leave the registers.
+/// Computes the products of the steps in `$steps` of both panels with the tile, in the order of `U`. A macro, because a
+/// function of this size is not always inlined, and the sums must not leave the registers.
 macro_rules! products {
     ($U:ty, $pair:expr, $inputs:expr, $steps:expr) => {{
         let mut parts = [[vdupq_n_s32(0); TILE]; 2];
@@ -288,7 +290,7 @@ macro_rules! products {
     }};
 }
 
-/// A block of 256. All is exact in whole numbers, below 2^31, up to the block's unit.
+/// Adds a block of 256. All sums are exact integers below 2^31, up to the block's unit.
 ///
 /// # Safety
 /// The CPU has the instruction of `U`, and `inputs` are those of a chunk.
@@ -326,7 +328,7 @@ unsafe fn large<F: Panel, U: Unit>(pair: &[Chunk; 2], x: &[Lhs; TILE], inputs: I
     }
 }
 
-/// Up to eight blocks of 32.
+/// Adds up to eight blocks of 32.
 ///
 /// # Safety
 /// As [`large`].

@@ -1,4 +1,4 @@
-//! From blocks as they lie in the file to panels of four rows.
+//! Unpacks blocks of the file to panels of four rows.
 
 use std::arch::aarch64::*;
 
@@ -15,7 +15,7 @@ pub(super) type Blocks<'a> = [&'a [u8]; ROWS];
 /// - Q6_K: `weight = unit * scale[g] * q`, with groups of 16;
 /// - blocks of 32: `weight = factor[b] * q + shift[b]`.
 pub(super) trait Panel: Format {
-    /// Whether there are minima, or shifts.
+    /// True if there are minima, or shifts.
     const MINIMA: bool;
 
     /// Unpacks the rows, in the order of `O`.
@@ -31,7 +31,7 @@ fn put<O: Order>(to: &mut Chunk, step: usize, rows: [int8x16_t; ROWS]) {
     }
 }
 
-/// The head of Q4_K and Q5_K.
+/// Unpacks the head of Q4_K and Q5_K.
 #[inline(always)]
 fn k_head(rows: &Blocks, to: &mut Chunk) {
     for (r, block) in rows.iter().enumerate() {
@@ -51,7 +51,7 @@ impl Panel for Q4K {
         k_head(rows, to);
         for j in 0..4 {
             for i in 0..2 {
-                // 32 bytes hold group 2 j in their low nibbles and group 2 j + 1 in the high ones.
+                // 32 bytes hold group 2 j in their low nibbles and group 2 j + 1 in the high ones
                 let q = rows.map(|block| nibbles(load(block, 16 + j * 32 + i * 16)));
                 put::<O>(to, 4 * j + i, q.map(|[low, _]| less(low, 0)));
                 put::<O>(to, 4 * j + 2 + i, q.map(|[_, high]| less(high, 0)));
@@ -67,7 +67,7 @@ impl Panel for Q5K {
     fn fill<O: Order>(rows: &Blocks, to: &mut Chunk) {
         k_head(rows, to);
         for i in 0..2 {
-            // Group g has bit g of each byte.
+            // group g has bit g of each byte
             let mut fifths = rows.map(|block| load(block, 16 + i * 16));
             for j in 0..4 {
                 let q: [[uint8x16_t; 2]; ROWS] =
