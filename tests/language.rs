@@ -35,8 +35,13 @@ fn vague_docs(text: &str) -> Vec<&str> {
             continue;
         };
         // the help texts of arguments are written for users
-        let item = lines[at..].iter().find(|line| !line.starts_with("//") && !line.starts_with("#[")).unwrap_or(&"");
-        let is_help = text.contains("clap") && item.ends_with([',', '{']) && !item.contains("fn ");
+        let mut rest = lines[at..]
+            .iter()
+            .skip_while(|line| line.starts_with("//"))
+            .skip_while(|line| line.starts_with("#[") && !line.starts_with("#[arg") && !line.starts_with("#[command"));
+        let item = rest.next().unwrap_or(&"");
+        let is_help =
+            item.starts_with("#[") || text.contains("clap") && item.ends_with([',', '{']) && !item.contains("fn ");
         if !is_help {
             found.push(doc);
         }
