@@ -4,6 +4,7 @@
 use super::script::{Assignment, Construct, How, Inside, Invocation, Redirect, Script, Stage, Word};
 use super::unwrap::{self, Held};
 use super::{Dialect, word};
+use caro_base::iter::only;
 use std::ops::Range;
 
 /// Deepest nesting of scripts; anything deeper counts as a syntax error. Bounds the walkers' stack.
@@ -411,12 +412,6 @@ impl Builder {
         // `printf 'ls\n'` and `echo -e` resolve escapes; for parsing it is enough to end lines there
         Some(Word::literal(&text.replace("\\n", "\n"), span))
     }
-}
-
-/// Returns the only item of an iterator; `None` if there are none or several.
-fn only<T>(mut items: impl Iterator<Item = T>) -> Option<T> {
-    let first = items.next()?;
-    items.next().is_none().then_some(first)
 }
 
 /// Returns the here-string or here-document of a redirection.

@@ -16,6 +16,7 @@ pub use facts::programs::ID as NOT_INSTALLED;
 pub(super) use facts::{WAITS, cells, first_lines, prose, separator_of, syntax};
 pub(super) use request::{asks_for_number, in_place, saved};
 
+use caro_base::iter::only;
 use caro_host::ExecutionContext;
 use caro_manual::Entry;
 use caro_shell::{Dialect, Finding, Invocation, Script, Severity, Target, Word};
@@ -59,12 +60,6 @@ impl CheckContext<'_> {
 
 /// A check: returns the findings against a command.
 type Check = fn(&CheckContext) -> Vec<Finding>;
-
-/// Returns the only item of an iterator; `None` if there are none or several.
-fn only<T>(mut all: impl Iterator<Item = T>) -> Option<T> {
-    let first = all.next()?;
-    if all.next().is_none() { Some(first) } else { None }
-}
 
 /// Reads a text file of at most `most` bytes; `None` for anything else.
 pub(super) fn read_text(file: &Path, most: u64) -> Option<String> {

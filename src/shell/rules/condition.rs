@@ -5,6 +5,7 @@ use crate::effects::{Place, canonical, has_value, is_assessed_by_words, operands
 use crate::parse::{Construct, How, Invocation, Script, Word};
 use crate::pattern::Pattern;
 use crate::safety::stdin_texts;
+use caro_base::iter::only;
 
 /// The conditions under which a rule matches a command. Conditions that are not given hold.
 #[derive(Debug, Clone, Default, serde::Deserialize)]
@@ -145,15 +146,17 @@ fn is_signal(command: &Invocation, word: &str) -> bool {
         && name[capitals..].chars().all(|c| c.is_ascii_digit())
 }
 
+/// Returns the letter of an option that has only one: `-l`.
+pub fn short_option(option: &str) -> Option<char> {
+    only(option.strip_prefix('-')?.chars()).filter(|c| *c != '-')
+}
+
 /// Returns the index of the word that is this option, if the command has it.
 pub fn option(command: &Invocation, option: &str) -> Option<usize> {
     // the parameters of cmdlets (`Verb-Noun`) are whole words too
     let cmdlet = |n: &str| n.starts_with(|c: char| c.is_ascii_uppercase()) && n.contains('-');
     let whole = command.name().is_some_and(|n| WHOLE_WORD.contains(&n) || cmdlet(n));
-    let letter = option.strip_prefix('-').and_then(|o| {
-        let mut chars = o.chars();
-        chars.next().filter(|c| *c != '-' && chars.next().is_none())
-    });
+    let letter = short_option(option);
     command
         .words
         .iter()

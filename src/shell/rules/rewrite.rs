@@ -1,6 +1,6 @@
 //! The fixes that a rule may use. Each changes the words of one command and leaves the rest of the script unchanged.
 
-use super::condition::option;
+use super::condition::{option, short_option};
 use crate::parse::{How, Invocation, Script, Word};
 use crate::pattern::Pattern;
 use std::ops::Range;
@@ -114,11 +114,6 @@ fn is_read_whole(script: &Script, command: &Invocation) -> bool {
         reader.is_some_and(|r| r.name().is_some_and(|name| WHOLE.contains(&name)) && is_read_whole(script, r))
     };
     command.inside.is_none_or(|inside| inside.how == How::Wrapped) && command.feeds.iter().all(whole)
-}
-
-fn short_option(option: &str) -> Option<char> {
-    let mut chars = option.strip_prefix('-')?.chars();
-    chars.next().filter(|c| *c != '-' && chars.next().is_none())
 }
 
 fn splice(text: &str, range: Range<usize>, new: &str) -> String {

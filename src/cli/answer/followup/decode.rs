@@ -2,6 +2,7 @@
 //! marks, by arriving all at once: no part of it is ever taken for a key.
 
 use super::machine::{Event, Key};
+use caro_base::iter::only;
 
 const ESC: u8 = 0x1b;
 
@@ -88,12 +89,6 @@ impl Decoder {
 
 fn find(bytes: &[u8], mark: &[u8]) -> Option<usize> {
     bytes.windows(mark.len()).position(|window| window == mark)
-}
-
-/// Returns the only item of an iterator; `None` if there are none or several.
-fn only<T>(mut all: impl Iterator<Item = T>) -> Option<T> {
-    let first = all.next();
-    if all.next().is_some() { None } else { first }
 }
 
 #[cfg(test)]

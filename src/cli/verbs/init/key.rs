@@ -1,5 +1,6 @@
 //! Parses the names of keys, and writes keys in the form of each shell's line editor.
 
+use caro_base::iter::only;
 use std::fmt;
 use std::str::FromStr;
 
@@ -87,10 +88,7 @@ impl FromStr for Key {
 
     fn from_str(name: &str) -> Result<Self, String> {
         let name = name.to_lowercase();
-        let one = |rest: &str| {
-            let mut chars = rest.chars();
-            chars.next().filter(|c| c.is_ascii_alphanumeric() && chars.next().is_none())
-        };
+        let one = |rest: &str| only(rest.chars()).filter(char::is_ascii_alphanumeric);
         if let Some(c) = name.strip_prefix("alt-").and_then(one) {
             return Ok(Self::Alt(c));
         }
