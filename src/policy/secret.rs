@@ -155,8 +155,8 @@ fn may_show_secret(path: &Path, left: &mut usize) -> bool {
                 // like in a shell, a pattern must begin with a dot to match hidden files
                 let is_included = !own.starts_with('.') || name.starts_with('.');
                 let has_rest = || rest.as_os_str().is_empty() || entry.path().is_dir();
-                let fits = is_included && name_fits(&name, &own) && has_rest();
-                *left == 0 || fits && may_show_secret(&entry.path().join(&rest), left)
+                let fits = || is_included && name_fits(&name, &own) && has_rest();
+                *left == 0 || fits() && may_show_secret(&entry.path().join(&rest), left)
             });
         }
         folder.push(part);

@@ -34,10 +34,8 @@ impl Runtime {
     pub(super) async fn fit_prompt(&self, turn: &mut AgentRun) -> bool {
         let (room, window, mut fitting) = (self.room(), self.model.limits().context, self.config.fitting);
         if let Some(dropped) = turn.steps_to_drop(room, window, &fitting, &self.count()) {
-            let written = match self.can_afford(turn) {
-                true => self.make_request(turn, dropped.request.clone()).await,
-                false => None,
-            };
+            let written =
+                if self.can_afford(turn) { self.make_request(turn, dropped.request.clone()).await } else { None };
             if self.cancel.is_cancelled() {
                 return false;
             }

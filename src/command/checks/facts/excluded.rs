@@ -91,8 +91,8 @@ fn only_its_name(cx: &CheckContext, command: &Invocation) -> Option<Finding> {
     let is_folder = |name: &str| cx.cwd.is_some_and(|cwd| cwd.join(name).is_dir());
     let test = negated(command, &["-name"]).find(|w| {
         let name = w[2].text.as_str();
-        let is_known = USUALLY_EXCLUDED.contains(&name) || is_folder(name);
-        !name.contains(['*', '?', '[', '/']) && is_known && cx.request.contains(name)
+        let is_known = || USUALLY_EXCLUDED.contains(&name) || is_folder(name);
+        !name.contains(['*', '?', '[', '/']) && is_known() && cx.request.contains(name)
     })?;
     // "all folders but .git" asks for names of folders
     let finds_folders = command.words.windows(2).any(|w| w[0].text == "-type" && w[1].text == "d");
