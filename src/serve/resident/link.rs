@@ -261,7 +261,7 @@ fn check_limits(nice: i32, limits: [Option<u64>; 2]) -> Result<(), Absent> {
     }
 }
 
-/// Checks that the machine has enough memory for a resident with a model file of `size` bytes; true if it is not
+/// Checks that the machine has enough memory for a resident with a model file of `size` bytes; `Ok` if it is not
 /// known.
 fn check_memory(machine: Option<memory::Machine>, size: u64) -> Result<(), Absent> {
     let Some(machine) = machine else { return Ok(()) };
