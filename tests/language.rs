@@ -1,26 +1,8 @@
 //! The language of the source and of the papers about it: doc comments say what an item is, and functions that a paper names
 //! exist.
 
+use crate::architecture::files;
 use regex::Regex;
-use std::path::{Path, PathBuf};
-
-/// The Rust files below a folder of the repository, with their text.
-fn sources(folder: &str) -> Vec<(PathBuf, String)> {
-    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join(folder)];
-    let mut files = Vec::new();
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
-                let text = std::fs::read_to_string(&path).unwrap();
-                files.push((path, text));
-            }
-        }
-    }
-    files
-}
 
 /// The first line of each doc comment that begins as a question or a reference does, and not with what the item is or does.
 fn vague_docs(text: &str) -> Vec<&str> {
@@ -51,9 +33,9 @@ fn vague_docs(text: &str) -> Vec<&str> {
 
 #[test]
 fn doc_comments_begin_with_what_an_item_is_or_does() {
-    for (path, text) in sources("src") {
+    for (path, text) in files("src", &["rs"]) {
         let vague = vague_docs(&text);
-        assert!(vague.is_empty(), "{}: {vague:#?}", path.display());
+        assert!(vague.is_empty(), "{path}: {vague:#?}");
     }
     let sample = "/// How often a call is repeated.\nconst TRIES: u32 = 3;\n/// Most repetitions.\n/// What is over fails.\nfn f() {}\n";
     assert_eq!(vague_docs(sample), ["How often a call is repeated."]);
@@ -61,8 +43,8 @@ fn doc_comments_begin_with_what_an_item_is_or_does() {
 
 #[test]
 fn a_condition_is_no_filter_that_ignores_its_item() {
-    for (path, text) in sources("src") {
-        assert!(!text.contains(".filter(|_|"), "{}: say `if` or `then`", path.display());
+    for (path, text) in files("src", &["rs"]) {
+        assert!(!text.contains(".filter(|_|"), "{path}: say `if` or `then`");
     }
 }
 
@@ -70,27 +52,28 @@ fn a_condition_is_no_filter_that_ignores_its_item() {
 #[test]
 fn every_function_that_the_way_of_a_request_names_exists() {
     let paper = include_str!("../src/README.md");
-    let files = sources("src");
+    let sources = files("src", &["rs"]);
     let path = Regex::new(r"`((?:\w+::)*)(\w+)::(\w+)`").unwrap();
     let mut named = 0;
     for name in path.captures_iter(paper) {
         let (owner, item) = (&name[2], &name[3]);
         let starts_upper = |word: &str| word.starts_with(char::is_uppercase);
-        let defines = |(file, text): &(PathBuf, String)| {
-            let has_item = if starts_upper(item) {
-                let definition = format!(r"\b(struct|enum|trait) {item}\b|^ +{item}\b");
-                Regex::new(&format!("(?m){definition}")).unwrap().is_match(text)
-            } else {
-                Regex::new(&format!(r"\bfn {item}\b")).unwrap().is_match(text)
-            };
-            let has_owner = if starts_upper(owner) {
-                Regex::new(&format!(r"(?m)^ *(pub.* )?(impl\b.*|enum|struct) ?{owner}\b")).unwrap().is_match(text)
-            } else {
-                file.iter().any(|part| part.to_str().unwrap().trim_end_matches(".rs") == owner)
-            };
-            has_item && has_owner
+        let definition = if starts_upper(item) {
+            format!(r"(?m)\b(struct|enum|trait) {item}\b|^ +{item}\b")
+        } else {
+            format!(r"\bfn {item}\b")
         };
-        assert!(files.iter().any(defines), "src/README.md names `{owner}::{item}`, which is defined nowhere");
+        let definition = Regex::new(&definition).unwrap();
+        let block = Regex::new(&format!(r"(?m)^ *(pub.* )?(impl\b.*|enum|struct) ?{owner}\b")).unwrap();
+        let belongs = |(file, text): &(String, String)| {
+            if starts_upper(owner) {
+                block.is_match(text)
+            } else {
+                file.trim_end_matches(".rs").split('/').any(|part| part == owner)
+            }
+        };
+        let defines = |source: &(String, String)| belongs(source) && definition.is_match(&source.1);
+        assert!(sources.iter().any(defines), "src/README.md names `{owner}::{item}`, which is defined nowhere");
         named += 1;
     }
     assert!(named > 20, "{named}");
