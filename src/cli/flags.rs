@@ -1,7 +1,7 @@
 //! The flags shared by several verbs, and those of a request.
 
 use crate::setup::config;
-use crate::setup::names::{DEVICES, REFINES, RESIDENTS, SWITCH};
+use crate::setup::names::{DEVICES, ENGINES, REFINES, RESIDENTS, SWITCH};
 use crate::term::color::ColorChoice;
 use caro_shell::{Dialect, Target};
 use clap::builder::PossibleValuesParser;
@@ -107,6 +107,9 @@ pub struct AnswerArgs {
     /// Where to compute
     #[arg(long, value_name = "DEVICE", value_parser = PossibleValuesParser::new(DEVICES.map(|(name, _)| name)))]
     pub device: Option<String>,
+    /// What computes the model: auto (the own engine where it can, else candle), own, candle
+    #[arg(long, value_name = "ENGINE", value_parser = PossibleValuesParser::new(ENGINES.map(|(name, _)| name)))]
+    pub engine: Option<String>,
     /// Keep the model ready in a process that ends by itself: auto, on, off
     #[arg(long, value_name = "WHEN", value_parser = PossibleValuesParser::new(RESIDENTS.map(|(name, _)| name)))]
     pub resident: Option<String>,
@@ -132,6 +135,7 @@ impl AnswerArgs {
             ("model", &self.model),
             ("adapter", &self.adapter),
             ("device", &self.device),
+            ("engine", &self.engine),
             ("resident", &self.resident),
             ("target", &self.target),
             ("shell", &self.shell),

@@ -16,7 +16,7 @@ pub enum ModelError {
     /// The file is valid, but this program does not support it.
     #[error("{what} is not supported: {name}")]
     Unsupported {
-        /// The kind of thing (`architecture`, `tokenizer`, `quantization`, `device`).
+        /// The kind of thing (`architecture`, `tokenizer`, `quantization`, `device`, `engine`).
         what: &'static str,
         /// Its name.
         name: String,
@@ -71,6 +71,9 @@ impl ModelError {
             }
             Self::Unsupported { what: "adapter" | "addition" | "type of adapter", .. } => {
                 "leave it out with `--adapter off`; `caro model adapter list` shows those that are here".into()
+            }
+            Self::Unsupported { what: "engine", .. } => {
+                "`--engine auto` lets candle compute what the own engine cannot".into()
             }
             Self::Unsupported { .. } => "`caro model list` shows models that are known to work".into(),
             Self::Foreign { wanted, .. } => match catalog::id_of_sum(wanted) {

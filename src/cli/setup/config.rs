@@ -50,7 +50,7 @@ const fn key(
 }
 
 /// Every setting.
-pub const KEYS: [Key; 34] = [
+pub const KEYS: [Key; 35] = [
     key(
         "model",
         "CARO_MODEL",
@@ -59,6 +59,7 @@ pub const KEYS: [Key; 34] = [
         "id of `caro model list`, GGUF file, openai:URL#NAME, anthropic:NAME",
     ),
     key("device", "CARO_DEVICE", AUTO, Project::Never, "where to compute: auto, cpu, cuda, metal"),
+    key("engine", "CARO_ENGINE", AUTO, Project::Never, "what computes the model: auto, own, candle"),
     key(
         "adapter",
         "CARO_ADAPTER",

@@ -1,7 +1,7 @@
 //! The named values of settings and flags.
 
 use caro_command::Refine;
-use caro_model::engine::Device;
+use caro_model::engine::{Device, EngineKind};
 use caro_shell::safety::Level;
 
 /// The word for no value.
@@ -10,6 +10,10 @@ pub const NONE: &str = "none";
 /// The devices by name.
 pub const DEVICES: [(&str, Device); 4] =
     [("auto", Device::Auto), ("cpu", Device::Cpu), ("cuda", Device::Cuda), ("metal", Device::Metal)];
+
+/// The implementations of the forward pass by name.
+pub const ENGINES: [(&str, EngineKind); 3] =
+    [("auto", EngineKind::Auto), ("own", EngineKind::Own), ("candle", EngineKind::Candle)];
 
 /// The choices of when a second iteration runs, by name.
 pub const REFINES: [(&str, Refine); 3] =

@@ -51,6 +51,7 @@ pub fn weights(cx: &Cx, file: &Path, id: &str, settings: &Settings, adapter: Opt
         // a symbolic link and its target are the same model
         file: file.canonicalize().unwrap_or_else(|_| file.into()),
         id: id.into(),
+        engine: settings.engine,
         device: settings.device,
         threads: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
         context: Options::default().context,
@@ -159,12 +160,14 @@ fn serve(_orders: &OsStr) -> Option<Exit> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use caro_model::engine::EngineKind;
 
     #[test]
     fn auto_uses_a_resident_only_for_real_models_on_the_cpu() {
         let gguf = |device| Weights::Gguf {
             file: "/m".into(),
             id: "m".into(),
+            engine: EngineKind::Auto,
             device,
             threads: 1,
             context: 1,

@@ -1,6 +1,6 @@
 //! The settings in their types, parsed from the layers of [`Config`].
 
-pub use super::names::{AUTO, AdapterUse, DEVICES, LEVELS, REFINES, RESIDENTS, SWITCH, Use, one_of};
+pub use super::names::{AUTO, AdapterUse, DEVICES, ENGINES, LEVELS, REFINES, RESIDENTS, SWITCH, Use, one_of};
 
 use super::config::Origin;
 use super::names::{NONE, auto_or};
@@ -10,7 +10,7 @@ use caro_agent::perpetual::Parameters;
 use caro_agent::turn::Fitting;
 use caro_agent::{memory, workspace};
 use caro_command::Refine;
-use caro_model::engine::Device;
+use caro_model::engine::{Device, EngineKind};
 use caro_serve::http;
 use caro_shell::safety::Level;
 use caro_shell::{Dialect, Target};
@@ -21,6 +21,8 @@ use std::time::Duration;
 pub struct Settings {
     /// The model.
     pub model: String,
+    /// The implementation of the model's forward pass.
+    pub engine: EngineKind,
     /// The device to compute on.
     pub device: Device,
     /// The adapter that requests are answered with.
@@ -91,6 +93,7 @@ impl Settings {
         Ok(Self {
             model: config.text("model").to_string(),
             device: config.parse("device", |v| one_of(&DEVICES, v))?,
+            engine: config.parse("engine", |v| one_of(&ENGINES, v))?,
             adapter: AdapterUse::of(config.text("adapter")),
             target: config.parse("target", |v| auto_or(&Target::ALL, v))?,
             shell: config.parse("shell", |v| auto_or(&Dialect::ALL, v))?,

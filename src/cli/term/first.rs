@@ -47,7 +47,7 @@ pub fn with_progress<T>(ui: &Ui, first: bool, work: impl FnOnce() -> T) -> T {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use caro_model::engine::Device;
+    use caro_model::engine::{Device, EngineKind};
     use std::fs;
 
     #[test]
@@ -58,6 +58,7 @@ mod tests {
         let weights = |state_dir| Weights::Gguf {
             file: file.clone(),
             id: "m".into(),
+            engine: EngineKind::Auto,
             device: Device::Cpu,
             threads: 1,
             context: 1,

@@ -140,20 +140,31 @@ fn a_bad_shape_is_an_error_and_does_not_affect_later_calls() {
 }
 
 #[test]
-fn the_candle_backend_answers_alike() {
-    let tiny = Tiny::new("qwen2");
-    let file = tiny.file();
-    let gguf = Gguf::open(file.path()).unwrap();
-    let own = engine(&tiny).unwrap();
-    let by_candle = engine(&tiny).unwrap();
-    *by_candle.sequence() =
-        Sequence::new(Box::new(candle::Candle::open(&gguf, file.path(), Device::Cpu, 512).unwrap()), None, true);
+fn both_engines_answer_alike() {
+    let file = Tiny::new("qwen2").file();
+    let open = |engine| {
+        let options = Options { engine, device: Device::Cpu, ..Options::default() };
+        Engine::open(file.path(), "tiny", &options).unwrap()
+    };
+    let (own, by_candle) = (open(EngineKind::Own), open(EngineKind::Candle));
     assert!(by_candle.describe().contains("candle") && !own.describe().contains("candle"));
     for shape in [free(), Shape::Choice(vec!["list".into(), "find".into()])] {
         for text in ["hi", "list the files", "hi"] {
             let ask = request(text, shape.clone());
             assert_eq!(run(&own, &ask).text, run(&by_candle, &ask).text, "{text}");
         }
+    }
+}
+
+#[test]
+fn the_own_engine_refuses_what_only_candle_computes() {
+    let glm4 = Tiny::new("glm4").file();
+    let qwen2 = Tiny::new("qwen2").file();
+    for (file, device) in [(&glm4, Device::Cpu), (&qwen2, Device::Cuda), (&qwen2, Device::Metal)] {
+        let options = Options { engine: EngineKind::Own, device, ..Options::default() };
+        let error = Engine::open(file.path(), "x", &options).unwrap_err();
+        assert!(matches!(error, ModelError::Unsupported { what: "engine", .. }), "{error}");
+        assert!(error.hint().contains("--engine auto"), "{}", error.hint());
     }
 }
 
@@ -171,7 +182,7 @@ fn an_end_token_without_a_logit_is_refused() {
     let engine = engine(&tiny).unwrap();
     assert!(
         !run(&engine, &request("hi", free())).tokens.is_empty(),
-        "an end that is no token at all is none of its ends"
+        "an end that is not a token at all is none of its ends"
     );
 }
 

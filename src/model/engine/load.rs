@@ -9,7 +9,7 @@ use super::kernels::{Kernels, Tier};
 use super::template::Template;
 use super::threads::Pool;
 use super::tokenizer::{Source, Tokenizer};
-use super::{AdapterOptions, Device, Options};
+use super::{AdapterOptions, Device, EngineKind, Options};
 use crate::ModelError;
 use std::path::Path;
 use std::sync::Arc;
@@ -60,26 +60,47 @@ pub(super) fn template(gguf: &Gguf, tokenizer: &Tokenizer) -> Result<(Template, 
     }
 }
 
+/// The architectures that [`Forward`] computes.
+const OWN_ARCHITECTURES: [&str; 3] = ["qwen2", "qwen3", "llama"];
+
 /// Returns the backend that computes this model on the requested device.
 ///
 /// # Errors
 /// See [`super::Engine::open`].
 pub(super) fn backend(gguf: &Gguf, path: &Path, options: &Options) -> Result<Box<dyn Backend>, ModelError> {
     let architecture = gguf.text("general.architecture").unwrap_or_default();
-    let is_native = matches!(architecture, "qwen2" | "llama" | "qwen3");
     let trained = gguf.u32(&format!("{architecture}.context_length")).unwrap_or(u32::MAX) as usize;
     let context = options.context.min(trained).max(1);
-    match options.device {
-        Device::Cpu if is_native => cpu(gguf, options, context),
-        Device::Auto if is_native && !Candle::has_accelerator() => cpu(gguf, options, context),
-        device => {
-            if let Some(AdapterOptions { file, is_required: true, .. }) = &options.adapter {
-                let name = format!("{} where candle computes, on a graphics device or {architecture}", file.file());
-                return Err(ModelError::Unsupported { what: "adapter", name });
-            }
-            Ok(Box::new(Candle::open(gguf, path, device, context)?))
+    let fits_own = fits_own_engine(architecture, options.device);
+    let is_own = match options.engine {
+        EngineKind::Auto => fits_own,
+        EngineKind::Candle => false,
+        EngineKind::Own if fits_own => true,
+        EngineKind::Own => {
+            let name = format!("own, which computes {} on the CPU only", OWN_ARCHITECTURES.join(", "));
+            return Err(ModelError::Unsupported { what: "engine", name });
         }
+    };
+    if is_own {
+        return cpu(gguf, options, context);
     }
+    if let Some(AdapterOptions { file, is_required: true, .. }) = &options.adapter {
+        return Err(ModelError::Unsupported {
+            what: "adapter",
+            name: format!("{} where candle computes", file.file()),
+        });
+    }
+    Ok(Box::new(Candle::open(gguf, path, options.device, context)?))
+}
+
+/// True if the own engine computes this architecture on this device.
+fn fits_own_engine(architecture: &str, device: Device) -> bool {
+    let is_on_cpu = match device {
+        Device::Cpu => true,
+        Device::Auto => !Candle::has_accelerator(),
+        Device::Cuda | Device::Metal => false,
+    };
+    is_on_cpu && OWN_ARCHITECTURES.contains(&architecture)
 }
 
 fn cpu(gguf: &Gguf, options: &Options, context: usize) -> Result<Box<dyn Backend>, ModelError> {

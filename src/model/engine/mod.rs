@@ -59,7 +59,7 @@ pub use batch::BatchedEngine;
 pub use bench::{Beside, Busy, Effective, More, Pair, Report, bench};
 pub use embed::SentenceEncoder;
 pub use kernels::Tier;
-pub use options::{AdapterOptions, Device, Options};
+pub use options::{AdapterOptions, Device, EngineKind, Options};
 pub use prefix::is_kept;
 
 use super::adapter::AdapterInfo;

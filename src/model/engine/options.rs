@@ -36,9 +36,24 @@ impl std::str::FromStr for Device {
     }
 }
 
+/// The implementation that computes a model's forward pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EngineKind {
+    /// The own one where it can compute this model on this device, else candle.
+    #[default]
+    Auto,
+    /// The own one: Qwen2, Qwen3 and Llama on the CPU, with drafts, saved prefixes, batches and adapters.
+    Own,
+    /// candle: any device, and more architectures. Every prompt is computed from its first token.
+    Candle,
+}
+
 /// The options of running a model.
 #[derive(Debug, Clone)]
 pub struct Options {
+    /// The implementation of the forward pass.
+    pub engine: EngineKind,
     /// The device.
     pub device: Device,
     /// Threads on the CPU; all that this process may use if `None`.
@@ -83,6 +98,7 @@ impl AdapterOptions {
 impl Default for Options {
     fn default() -> Self {
         Self {
+            engine: EngineKind::Auto,
             device: Device::Auto,
             threads: None,
             tier: None,

@@ -5,7 +5,7 @@
 //! if it differs, the program or the model was replaced, and the resident is replaced too.
 
 use caro_model::adapter::{AdapterChoice, AdapterInfo, AdapterSource};
-use caro_model::engine::{BatchedEngine, Device, Engine, Options};
+use caro_model::engine::{BatchedEngine, Device, Engine, EngineKind, Options};
 use caro_model::scripted::Scripted;
 use caro_model::{Model, ModelError};
 #[cfg(unix)]
@@ -23,6 +23,8 @@ pub enum Weights {
         file: PathBuf,
         /// The model's id.
         id: String,
+        /// The implementation of the forward pass.
+        engine: EngineKind,
         /// The device to compute on.
         device: Device,
         /// The number of threads that the caller may use. A resident inherits it from the call that starts it.
@@ -115,8 +117,9 @@ impl Weights {
     fn load(&self, phrases: Vec<String>) -> Result<OpenModel, ModelError> {
         Ok(match self {
             Self::Script(file) => OpenModel::Script(Scripted::open(file)?),
-            Self::Gguf { file, id, device, context, state_dir, adapter, .. } => {
+            Self::Gguf { file, id, engine, device, context, state_dir, adapter, .. } => {
                 let options = Options {
+                    engine: *engine,
                     device: *device,
                     context: *context,
                     state_dir: state_dir.clone(),
@@ -160,6 +163,7 @@ mod tests {
         Weights::Gguf {
             file: file.into(),
             id: "m".into(),
+            engine: EngineKind::Auto,
             device: Device::Cpu,
             threads,
             context: 4096,
@@ -174,6 +178,7 @@ mod tests {
         let weights = Weights::Gguf {
             file: file.path().into(),
             id: "tiny".into(),
+            engine: EngineKind::Auto,
             device: Device::Cpu,
             threads: 1,
             context: 200,
@@ -188,10 +193,10 @@ mod tests {
     fn adapted(file: &Path) -> Weights {
         let source = AdapterSource::File(file.into());
         let choice = AdapterChoice { source, base_sha256: None, is_required: true };
-        let Weights::Gguf { file, id, device, threads, context, state_dir, .. } = weights(2, "/a") else {
+        let Weights::Gguf { file, id, engine, device, threads, context, state_dir, .. } = weights(2, "/a") else {
             panic!("no model file")
         };
-        Weights::Gguf { file, id, device, threads, context, state_dir, adapter: Some(choice) }
+        Weights::Gguf { file, id, engine, device, threads, context, state_dir, adapter: Some(choice) }
     }
 
     #[test]
@@ -228,10 +233,11 @@ mod tests {
         assert_ne!(of_file(&file), before);
         // the adapter's file counts as well as the model's
         let adapter = dir.path().join("adapter");
-        let Weights::Gguf { id, device, threads, context, state_dir, adapter: choice, .. } = adapted(&adapter) else {
+        let Weights::Gguf { id, engine, device, threads, context, state_dir, adapter: choice, .. } = adapted(&adapter)
+        else {
             panic!("no model file")
         };
-        let both = Weights::Gguf { file, id, device, threads, context, state_dir, adapter: choice };
+        let both = Weights::Gguf { file, id, engine, device, threads, context, state_dir, adapter: choice };
         assert_eq!(both.identity(), None, "it is not there");
         fs::write(&adapter, "one").unwrap();
         let before = both.identity();

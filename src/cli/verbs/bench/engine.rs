@@ -1,21 +1,24 @@
 //! `caro bench`: measures the engine alone.
 
 use super::{mib, ms, row};
-use crate::setup::settings::{AdapterUse, DEVICES};
+use crate::setup::settings::{AdapterUse, DEVICES, ENGINES};
 use crate::setup::{adapter, download};
 use crate::{Cx, Exit, Failure, Outcome, Settings};
 use caro_command::answer::{FewShot, History, View};
 use caro_command::prompt;
 use caro_model::Prompt;
 use caro_model::adapter::AdapterChoice;
-use caro_model::engine::{self, Beside, More, Options, Pair, Report, Tier};
+use caro_model::engine::{self, Beside, Device, EngineKind, More, Options, Pair, Report, Tier};
 use caro_model::fetch::{self, ModelSource};
 use caro_shell::{Dialect, Os, Target, Userland};
 use clap::builder::PossibleValuesParser;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The requests and commands on which speculative decoding is measured: one pair a line, separated by a tab.
 const ANSWERS: &str = include_str!("../../../../benches/answers.txt");
+
+/// The value of `--engine` for both implementations.
+const BOTH: &str = "both";
 
 /// What to measure.
 #[derive(Debug, clap::Args)]
@@ -33,6 +36,9 @@ pub struct Args {
     /// Where to compute
     #[arg(long, value_name = "DEVICE", value_parser = PossibleValuesParser::new(DEVICES.map(|(name, _)| name)))]
     device: Option<String>,
+    /// What computes the model; both: the own engine and candle, side by side, as with --quick
+    #[arg(long, value_name = "ENGINE", value_parser = PossibleValuesParser::new(ENGINES.map(|(name, _)| name).into_iter().chain([BOTH])))]
+    engine: Option<String>,
     /// Threads, instead of as many as this process may use
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
@@ -49,7 +55,9 @@ pub struct Args {
 
 /// Measures the model that the settings name.
 pub fn run(args: &Args, cx: &Cx) -> Outcome {
-    let flags = [("model", &args.model), ("adapter", &args.adapter), ("device", &args.device)];
+    let is_both = args.engine.as_deref() == Some(BOTH);
+    let engine = args.engine.clone().filter(|name| name != BOTH);
+    let flags = [("model", &args.model), ("adapter", &args.adapter), ("device", &args.device), ("engine", &engine)];
     let flags: Vec<_> = flags.into_iter().filter_map(|(key, value)| value.clone().map(|v| (key, v))).collect();
     let settings = cx.settings(&flags)?;
     let (file, id, adapter) = model(cx, &settings)?;
@@ -59,10 +67,14 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
     }
     let adapter = adapter.map(|choice| choice.open()).transpose()?;
     let threads = args.threads.map(usize::from);
-    let options = Options { device: settings.device, threads, tier, adapter, ..Options::default() };
+    let (engine, device, runs) = (settings.engine, settings.device, usize::from(args.runs));
+    let options = Options { engine, device, threads, tier, adapter, ..Options::default() };
+    if is_both {
+        return side_by_side(cx, &file, &id, &options, args);
+    }
     let report = {
         let _status = cx.ui.status("measuring");
-        engine::bench(&file, &options, usize::from(args.runs), &if args.quick { Vec::new() } else { answers() })?
+        engine::bench(&file, &options, runs, &if args.quick { Vec::new() } else { answers() })?
     };
     if args.json {
         cx.ui.document(&document(&id, &report))?
@@ -70,6 +82,45 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
         table(cx, &id, &report)?
     }
     Ok(Exit::Success)
+}
+
+/// Measures both engines on the CPU and prints their figures side by side.
+fn side_by_side(cx: &Cx, file: &Path, id: &str, options: &Options, args: &Args) -> Outcome {
+    let measure = |engine| {
+        let _status = cx.ui.status("measuring");
+        // the memory of this process is that of both
+        let options = Options { engine, device: Device::Cpu, adapter: None, ..options.clone() };
+        let report = engine::bench(file, &options, usize::from(args.runs), &[])?;
+        Ok::<_, Failure>(Report { peak_memory: None, ..report })
+    };
+    let (own, candle) = (measure(EngineKind::Own)?, measure(EngineKind::Candle)?);
+    if args.json {
+        let document = serde_json::json!({ "own": document(id, &own), "candle": document(id, &candle) });
+        cx.ui.document(&document)?;
+        return Ok(Exit::Success);
+    }
+    let columns = |name: &str, own: &str, candle: &str, gain: Option<f64>| {
+        let gain = gain.map(|gain| format!("{gain:>9.1}x")).unwrap_or_default();
+        cx.ui.line(format!("{name:<28} {own:>14} {candle:>14} {gain}").trim_end())
+    };
+    columns("", "own", "candle", None)?;
+    for (name, own, candle) in
+        [("load", own.load, candle.load), ("first token, 32 of prompt", own.first_token, candle.first_token)]
+    {
+        columns(name, &ms(own), &ms(candle), Some(candle.as_secs_f64() / own.as_secs_f64()))?;
+    }
+    let rates = |name: &str, own: f64, candle: f64| columns(name, &rate(own), &rate(candle), Some(own / candle));
+    for ((tokens, own), (_, candle)) in own.prefill.iter().zip(&candle.prefill) {
+        rates(&format!("prefill of {tokens}"), *own, *candle)?;
+    }
+    rates("decode", own.decode, candle.decode)?;
+    cx.ui.note(&format!("{id}: own is {}; candle is {}", own.backend, candle.backend));
+    Ok(Exit::Success)
+}
+
+/// Formats a rate in tokens per second.
+fn rate(rate: f64) -> String {
+    format!("{rate:.1} tok/s")
 }
 
 /// The pairs, each request as its prompt on GNU/Linux whatever this machine is, so that the work is the same
@@ -130,7 +181,6 @@ fn document(id: &str, report: &Report) -> serde_json::Value {
 }
 
 fn table(cx: &Cx, id: &str, report: &Report) -> Result<(), Failure> {
-    let rate = |rate: f64| format!("{rate:.1} tok/s");
     row(cx, "model", id)?;
     cx.ui.line(&format!("{:<28} {}", "backend", report.backend))?;
     row(cx, "load", &ms(report.load))?;

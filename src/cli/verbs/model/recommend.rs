@@ -9,7 +9,7 @@ use crate::term::ui::{Role, plural, size};
 use crate::{Cx, Exit, Failure, Outcome};
 use caro_model::ModelError;
 use caro_model::catalog::{Card, Purpose};
-use caro_model::engine::{self, Device, Options, Tier};
+use caro_model::engine::{self, Device, EngineKind, Options, Tier};
 use caro_model::fetch::{self, Settings as Folders};
 use caro_serve::resident::room;
 use std::path::Path;
@@ -119,7 +119,7 @@ pub fn run(folders: &Folders, json: bool, cx: &Cx) -> Outcome {
             // Ctrl-C has to end the process: measuring does not check for it
             let _phase = cx.interrupt().during(Phase::Ends);
             let _status = cx.ui.status("measuring");
-            match measure(&file, settings.device) {
+            match measure(&file, settings.engine, settings.device) {
                 Ok(speed) => candidate.speed = Some(speed),
                 Err(why) => candidate.problem = Some(why.to_string()),
             }
@@ -166,8 +166,8 @@ fn eval(card: &Card) -> Option<f64> {
 }
 
 /// Measures the speed of a model that is here.
-fn measure(file: &Path, device: Device) -> Result<Speed, ModelError> {
-    let report = engine::bench(file, &Options { device, ..Options::default() }, 1, &[])?;
+fn measure(file: &Path, engine: EngineKind, device: Device) -> Result<Speed, ModelError> {
+    let report = engine::bench(file, &Options { engine, device, ..Options::default() }, 1, &[])?;
     let prefill = report.prefill.iter().find(|(tokens, _)| *tokens == PROMPT_TOKENS);
     let prefill_rate = prefill.map_or(f64::INFINITY, |(_, rate)| *rate);
     Ok(Speed { answer_s: PROMPT_TOKENS as f64 / prefill_rate + ANSWER_TOKENS / report.decode, is_measured: true })
@@ -310,10 +310,10 @@ mod tests {
     #[test]
     fn a_model_is_timed_and_a_file_that_is_no_model_is_an_error() {
         let file = caro_model::engine::testing::tiny_file();
-        let speed = measure(file.path(), Device::Cpu).unwrap();
+        let speed = measure(file.path(), EngineKind::Auto, Device::Cpu).unwrap();
         assert!(speed.is_measured && speed.answer_s > 0.0 && speed.answer_s.is_finite(), "{speed:?}");
         std::fs::write(file.path(), "GGUF and nothing else").unwrap();
-        assert!(measure(file.path(), Device::Cpu).is_err());
+        assert!(measure(file.path(), EngineKind::Auto, Device::Cpu).is_err());
     }
 
     #[test]
