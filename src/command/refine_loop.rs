@@ -15,7 +15,7 @@
 //! than decoding four samples (`benches/records/2026-11-22-everyday.md`).
 
 use super::answer::{CommandRequest, FewShot, History, Refine, View};
-use super::checks::{in_place, prose, saved, syntax, weight};
+use super::checks::{prose, syntax, weight};
 use super::reply::{self, Reply};
 use super::{confidence, prompt};
 use caro_model::{Completion, Finish, Prompt};
@@ -528,15 +528,13 @@ pub fn refine_reason(refine: Refine, draft: &Draft) -> Option<String> {
 }
 
 /// True if `new` is better than `old`: its findings weigh less, or as much and its confidence is clearly higher,
-/// unless it is `mechanical`. A riskier command is never better, with two exceptions for a risk of caution.
+/// unless it is `mechanical`. A riskier command is never better, but for a rule's own fix of an error with a risk of
+/// caution.
 pub(super) fn is_better(new: &Draft, old: &Draft, mechanical: bool) -> bool {
-    // it writes the file that the request asks for, which `old` did not
-    let asks_to_write = |f: &Finding| [saved::ID, in_place::ID].contains(&f.id.as_str());
-    let writes = old.findings.iter().any(asks_to_write) && !new.findings.iter().any(asks_to_write);
     // it is a rule's own fix of an error; the risk is only of a program whose effects are not listed
     let is_fix = |f: &Finding| f.severity == Severity::Error && f.fix.as_deref() == Some(new.cmd.as_str());
     let fixes_error = mechanical && old.findings.iter().any(is_fix);
-    if new.risk.level > old.risk.level && !(new.risk.level == Level::Caution && (writes || fixes_error)) {
+    if new.risk.level > old.risk.level && !(new.risk.level == Level::Caution && fixes_error) {
         return false;
     }
     let (was, is) = (weight(&old.findings), weight(&new.findings));

@@ -65,20 +65,6 @@ fn a_clean_command_needs_one_iteration() {
 }
 
 #[test]
-fn a_fix_may_raise_the_risk_to_caution_to_write_what_was_asked() {
-    let with = |level, id: Option<&str>| {
-        let findings = id.map(|id| Finding { id: id.into(), severity: Severity::Warning, ..error("x", None) });
-        let risk = Risk { level, reasons: Vec::new() };
-        Draft { risk, ..draft("x", 0.9, findings.into_iter().collect()) }
-    };
-    for id in [saved::ID, in_place::ID] {
-        assert!(is_better(&with(Level::Caution, None), &with(Level::Safe, Some(id)), true));
-        assert!(!is_better(&with(Level::Danger, None), &with(Level::Safe, Some(id)), true));
-    }
-    assert!(!is_better(&with(Level::Caution, None), &with(Level::Safe, Some("time-sign")), true));
-}
-
-#[test]
 fn a_rules_own_fix_of_an_error_may_raise_the_risk_to_caution() {
     let old = |fix| draft("lsmod", 0.9, vec![error("lsmod", fix)]);
     let new = |level| Draft { risk: Risk { level, reasons: Vec::new() }, ..draft("kmutil showloaded", 0.9, vec![]) };

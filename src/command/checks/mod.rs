@@ -14,7 +14,7 @@ mod words;
 
 pub use facts::programs::ID as NOT_INSTALLED;
 pub(super) use facts::{WAITS, cells, first_lines, prose, separator_of, syntax};
-pub(super) use request::{asks_for_number, in_place, saved};
+pub(super) use words::asks_for_number;
 
 use caro_base::iter::only;
 use caro_host::ExecutionContext;

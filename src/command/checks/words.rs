@@ -108,6 +108,41 @@ pub(super) fn without_punctuation(word: &str) -> &str {
     word.strip_suffix('.').map_or(word, |word| word.trim_end_matches(PUNCTUATION))
 }
 
+/// True if the request asks for a single number, so that some output is certain, even if it is a 0.
+pub(crate) fn asks_for_number(request: &str) -> bool {
+    const BEGINNINGS: [&str; 12] = [
+        "how many",
+        "count how many",
+        "count",
+        "number of",
+        "tell me how many",
+        "what is the number of",
+        "print the number of",
+        "show the number of",
+        "give me the number of",
+        "find how many",
+        "find out how many",
+        "find the number of",
+    ];
+    // "count them and print their names" asks for both
+    const MORE: [&str; 12] = [
+        "and list",
+        "and print",
+        "and show",
+        "list",
+        "names",
+        "which",
+        "total size",
+        "bytes",
+        "characters",
+        "words",
+        "times",
+        "occurrences",
+    ];
+    let words = Words::of(request);
+    BEGINNINGS.iter().any(|b| words.position_of(b) == Some(0)) && !words.contains_phrase(&MORE)
+}
+
 /// Parses a whole number of at most nine digits, or a number word up to twelve.
 pub(super) fn number(word: &str) -> Option<u64> {
     const SPELLED: [&str; 13] =

@@ -1,4 +1,4 @@
-//! Finds commands that do not search subfolders although the request asks for it, or the other way round.
+//! Finds commands that search subfolders although the request asks for one folder only.
 
 use super::edit::{Edits, cluster_with, warning, without_letter};
 use super::facts::excluded::negated;
@@ -15,10 +15,7 @@ enum Depth {
 
 pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
     let asked = depth(&Words::of(cx.request));
-    let found = nothing_left(cx, asked).or_else(|| match asked? {
-        Depth::One => one_level(cx),
-        Depth::All => all_levels(cx),
-    });
+    let found = nothing_left(cx, asked).or_else(|| if asked? == Depth::One { one_level(cx) } else { None });
     found.into_iter().collect()
 }
 
@@ -163,69 +160,6 @@ fn one_level(cx: &CheckContext) -> Option<Finding> {
 fn last_start(command: &Invocation) -> usize {
     let options = command.args().iter().take_while(|w| matches!(w.text.as_str(), "-H" | "-L" | "-P")).count();
     options + starting_points(command).count()
-}
-
-fn all_levels(cx: &CheckContext) -> Option<Finding> {
-    const WHY: &str = "subfolders are asked for, and this does not look into them";
-    let edits = Edits::new(cx.script);
-    if let Some(command) = single_find(cx.script) {
-        const PLAIN: [&str; 11] = ["find", "wc", "sort", "head", "tail", "xargs", "sed", "awk", "cat", "cut", "uniq"];
-        let are_plain = cx.script.commands.iter().all(|c| c.name().is_some_and(|n| PLAIN.contains(&n)));
-        let at = command.words.iter().position(|w| w.text == "-maxdepth")?;
-        let value = command.words.get(at + 1).filter(|w| w.text == "1")?;
-        let flag = &command.words[at];
-        return are_plain.then(|| warning("all-levels", flag, WHY, edits.replace(flag, "").replace(value, "").apply()));
-    }
-    let command = cx.script.commands.first()?;
-    let is_only = cx.script.commands.len() == 1;
-    let program = command.words.first()?;
-    let is_recursive = command.args().iter().any(|w| {
-        w.text.starts_with("--")
-            && (w.text.starts_with("--recurs") || w.text.starts_with("--archive") || w.text.starts_with("--deref"))
-            || w.text.starts_with('-') && !w.text.starts_with("--") && w.text.contains(['r', 'R'])
-    });
-    let is_only_counted =
-        cx.script.commands[1..].iter().all(|c| matches!(c.name(), Some("wc" | "sort" | "head" | "grep")));
-    if is_recursive || cx.script.text.contains("**") {
-        return None;
-    }
-    match command.name()? {
-        "ls" if is_only_counted && !command.args().iter().any(|w| w.text == "-d" || w.text.starts_with("--")) => {
-            Some(warning("all-levels", program, WHY, edits.insert_after(program, " -R").apply()))
-        }
-        "chmod" | "chown" | "chgrp" if is_only && !command.args().iter().any(|w| w.glob) => {
-            Some(warning("all-levels", program, WHY, edits.insert_after(program, " -R").apply()))
-        }
-        "cp" if is_only
-            && !command.args().iter().any(|w| w.glob || w.text.starts_with('-') && w.text.contains('a')) =>
-        {
-            Some(warning("all-levels", program, WHY, edits.insert_after(program, " -r").apply()))
-        }
-        "diff" if is_only => Some(warning("all-levels", program, WHY, edits.insert_after(program, " -r").apply())),
-        "grep" if !command.stdin_pipe => of_grep(cx, command, WHY),
-        _ => None,
-    }
-}
-
-/// `grep x DIR/*.md` searches one folder; `grep -r --include='*.md' x DIR` its subfolders too.
-fn of_grep(cx: &CheckContext, command: &Invocation, why: &str) -> Option<Finding> {
-    let operands: Vec<_> = command.operands().collect();
-    let [_, place] = operands.as_slice() else { return None };
-    if command.args().iter().any(|w| w.text.starts_with('-') && !super::edit::is_cluster(w))
-        || place.quoted
-        || place.expands
-    {
-        return None;
-    }
-    let (folder, name) = place.raw.rsplit_once('/').unwrap_or((".", &place.raw));
-    if folder.contains(['*', '?', '[']) || !place.glob {
-        return None;
-    }
-    let program = command.words.first()?;
-    let include = if name == "*" { String::new() } else { format!(" --include='{name}'") };
-    let folder = if folder.is_empty() { "/" } else { folder };
-    let fix = Edits::new(cx.script).insert_after(program, &format!(" -r{include}")).replace(place, folder).apply();
-    Some(warning("all-levels", place, why, fix))
 }
 
 #[cfg(test)]

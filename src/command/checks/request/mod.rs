@@ -1,28 +1,22 @@
-//! Checks that compare the command with the request: names, numbers, places, ages, order, what is to be kept, and
-//! what was not asked for. They read English words in general terms; a request in another language causes no
+//! Checks that compare the command with the request: names, places, depth, ages, order, letter case, what is to be kept, and what
+//! was not asked for. They read English words in general terms; a request in another language causes no
 //! findings.
 
 mod age;
 mod borrowed;
-mod counts;
+mod cut_short;
 mod depth;
 mod elsewhere;
 mod ends;
-pub(crate) mod in_place;
-mod kept_changes;
 mod kept_header;
 mod kept_order;
 mod letter_case;
 mod literals;
-mod numbers;
 mod order;
 mod overwritten;
 mod place;
 mod placeholder;
-pub(crate) mod saved;
 mod unasked;
-
-pub(crate) use counts::asks_for_number;
 
 #[cfg(test)]
 use super::tests;
@@ -33,7 +27,6 @@ pub(super) const ANY: &[Check] = &[literals::check, placeholder::check];
 
 /// The checks for Unix shells, the most serious first.
 pub(super) const UNIX: &[Check] = &[
-    kept_changes::check,
     borrowed::check,
     unasked::check,
     overwritten::check,
@@ -45,9 +38,6 @@ pub(super) const UNIX: &[Check] = &[
     ends::check,
     kept_order::check,
     kept_header::check,
-    counts::check,
-    numbers::check,
-    in_place::check,
+    cut_short::check,
     place::check,
-    saved::check,
 ];

@@ -1,32 +1,12 @@
-//! Finds a wrong direction of `sort` and `ls -t`, a wrong sort column, and the line "total" of `ls -l` that is
-//! counted.
+//! Finds a wrong direction of `sort` and `ls -t`.
 
 use super::CheckContext;
 use super::edit::{Edits, is_cluster, is_ls_cluster, ls_cluster_with, warning, without_letter};
-use super::facts::sequence::line_count;
 use super::words::Words;
-use caro_shell::{Finding, Invocation, Word};
+use caro_shell::{Finding, Invocation};
 
 pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
-    let words = Words::of(cx.request);
-    direction(cx, &words).into_iter().chain(total_line(cx, &words)).chain(sort_column(cx, &words)).collect()
-}
-
-/// `ls -l | sort -rn` for "the largest": the first column has the permissions.
-fn sort_column(cx: &CheckContext, words: &Words) -> Option<Finding> {
-    const SIZE: [&str; 9] = ["size", "sizes", "largest", "biggest", "smallest", "heaviest", "large", "big", "larger"];
-    let ls = cx.script.commands.iter().find(|c| c.name() == Some("ls"))?;
-    let sort = cx.script.reader(ls).filter(|c| c.name() == Some("sort"))?;
-    let shows_size_first = ls_cluster_with(ls, 's').is_some();
-    let is_long = ls_cluster_with(ls, 'l').is_some();
-    let has_key =
-        sort.args().iter().any(|w| w.text.starts_with("-k") || w.text.starts_with("--key") || w.text.contains('k'));
-    let by_number = sort.args().iter().any(|w| is_cluster(w) && w.raw.contains(['n', 'h']));
-    let (program, last) = (sort.words.first()?, sort.words.last()?);
-    let asks_for_size = words.list().iter().any(|w| SIZE.contains(&w.as_str()));
-    let fix = Edits::new(cx.script).insert_after(last, " -k5").apply();
-    (is_long && !shows_size_first && !has_key && by_number && asks_for_size)
-        .then(|| warning("sort-column", program, "the first column of ls -l is no size: sort by the fifth", fix))
+    direction(cx, &Words::of(cx.request)).into_iter().collect()
 }
 
 /// True if the request asks for descending order, false for ascending; `None` if it does not say.
@@ -110,39 +90,4 @@ fn has_key_letters(sort: &Invocation) -> bool {
     let value = |at: usize| sort.args().get(at + 1).map_or("", |w| w.text.as_str());
     keys.map(|(at, w)| if w.text == "-k" || w.text == "--key" { value(at) } else { &w.text[2..] })
         .any(|key| key.trim_start_matches("key").chars().any(|c| c.is_ascii_alphabetic()))
-}
-
-/// `ls -lt | head -n 3` shows the line "total 48" and two files.
-fn total_line(cx: &CheckContext, words: &Words) -> Option<Finding> {
-    let commands = &cx.script.commands;
-    let ls = commands.iter().find(|c| c.name() == Some("ls"))?;
-    let head = cx.script.reader(ls).filter(|c| c.name() == Some("head"))?;
-    let is_sorted =
-        ls.args().iter().any(|w| is_cluster(w) && w.raw.contains(['t', 'S']) || w.text.starts_with("--sort"));
-    let is_long = ls.args().iter().any(|w| is_cluster(w) && w.raw.contains('l'));
-    if !is_sorted || !is_long || lists_no_folder(ls) {
-        return None;
-    }
-    let (word, count) = line_count(head)?;
-    let asks_for_one = words.contains_phrase(&[
-        "newest file",
-        "latest file",
-        "oldest file",
-        "largest file",
-        "biggest file",
-        "smallest file",
-        "most recent file",
-        "most recently modified file",
-    ]);
-    let is_asked_for = words.numbers().iter().any(|(_, n)| *n == count) || count == 1 && asks_for_one;
-    let fix = Edits::new(cx.script).insert_before(head.words.first()?, "tail -n +2 | ").apply();
-    is_asked_for.then(|| warning("total-line", word, "the first line of ls -l is its total: leave it out", fix))
-}
-
-/// True if `ls` lists single files, for which it prints no total.
-fn lists_no_folder(ls: &Invocation) -> bool {
-    let operands: Vec<&Word> = ls.operands().collect();
-    operands.len() > 1
-        || operands.iter().any(|w| w.glob)
-        || ls.args().iter().any(|w| is_cluster(w) && w.raw.contains('d'))
 }

@@ -20,10 +20,12 @@ fn removal(cx: &CheckContext, command: &Invocation) -> Option<Finding> {
     let program = command.words.first()?;
     match command.name()? {
         "rm" | "rmdir" | "unlink" | "shred" => {
-            let own = |w: &&Word| w.expands || is_written_before(cx.script, command, &w.text);
+            // `{}` is what `find` found
+            let own = |w: &&Word| w.text != "{}" && (w.expands || is_written_before(cx.script, command, &w.text));
             let mut operands = command.operands().peekable();
             let all_own = operands.peek().is_some() && operands.all(|w| own(&w));
-            (!all_own).then(|| warning("unasked-removal", program, why, without_xargs(cx, command)))
+            let fix = || without_xargs(cx, command).or_else(|| without_exec(cx, command));
+            (!all_own).then(|| warning("unasked-removal", program, why, fix()))
         }
         "find" => {
             let delete = command.args().iter().find(|w| w.text == "-delete")?;
@@ -46,6 +48,19 @@ fn without_xargs(cx: &CheckContext, removal: &Invocation) -> Option<String> {
     let before = cx.script.text.get(..first.span.start)?.trim_end().strip_suffix('|')?.trim_end();
     let is_null_separated = xargs.args().iter().any(|w| w.text == "--null" || has_zero_flag(&w.text));
     is_end.then(|| format!("{before}{}", if is_null_separated { " | tr '\\0' '\\n'" } else { "" }))
+}
+
+/// Returns the script without `-exec rm {} +` at its end, so that `find` prints the files.
+fn without_exec(cx: &CheckContext, removal: &Invocation) -> Option<String> {
+    if removal.via != ["find"] {
+        return None;
+    }
+    let search = cx.script.commands.get(removal.inside?.command)?;
+    let exec = search.words.iter().find(|w| matches!(w.text.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir"))?;
+    let last = search.words.last()?;
+    let is_end = matches!(last.text.as_str(), "+" | ";") && cx.script.text.get(last.span.end..)?.trim().is_empty();
+    let is_only = search.words.iter().filter(|w| matches!(w.text.as_str(), "+" | ";")).count() == 1;
+    (is_end && is_only).then(|| cx.script.text[..exec.span.start].trim_end().to_owned())
 }
 
 /// True for short options with `0`: `-0`, `-r0`.
@@ -74,7 +89,13 @@ mod tests {
             shown("find archive -type f -print0 | sort -z | tr '\\0' '\\n'")
         );
         assert_eq!(found(old, "ls archive | xargs rm && ls"), Some(None));
-        assert_eq!(found(old, "find archive -type f -exec rm {} +"), Some(None));
+        assert_eq!(found(old, "find archive -type f -exec rm {} +"), shown("find archive -type f"));
+        assert_eq!(found(old, "find archive -exec rm {} + -print"), Some(None));
+        assert_eq!(found(old, "find archive -exec chmod u+w {} + -exec rm {} +"), Some(None));
+        assert_eq!(
+            found("logs older than 6 hours", "find logs -type f -mmin +360 -exec rm {} \\;"),
+            shown("find logs -type f -mmin +360")
+        );
         assert_eq!(
             found("list the tmp files", "find . -name '*.tmp' -delete"),
             Some(Some("find . -name '*.tmp'".into()))
