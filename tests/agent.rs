@@ -120,7 +120,7 @@ fn a_task_is_done_in_steps_and_can_be_read_again() {
     let run = events[0]["trace_id"].as_str().unwrap();
     for (name, why) in [
         (run, "belongs to the session s1"),
-        ("worker_1", "is no name for a session"),
+        ("worker_1", "is not a name for a session"),
         ("a\nb", "none of them a control character"),
     ] {
         agent(&machine, &script(), &[TASK, "--session", name]).fails(2, &[why]);
@@ -265,7 +265,7 @@ fn limits_end_a_run_with_their_own_exit_code() {
     assert!(ran.err.contains("steps were taken before it was sure to be done"), "{ran:#?}");
     let ran = agent(&machine, &endless, &["count the lines again and again", "--max-requests", "1"]);
     assert_eq!(ran.code, Some(4), "{ran:#?}");
-    assert_eq!(ran.out, "", "the reason for its end is no answer: {ran:#?}");
+    assert_eq!(ran.out, "", "the reason for its end is not an answer: {ran:#?}");
     let text = "error: 1 request(s) to the model were allowed, and all are used\n\nhint: raise the limit with --max-requests N";
     assert!(ran.err.contains(text) && ran.err.matches("all are used").count() == 1, "{ran:#?}");
     let args = ["count the lines again and again", "--max-requests", "1", "--json"];

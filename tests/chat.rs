@@ -146,7 +146,7 @@ fn a_limit_is_reported_and_is_no_answer() {
     let replies = [look(1), look(2), look(3), look(4), answer("as far as I got")];
     let ask = |args: &[&str]| chat(&machine, by_step(&replies), args, "count the lines again and again\n");
     let ran = ask(&["--max-requests", "1"]);
-    assert_eq!((ran.code, ran.out.as_str()), (Some(4), ""), "the reason for its end is no answer: {ran:#?}");
+    assert_eq!((ran.code, ran.out.as_str()), (Some(4), ""), "the reason for its end is not an answer: {ran:#?}");
     let line = "error: 1 request(s) to the model were allowed, and all are used\n\nhint: raise the limit with --max-requests N";
     assert!(ran.err.contains(line) && ran.err.matches("all are used").count() == 1, "{ran:#?}");
     let ran = ask(&["--max-tokens", "1"]);

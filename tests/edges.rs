@@ -108,7 +108,7 @@ fn a_relative_home_creates_no_folder_in_the_current_directory() {
     };
     for args in [&["config"][..], &["check", "ls -l"], &["list files"], &["memory", "remember", "it"], &["context"]] {
         let ran = run(args, "HOME", "relative");
-        assert!(ran.err.contains("warning: HOME is `relative`, which is no absolute path"), "{ran:#?}");
+        assert!(ran.err.contains("warning: HOME is `relative`, which is not an absolute path"), "{ran:#?}");
         assert_eq!(names_below(&machine.path("work")), [""; 0], "{args:?}: {ran:#?}");
         for name in ["XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR"] {
             run(args, name, "relative");

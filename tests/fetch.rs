@@ -646,7 +646,7 @@ fn the_verbs_of_caro_model_work_together() {
     let notes = place.folder.path().join("notes.txt");
     std::fs::write(&notes, "no model").unwrap();
     let (_, _, stderr) = run(&["model", "add", notes.to_str().unwrap()]);
-    assert!(stderr.contains("is no sound GGUF file") && !stderr.contains("model pull"), "{stderr}");
+    assert!(stderr.contains("is not a sound GGUF file") && !stderr.contains("model pull"), "{stderr}");
 
     let mine = place.folder.path().join("My Own.gguf");
     std::fs::write(&mine, &bytes).unwrap();
@@ -669,7 +669,7 @@ fn the_verbs_of_caro_model_work_together() {
     let broken = place.folder.path().join("broken.gguf");
     std::fs::write(&broken, &bytes[..1000]).unwrap();
     let (code, _, stderr) = run(&["model", "add", broken.to_str().unwrap()]);
-    assert!(code == Some(1) && stderr.contains("is no sound GGUF file"), "{stderr}");
+    assert!(code == Some(1) && stderr.contains("is not a sound GGUF file"), "{stderr}");
     let (code, _, stderr) = run(&["model", "pull", "qwen2.5-coder-1.5"]);
     assert!(code == Some(2) && stderr.contains("did you mean `qwen2.5-coder-1.5b`"), "{stderr}");
 }

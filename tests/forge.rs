@@ -195,7 +195,7 @@ fn a35_scripts_that_differ_beyond_the_examples_lead_to_a_question() {
 fn a29_without_an_example_nothing_is_forged() {
     let machine = Machine::new();
     forge(&machine, &[GOOD], &["Create a unit converter skill"]).fails(2, &["there is no example", "--sample FILE"]);
-    forge(&machine, &[GOOD], &["Create it", "--example", "no arrow"]).fails(2, &["is no example"]);
+    forge(&machine, &[GOOD], &["Create it", "--example", "no arrow"]).fails(2, &["is not an example"]);
     forge(&machine, &[GOOD], &["Create it", "--sample", "gone", "--expect", "gone"]).fails(2, &["could not read gone"]);
     forge(&machine, &[GOOD], &["create a skill", "--example", "a => b"]).fails(2, &["--name"]);
     let help = machine.run(&["forge", "--help"]);

@@ -189,7 +189,7 @@ async fn every_flag_for_linux_exists_and_every_risk_is_declared() {
     let context = Arc::new(ExecutionContext::detect(None));
     let here = context.target == Target::named("linux-gnu").unwrap();
     if !here {
-        println!("flags are not looked at: this is no Linux with GNU's tools");
+        println!("flags are not looked at: this is not a Linux with GNU's tools");
     }
     let manual = here.then(|| Arc::new(Manual::open(Setup::of_process(None, None))));
     let inspector = Inspector::new(context, manual);

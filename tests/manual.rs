@@ -393,7 +393,7 @@ async fn a_damaged_or_newer_cache_is_replaced() {
     let middle = holed.len() / 8;
     holed[middle..].fill(0xa5);
     for (what, bytes) in [
-        ("text", b"this is no database at all".repeat(300)),
+        ("text", b"this is not a database at all".repeat(300)),
         ("cut", sound[..sound.len() / 2].to_vec()),
         ("holed", holed),
     ] {

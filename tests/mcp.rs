@@ -181,7 +181,7 @@ fn a_server_that_does_not_start_affects_no_other() {
     let standing = bench.hub.standing();
     let error = |name: &str| standing.iter().find(|s| s.name == name).unwrap().error.as_ref().unwrap().to_string();
     assert_eq!(standing.len(), 8, "a disabled server is not started");
-    assert!(error("astray").contains("no-such-folder is no folder"), "{}", error("astray"));
+    assert!(error("astray").contains("no-such-folder is not a folder"), "{}", error("astray"));
     // a server without tools is fine; one that does not list its tools is an error
     let toolless = standing.iter().find(|s| s.name == "toolless").unwrap();
     assert!(toolless.error.is_none() && toolless.took.is_some() && toolless.tools.is_empty(), "{toolless:?}");
@@ -392,7 +392,7 @@ fn servers_are_listed_and_checked() {
     assert!(none.code == Some(0) && none.err.contains("no servers; they are named in"), "{none:#?}");
     machine.write("mcp.json", "{");
     let broken = machine.run(&["mcp", "list"]);
-    assert!(broken.err.contains("is no list of MCP servers") && broken.err.contains("mcpServers"), "{broken:#?}");
+    assert!(broken.err.contains("is not a list of MCP servers") && broken.err.contains("mcpServers"), "{broken:#?}");
     let unknown = machine.run(&["mcp", "check", "nobody"]);
     assert!(unknown.code == Some(2) && unknown.err.contains("there is no MCP server `nobody`"), "{unknown:#?}");
     if !python() {

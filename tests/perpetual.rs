@@ -54,7 +54,7 @@ fn a_line_is_answered_and_the_end_of_the_input_ends_the_loop() {
         machine.run(&["loop", "history", "--around", "2020-01-01", "--json"]).json()[0]["message"],
         "how are you?"
     );
-    machine.run(&["loop", "history", "--around", "noon"]).fails(2, &["is no time"]);
+    machine.run(&["loop", "history", "--around", "noon"]).fails(2, &["is not a time"]);
     let none = machine.run(&["loop", "history", "--session", "other"]);
     assert!(none.code == Some(0) && none.err.contains("nothing has happened"), "{none:#?}");
 }

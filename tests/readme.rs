@@ -225,7 +225,7 @@ fn every_named_verb_and_flag_exists() {
                 path.truncate(1);
                 text = help(&path);
             } else if at == 0 {
-                assert!(word.starts_with('-'), "`caro {word}` is no verb");
+                assert!(word.starts_with('-'), "`caro {word}` is not a verb");
             }
         }
         named.extend(path.first().copied());
@@ -242,7 +242,7 @@ fn every_named_verb_and_flag_exists() {
         let flag = &rest[..rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '-').unwrap_or(rest.len())];
         // a flag of cargo
         let of_cargo = ["profile", "features"].contains(&flag) || flag.is_empty();
-        assert!(of_cargo || [&top, &of_verbs, &ingest].iter().any(|help| has(help, flag)), "--{flag} is no flag");
+        assert!(of_cargo || [&top, &of_verbs, &ingest].iter().any(|help| has(help, flag)), "--{flag} is not a flag");
     }
 }
 

@@ -409,7 +409,7 @@ fn an_ordinary_user_can_rehearse_too() {
     let bytes = |text: &str| text.as_bytes().to_vec();
     let script = "id -u; echo x > made; rm -f notes; (echo x > /etc/made) 2>/dev/null || echo no; ls /proc | grep -c '^[0-9]'; touch /tmp/caro-in-view && echo tmp; (echo leak >&9) 2>/dev/null; (echo leak > PIPE) 2>/dev/null".replace("PIPE", fifo.to_str().unwrap());
     let spec = serde_json::json!({
-        "shell": [bytes(BASH), bytes("-c")], "script": bytes(&script), "after": [], "cwd": bytes(work.to_str().unwrap()),
+        "shell": [bytes(BASH), bytes("-c")], "script": bytes(&script), "args": [], "cwd": bytes(work.to_str().unwrap()),
         "private": bytes(private.to_str().unwrap()), "writable": null, "digests": false, "wall_micros": 2_000_000,
     });
     // an open descriptor would lead out of the sandbox, so it must not be inherited

@@ -421,7 +421,7 @@ fn a_runtime_folder_open_to_others_is_not_used() {
     std::os::unix::fs::symlink(home.machine.path("other"), &run).unwrap();
     let ran = home.run(&["list files"]);
     assert_eq!((ran.code, ran.out.as_str()), (Some(0), "ls -a\n"));
-    assert!(ran.err.contains("it is no folder"), "{ran:#?}");
+    assert!(ran.err.contains("it is not a folder"), "{ran:#?}");
     assert!(home.processes().is_empty());
 }
 

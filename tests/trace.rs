@@ -65,7 +65,7 @@ fn limits_apply_to_advice_chats_and_resumed_runs() {
     caro.env("CARO_MODEL", machine.model(rules));
     let ran = feed(caro, b"how many lines has a.txt?\nand how many lines now?\n");
     assert_eq!(ran.err.matches("error: 1 request(s) to the model were allowed").count(), 2, "{ran:#?}");
-    assert_eq!(ran.out, "", "it is no answer");
+    assert_eq!(ran.out, "", "it is not an answer");
     // a resumed run keeps its limit, unless `resume` sets another one
     for (given, allowed) in [(&[][..], 2), (&["--max-requests", "3"], 3)] {
         let machine = Machine::new();

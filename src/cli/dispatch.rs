@@ -54,7 +54,7 @@ pub fn main() -> ExitCode {
     let dirs = Dirs::find(&env);
     if let Some(home) = crate::dirs::relative_home() {
         ui.warn(&format!(
-            "HOME is `{}`, which is no absolute path: nothing is read from it or kept in it",
+            "HOME is `{}`, which is not an absolute path: nothing is read from it or kept in it",
             home.display()
         ));
     }

@@ -208,7 +208,7 @@ mod tests {
         let mut c = [candidate("a", 0.1, None, 0), candidate("b", 0.9, None, 0)];
         assert_eq!(chosen(&c), 1);
         c[1].draft.risk.level = Level::Caution;
-        assert_eq!(chosen(&c), 1, "a caution is no bar: the request may ask for a change");
+        assert_eq!(chosen(&c), 1, "a caution is not a bar: the request may ask for a change");
         c[1].draft.risk.level = Level::Danger;
         assert_eq!(chosen(&c), 0);
         // nor does another command with the same effect help it

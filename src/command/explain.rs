@@ -331,7 +331,7 @@ mod tests {
                 .flat_map(|text| text.split(|c: char| !c.is_alphanumeric()).map(str::to_lowercase).collect::<Vec<_>>())
                 .collect();
             for word in text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
-                assert!(known.contains(&word.to_lowercase()), "`{word}` is no whole word: {cmd}\n{text}");
+                assert!(known.contains(&word.to_lowercase()), "`{word}` is not a whole word: {cmd}\n{text}");
             }
             assert_eq!(text.matches('(').count(), text.matches(')').count(), "{cmd}\n{text}");
             let titled = script.commands.iter().find_map(|c| {

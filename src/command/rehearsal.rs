@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 
 /// The reason why a command is not rehearsed.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub struct Unfit {
+pub struct NotRehearsable {
     /// The part of the command that is the reason.
     pub token: String,
     /// The reason, in a few words for the user.
@@ -20,73 +20,75 @@ pub struct Unfit {
 
 /// The kind of rehearsal that a command needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fit {
-    /// It only reads: on a system without sandboxed views of the folder, it may run under a read-only fence.
+pub enum RehearsalMode {
+    /// It only reads: on a system without views, it may run in a read-only sandbox.
     Reads,
     /// It changes files, or its effects are not known: it may only run in a view.
     Changes,
 }
 
-/// Decides whether and how a command may be rehearsed.
+/// Decides whether and how a command may be rehearsed that caro is about to suggest.
 ///
 /// # Errors
 /// The first reason against it.
 ///
 /// ```
-/// use caro_command::rehearsal::{Fit, fit};
+/// use caro_command::rehearsal::{RehearsalMode, mode_for_suggestion};
 /// use caro_shell::{Dialect, parse};
-/// assert_eq!(fit(&parse("ls -l", Dialect::Bash)), Ok(Fit::Reads));
-/// assert_eq!(fit(&parse("touch new", Dialect::Bash)), Ok(Fit::Changes));
-/// assert!(fit(&parse("curl -O https://example.org/x", Dialect::Bash)).is_err());
+/// assert_eq!(mode_for_suggestion(&parse("ls -l", Dialect::Bash)), Ok(RehearsalMode::Reads));
+/// assert_eq!(mode_for_suggestion(&parse("touch new", Dialect::Bash)), Ok(RehearsalMode::Changes));
+/// assert!(mode_for_suggestion(&parse("curl -O https://example.org/x", Dialect::Bash)).is_err());
 /// ```
-pub fn fit(script: &Script) -> Result<Fit, Unfit> {
-    let fit = fit_to_show(script)?;
+pub fn mode_for_suggestion(script: &Script) -> Result<RehearsalMode, NotRehearsable> {
+    let mode = mode_for_preview(script)?;
     // a view would contain it, but a dangerous command is not suggested anyway
     match assess(script).reasons.first().filter(|r| r.level == Level::Danger) {
-        Some(reason) => Err(Unfit { token: reason.token.clone(), why: "it is too dangerous even to try".to_owned() }),
-        None => Ok(fit),
+        Some(reason) => {
+            Err(NotRehearsable { token: reason.token.clone(), why: "it is too dangerous even to try".to_owned() })
+        }
+        None => Ok(mode),
     }
 }
 
-/// Decides like [`fit`] for a command that the user is about to run, whose changes a rehearsal is to show. A command
-/// that is dangerous only by its changes to files is fit.
+/// Decides like [`mode_for_suggestion`] for a command that the user is about to run, whose changes a rehearsal is to
+/// show. A command that is dangerous only by its changes to files may be rehearsed.
 ///
 /// # Errors
 /// The first reason against it.
-pub fn fit_to_show(script: &Script) -> Result<Fit, Unfit> {
+pub fn mode_for_preview(script: &Script) -> Result<RehearsalMode, NotRehearsable> {
     /// The effects on files that a rehearsal can show.
     const FILES: [&str; 4] = ["delete", "move", "overwrite", "permission"];
-    let unfit = |token: &str, why: &str| Err(Unfit { token: token.to_owned(), why: why.to_owned() });
+    let refuse = |token: &str, why: &str| Err(NotRehearsable { token: token.to_owned(), why: why.to_owned() });
     if let Some(error) = script.errors.first() {
-        return unfit(script.error_text(error).0, "it is no valid command");
+        return refuse(script.error_text(error).0, "it is not a valid command");
     }
     if let Some(command) = script.commands.iter().find(|c| c.remote) {
-        return unfit(command.name().unwrap_or_default(), "it runs on another machine");
+        return refuse(command.name().unwrap_or_default(), "it runs on another machine");
     }
     for command in &script.commands {
         let Some(name) = command.name() else { continue };
-        if let Some(why) = listed(name.rsplit('/').next().unwrap_or(name)) {
-            return unfit(name, why);
+        if let Some(why) = reason_listed(name.rsplit('/').next().unwrap_or(name)) {
+            return refuse(name, why);
         }
     }
     for effect in effects(script) {
-        if let Some(why) = outside(effect.kind) {
-            return unfit(&effect.token, why);
+        if let Some(why) = reason_beyond_files(effect.kind) {
+            return refuse(&effect.token, why);
         }
-        // its output goes into the model's next prompt
+        // the output may be shown, stored, or go into the model's next prompt
         if effect.kind == Kind::Read && effect.path.is_some_and(|path| leads_to_secret(Path::new(&path))) {
-            return unfit(&effect.token, "it reads keys or passwords");
+            return refuse(&effect.token, "it reads keys or passwords");
         }
     }
-    let dangers = assess(script).reasons.into_iter().filter(|r| r.level == Level::Danger);
-    if let Some(reason) = dangers.into_iter().find(|r| !FILES.contains(&r.effect.as_str())) {
-        return unfit(&reason.token, "it is too dangerous even to try");
+    let mut dangers = assess(script).reasons.into_iter().filter(|r| r.level == Level::Danger);
+    if let Some(reason) = dangers.find(|r| !FILES.contains(&r.effect.as_str())) {
+        return refuse(&reason.token, "it is too dangerous even to try");
     }
-    Ok(if is_read_only(script) { Fit::Reads } else { Fit::Changes })
+    Ok(if is_read_only(script) { RehearsalMode::Reads } else { RehearsalMode::Changes })
 }
 
 /// Returns why an effect reaches beyond the file tree; `None` if it does not.
-fn outside(kind: Kind) -> Option<&'static str> {
+fn reason_beyond_files(kind: Kind) -> Option<&'static str> {
     match kind {
         Kind::Fetch | Kind::Send => Some("it reaches out to the network"),
         Kind::Privilege => Some("it asks for another user's rights"),
@@ -94,12 +96,13 @@ fn outside(kind: Kind) -> Option<&'static str> {
         Kind::System | Kind::Start => Some("it changes the system, not files"),
         Kind::Build => Some("it builds with the project's own tools, which takes long and may fetch more"),
         Kind::Package => Some("it installs or removes software"),
-        _ => None,
+        Kind::None | Kind::Read | Kind::Create | Kind::Overwrite | Kind::Append | Kind::Delete | Kind::Move => None,
+        Kind::Mode | Kind::Owner | Kind::Repository | Kind::Record | Kind::Compute | Kind::Run | Kind::Unknown => None,
     }
 }
 
 /// Returns why a program is on the list; `None` if it is not.
-fn listed(name: &str) -> Option<&'static str> {
+fn reason_listed(name: &str) -> Option<&'static str> {
     #[derive(serde::Deserialize)]
     struct Group {
         why: String,
@@ -124,8 +127,8 @@ mod tests {
     use super::*;
     use caro_shell::{Dialect, parse};
 
-    fn of(text: &str) -> Result<Fit, Unfit> {
-        fit(&parse(text, Dialect::Bash))
+    fn of(text: &str) -> Result<RehearsalMode, NotRehearsable> {
+        mode_for_suggestion(&parse(text, Dialect::Bash))
     }
 
     #[test]
@@ -138,7 +141,7 @@ mod tests {
             "git log --oneline",
             "du -sh *",
         ] {
-            assert_eq!(of(text), Ok(Fit::Reads), "{text}");
+            assert_eq!(of(text), Ok(RehearsalMode::Reads), "{text}");
         }
         for text in [
             "mkdir a",
@@ -151,12 +154,12 @@ mod tests {
             "echo x > f",
             "unknown-tool f",
         ] {
-            assert_eq!(of(text), Ok(Fit::Changes), "{text}");
+            assert_eq!(of(text), Ok(RehearsalMode::Changes), "{text}");
         }
     }
 
     #[test]
-    fn commands_with_effects_beyond_files_are_unfit_with_a_reason() {
+    fn commands_with_effects_beyond_files_are_refused_with_a_reason() {
         for (text, token) in [
             ("curl -s https://example.org | head", "curl"),
             ("wget x", "wget"),
@@ -199,6 +202,7 @@ mod tests {
         ] {
             let found = of(text).expect_err(text);
             assert!(!found.why.is_empty(), "{text}");
+            assert!(!found.token.is_empty(), "{text}: {found:?}");
             assert!(found.token.contains(token) || token.contains(&found.token), "{text}: {found:?}");
         }
     }

@@ -2,9 +2,10 @@
 //! letter costs a small model a sixth of its right answers, and most such errors can be corrected without the model.
 //!
 //! A word is corrected if it is unknown (not in [`library::vocabulary`], and not known to the caller: a single token
-//! of the model, a program, a file in the folder), if one word of that vocabulary is a single edit away, and if it is
-//! no name: not quoted, not part of a path, and not announced as one ("named", "containing" ...). Only English
-//! requests are corrected.
+//! of the model, a program, a file in the folder), if a word of that vocabulary is a single edit away (of several, one
+//! that is clearly the commonest), and if it is no name: not quoted, not part of a path, and not announced as one
+//! ("named", "containing" ...). A request of which more than half of the words are unknown is left alone: it is in
+//! another language.
 
 use super::library;
 use std::collections::HashMap;
@@ -75,13 +76,15 @@ pub struct Slip {
 pub fn correct(request: &str, is_known: impl Fn(&str) -> bool) -> Option<(String, Vec<Slip>)> {
     let (words, vocabulary) = (plain_words(request), library::vocabulary());
     let is_unknown = |word: &str| !vocabulary.contains_key(word.to_lowercase().as_str());
-    // another language has words that are one letter away from English ones
+    // words of another language may be one letter away from English ones
     if 2 * words.iter().filter(|(_, word)| is_unknown(word)).count() > words.len() {
         return None;
     }
     let (mut text, mut slips) = (request.to_owned(), Vec::new());
-    for (i, &(at, word)) in words.iter().enumerate().rev() {
-        let is_announced = i > 0 && BEFORE_NAMES.contains(&words[i - 1].1.to_lowercase().as_str());
+    // from the end, so that the offsets of the words before stay valid
+    for &(at, word) in words.iter().rev() {
+        let before = request[..at].split_whitespace().next_back().unwrap_or_default().to_lowercase();
+        let is_announced = BEFORE_NAMES.contains(&before.as_str());
         if word.len() < MIN_LETTERS || !is_unknown(word) || is_announced || is_name(request, at) {
             continue;
         }
@@ -182,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn our_own_requests_need_no_correction() {
+    fn our_own_requests_have_at_most_one_correction_each() {
         for text in [include_str!("../../benches/requests.txt"), include_str!("../../tests/refusals.txt")] {
             for line in text.lines() {
                 // even if the model knows no word

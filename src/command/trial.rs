@@ -1,8 +1,8 @@
 //! Rehearses a command in a sandbox that leaves nothing behind ([`caro_exec::rehearse`]) and summarizes what it did.
-//! [`super::rehearsal`] decides which commands are fit for that.
+//! [`super::rehearsal`] decides which commands may be rehearsed.
 
 use super::pipeline;
-use super::rehearsal::{Fit, fit};
+use super::rehearsal::{RehearsalMode, mode_for_suggestion};
 use caro_exec::rehearse::{Change, Rehearsal, RehearsalError, RehearsalJob, read_only, rehearse};
 use caro_exec::{Limits, Status};
 use caro_shell::{Dialect, Invocation, Script, parse, quote};
@@ -94,8 +94,8 @@ const MAX_OUTPUT: usize = 1 << 20;
 /// Most characters of a complaint.
 const MAX_COMPLAINT: usize = 160;
 
-/// Rehearses a line in `cwd` with this shell and with `input` on its standard input. `None` if the line is not fit
-/// for a rehearsal, or the rehearsal could not be run on this system.
+/// Rehearses a line in `cwd` with this shell and with `input` on its standard input. `None` if the line may not
+/// be rehearsed, or the rehearsal could not be run on this system.
 pub async fn run(
     shell: &Path,
     line: &str,
@@ -105,8 +105,8 @@ pub async fn run(
     input: Option<&str>,
 ) -> Option<RehearsalResult> {
     let script = parse(line, dialect);
-    let fit = fit(&script).ok()?;
-    let setup = RehearsalSetup { shell, cwd, wall, fit, dialect, input };
+    let mode = mode_for_suggestion(&script).ok()?;
+    let setup = RehearsalSetup { shell, cwd, wall, mode, dialect, input };
     let rehearsal = setup.run(line).await?;
     let mut trial = RehearsalResult { sensitivity: Sensitivity::of(&script), ..RehearsalResult::of(&rehearsal) };
     let out = String::from_utf8_lossy(&rehearsal.stdout);
@@ -124,7 +124,7 @@ struct RehearsalSetup<'a> {
     shell: &'a Path,
     cwd: &'a Path,
     wall: Duration,
-    fit: Fit,
+    mode: RehearsalMode,
     dialect: Dialect,
     input: Option<&'a str>,
 }
@@ -136,7 +136,7 @@ impl RehearsalSetup<'_> {
         job.limits = Limits { wall: self.wall, output: MAX_OUTPUT };
         job.digests = true;
         match rehearse(&job).await {
-            Err(RehearsalError::Unavailable(_)) if self.fit == Fit::Reads => read_only(&job).await.ok(),
+            Err(RehearsalError::Unavailable(_)) if self.mode == RehearsalMode::Reads => read_only(&job).await.ok(),
             other => other.ok(),
         }
     }

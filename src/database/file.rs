@@ -86,7 +86,7 @@ impl From<rusqlite::Error> for DatabaseError {
 /// Describes the damage of a file for the user.
 fn damage(code: ErrorCode, error: &rusqlite::Error) -> String {
     match code {
-        ErrorCode::NotADatabase => format!("it is no file of caro's, or its beginning was overwritten ({error})"),
+        ErrorCode::NotADatabase => format!("it is not a file of caro's, or its beginning was overwritten ({error})"),
         _ => format!("it is damaged ({error})"),
     }
 }
@@ -229,7 +229,7 @@ mod tests {
     fn other_files_are_not_changed() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("x.db");
-        std::fs::write(&file, "this is no database, and long enough to be looked at".repeat(30)).unwrap();
+        std::fs::write(&file, "this is not a database, and long enough to be looked at".repeat(30)).unwrap();
         assert!(matches!(write(&file, &LAYOUT), Err(DatabaseError::Open { .. })));
         assert!(matches!(read(&file, &LAYOUT), Err(DatabaseError::Open { .. })));
         let file = dir.path().join("y.db");

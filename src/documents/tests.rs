@@ -126,7 +126,7 @@ fn explicitly_ingested_files_stay_though_their_folder_skips_them() {
     assert_eq!(numbers(&place.ingest()), (1, 1, 0, 1, 0), "what has changed is read again");
     place.write("server.key", b"\0\0");
     std::fs::remove_file(place.docs().join("Cargo.lock")).unwrap();
-    assert_eq!(numbers(&place.ingest()), (0, 0, 0, 0, 2), "what is gone, or is no document any more, is forgotten");
+    assert_eq!(numbers(&place.ingest()), (0, 0, 0, 0, 2), "what is gone, or is not a document any more, is forgotten");
     assert_eq!(place.librarian.stats().unwrap().documents, 1);
 }
 

@@ -12,14 +12,14 @@ static SEPARATOR: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(r"(?i)(?:[.;!?]\s+|\n+|,\s+|\s+)(?:and\s+then\s+|and\s+|then\s+)|[.;!?]\s+|\n+|,\s+").ok()
 });
 
-/// Verbs that are nouns too: they count as verbs only with one of [`OBJECTS`] or a file name after them.
-const NOUNS: &[&str] = &[
+/// Verbs that are nouns too: they count as verbs only after `then`, or before one of [`AFTER_VERB`] or a file name.
+const NOUN_VERBS: &[&str] = &[
     "archive", "back", "copy", "export", "filter", "group", "join", "list", "look", "measure", "note", "open",
     "record", "report", "run", "search", "set", "sort", "split", "store", "sum", "test", "touch", "turn", "zip",
 ];
 
-/// Words that may follow a verb.
-const OBJECTS: &[&str] = &[
+/// Words that show that the word before them is a verb: `sort the names`, but `sort order`.
+const AFTER_VERB: &[&str] = &[
     "a",
     "all",
     "an",
@@ -54,6 +54,9 @@ const OBJECTS: &[&str] = &[
     "which",
 ];
 
+/// Abbreviations whose last full stop ends no sentence.
+const ABBREVIATIONS: &[&str] = &["e.g", "i.e", "vs"];
+
 /// Splits a task at separators that are followed by a verb or end a sentence; the pieces are not trimmed.
 fn pieces(task: &str) -> Vec<&str> {
     let Some(separator) = &*SEPARATOR else { return vec![task] };
@@ -70,17 +73,21 @@ fn pieces(task: &str) -> Vec<&str> {
             .next()
             .unwrap_or_default()
             .to_lowercase();
-        let behind = words.next().unwrap_or_default().to_lowercase();
+        let second = words.next().unwrap_or_default().to_lowercase();
+        let second = second.trim_end_matches([',', '.', ';', '!', '?']);
         let piece = &task[start..found.start()];
+        let last = piece.split_whitespace().next_back().unwrap_or_default();
+        let is_then = found.as_str().to_lowercase().contains("then");
         // `so that only I can read and write it`
-        let paired = next == "write" && piece.ends_with("read");
+        let paired = next == "write" && last == "read" && !is_then;
         // `the build and test folders`
-        let is_noun = NOUNS.contains(&next.as_str())
-            && !OBJECTS.contains(&behind.trim_end_matches([',', '.']))
-            && !behind.contains(['.', '/'])
-            && !found.as_str().contains("then");
-        let verb = asks(&next, BEGINS) && !paired && !is_noun && !belongs_together(piece, found.as_str());
-        let sentence = found.as_str().starts_with(['.', ';', '!', '?', '\n']) && !continues(rest);
+        let is_noun = NOUN_VERBS.contains(&next.as_str())
+            && !AFTER_VERB.contains(&second)
+            && !second.contains(['.', '/'])
+            && !is_then;
+        let verb = asks(&next, BEGINS) && !paired && !is_noun && !belongs_together(piece, is_then);
+        let is_end = found.as_str().starts_with(['.', ';', '!', '?', '\n']) && !ABBREVIATIONS.contains(&last);
+        let sentence = is_end && !continues(rest);
         if !quoted.iter().any(|range| range.contains(&found.start())) && (sentence || verb) {
             pieces.push(piece);
             start = found.end();
@@ -90,7 +97,7 @@ fn pieces(task: &str) -> Vec<&str> {
     pieces
 }
 
-/// The byte ranges of quotes: their words are no orders.
+/// The byte ranges of quotes, which contain no instructions.
 fn quoted(task: &str) -> Vec<std::ops::Range<usize>> {
     let mut all = Vec::new();
     for (open, close) in [('"', '"'), ('`', '`'), ('\u{201c}', '\u{201d}')] {
@@ -105,21 +112,22 @@ fn quoted(task: &str) -> Vec<std::ops::Range<usize>> {
     all
 }
 
-/// True if the text after the separator still belongs to the piece: a condition with its consequence, or the work of
-/// a script.
-fn belongs_together(piece: &str, separator: &str) -> bool {
+/// True if the text after a separator still belongs to the piece: the consequence of a condition, or a step of the
+/// script that the piece asks for. `is_then` tells if the separator says `then`.
+fn belongs_together(piece: &str, is_then: bool) -> bool {
     static FORM: LazyLock<Option<Regex>> = LazyLock::new(|| {
         Regex::new(
             r"(?i)^\s*(?:(?:and|then|also) )*(?:(?P<script>(?:write|create|make|add|generate)\b.*\b(?:script|program|function|alias)\b.*?\bto\b)|(?:if|when|unless|in case|as soon as|wherever|otherwise)\b)",
         )
         .ok()
     });
-    // a sentence that continues the one before has a beginning of its own
-    let sentence = piece.rfind(['.', ';', '!', '?']).map_or(piece, |at| &piece[at + 1..]);
+    // the condition may open the last sentence of the piece: `check a. If it is empty, ...`
+    let ends = piece.match_indices(['.', ';', '!', '?']).map(|(at, _)| &piece[at + 1..]);
+    let sentence = ends.rev().find(|rest| rest.starts_with(char::is_whitespace)).unwrap_or(piece);
     let begins = |text| FORM.as_ref().and_then(|form| form.captures(text));
     let found = begins(piece).or_else(|| if continues(sentence.trim_start()) { begins(sentence) } else { None });
-    // `write a script to ..., then run it`; in `one that deletes them and list them` the second verb is another order
-    found.is_some_and(|found| found.name("script").is_none() || !separator.contains("then"))
+    // `write a script to ..., then run it`: the second verb is a separate instruction
+    found.is_some_and(|found| found.name("script").is_none() || !is_then)
 }
 
 /// True if a sentence depends on the one before: `If it is, delete it`.
@@ -128,7 +136,9 @@ fn continues(rest: &str) -> bool {
     matches!(first.as_str(), "if" | "otherwise" | "else")
 }
 
-/// Splits a task into its parts: its sentences, and the clauses that begin with a verb of their own.
+/// Splits a task into its parts, its sentences and the clauses that begin with a verb of their own. Statements and names
+/// of tools are added to the part that they belong to, and a command that is to prove the result becomes a last part,
+/// `run COMMAND`, too.
 pub fn parts(task: &str) -> Vec<String> {
     let parts = pieces(courtesy::ungreeted(task)).into_iter().fold(Vec::new(), |mut all: Vec<String>, part| {
         match all.last_mut() {
@@ -148,17 +158,16 @@ pub fn parts(task: &str) -> Vec<String> {
         courtesy::without_politeness(&part[connective_len..]).to_owned()
     };
     let parts = parts.into_iter().map(trim_part).map(strip_connective).filter(|part| !part.is_empty()).collect();
-    let mut whole: Vec<String> = Vec::new();
+    let mut merged: Vec<String> = Vec::new();
     for part in with_statements(parts) {
-        match whole.last_mut().filter(|before| saves_text(&part, before)) {
+        match merged.last_mut().filter(|before| saves_text(&part, before)) {
             Some(before) => *before = format!("{before} and {part}"),
-            None => whole.extend(report_parts(&part).or_else(|| split_questions(&part)).unwrap_or_else(|| vec![part])),
+            None => merged.extend(report_parts(&part).or_else(|| split_questions(&part)).unwrap_or_else(|| vec![part])),
         }
     }
-    // commands that prove the result come last
-    let proof_commands: Vec<String> = whole.iter().filter_map(|part| proof_command(part)).collect();
-    whole.extend(proof_commands.into_iter().map(|command| format!("run {command}")));
-    whole
+    let proof_commands: Vec<String> = merged.iter().filter_map(|part| proof_command(part)).collect();
+    merged.extend(proof_commands.into_iter().map(|command| format!("run {command}")));
+    merged
 }
 
 /// True for a part that only says which server or tool is to do the one before: `use the weather server`.
@@ -212,6 +221,25 @@ mod tests {
                 "find issue 4, ask the tracker server for its owner",
                 &["find issue 4, ask the tracker server for its owner"],
             ),
+        ] {
+            assert_eq!(parts(task), want, "{task}");
+        }
+    }
+
+    #[test]
+    fn sentence_ends_names_and_nouns_are_told_apart() {
+        for (task, want) in [
+            ("delete the build and test folders.", &["delete the build and test folders"][..]),
+            (
+                "look at backup. If old.tar is there, delete new.tar",
+                &["look at backup. If old.tar is there, delete new.tar"],
+            ),
+            ("list the logs, e.g. a.log", &["list the logs, e.g. a.log"]),
+            (
+                "count the posts of each thread and write the sum to x.txt",
+                &["count the posts of each thread", "write the sum to x.txt"],
+            ),
+            ("show what I can read, then write it to x.txt", &["show what I can read", "write it to x.txt"]),
         ] {
             assert_eq!(parts(task), want, "{task}");
         }

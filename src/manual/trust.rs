@@ -54,7 +54,7 @@ pub(super) fn refusal(path: &Path, trees: &[PathBuf], home: Option<&Path>) -> Op
         return Some("is a directory".into());
     }
     if !meta.is_file() {
-        return Some("is no regular file".into());
+        return Some("is not a regular file".into());
     }
     if !path.is_absolute() {
         return Some("has no absolute path".into());
@@ -137,7 +137,7 @@ mod tests {
         assert_eq!(check(&inside, &tree.join("deep")), refused);
         assert_eq!(check(&link, &tree.join("deep")), refused, "a link from outside leads inside");
         assert_eq!(check(&mine, &tree.join("deep")), None);
-        assert_eq!(check(&mine, &home), None, "a home is no working tree");
+        assert_eq!(check(&mine, &home), None, "a home is not a working tree");
         assert_eq!(check(&lying, &home), refused);
         assert_eq!(check(Path::new("/bin/sh"), Path::new("/")), None);
         assert_eq!(check(&program(home.join("bin/text"), 0o644), &tree), Some("is not executable".into()));

@@ -223,7 +223,7 @@ impl Card {
 
     fn check(&self) -> Result<(), String> {
         if !is_id(&self.id) {
-            return Err(format!("`{}` is no id: it needs lower-case letters, digits, `.`, `-`, `_`", self.id));
+            return Err(format!("`{}` is not an id: it needs lower-case letters, digits, `.`, `-`, `_`", self.id));
         }
         if self.ctx == 0 {
             return Err("ctx is 0".into());
@@ -235,7 +235,7 @@ impl Card {
             let mut names = hub.repo.split('/');
             let is_valid = names.by_ref().take(2).filter(|n| is_file_name(n)).count() == 2 && names.next().is_none();
             if !is_valid || !is_file_name(&hub.revision) {
-                return Err(format!("`{}` at `{}` is no hub repository", hub.repo, hub.revision));
+                return Err(format!("`{}` at `{}` is not a hub repository", hub.repo, hub.revision));
             }
         }
         for (i, file) in self.files.iter().enumerate() {
@@ -269,7 +269,7 @@ impl CardFile {
     fn check(&self) -> Result<(), String> {
         let name = &self.name;
         if !is_file_name(name) {
-            return Err(format!("`{name}` is no plain file name"));
+            return Err(format!("`{name}` is not a plain file name"));
         }
         if self.bytes == Some(0) {
             return Err(format!("{name}: 0 bytes"));
@@ -283,7 +283,7 @@ impl CardFile {
             return Err(format!("{name}: a mirror needs a sha256"));
         }
         if !is_file_name(&fill(&mirror.package, 1)) || !is_file_name(&mirror.version) {
-            return Err(format!("{name}: `{}` {} is no package", mirror.package, mirror.version));
+            return Err(format!("{name}: `{}` {} is not a package", mirror.package, mirror.version));
         }
         match (mirror.parts, mirror.part_bytes, self.bytes) {
             (0, ..) => Err(format!("{name}: 0 parts")),
@@ -470,8 +470,8 @@ mod tests {
             ("[hub]\nrepo='x'\nrevision='main'\n[[file]]\nname='t'\n", "no hub repository"),
             ("[hub]\nrepo='x/../y'\nrevision='main'\n[[file]]\nname='t'\n", "no hub repository"),
             ("[[file]]\nname='t'\n[file.mirror]\npackage='p'\nversion='1'\nmember='m'\n", "needs a sha256"),
-            (&mirror("package='p; rm'\n"), "is no package"),
-            (&mirror("package='-r'\n"), "is no package"),
+            (&mirror("package='p; rm'\n"), "is not a package"),
+            (&mirror("package='-r'\n"), "is not a package"),
             (&mirror("package='p{n}'\nparts=0\n"), "0 parts"),
             (&mirror("package='p'\nparts=1\npart_bytes=0\n"), "0 bytes"),
             (&mirror("package='p'\nparts=2\npart_bytes=50\n"), "one package"),

@@ -28,7 +28,7 @@ pub(super) fn check(shape: &Shape, text: &str) -> Result<Result<(), String>, Mod
         Shape::Choice(options) => Err(format!("`{}` is none of: {}", short(text), options.join(", "))),
         Shape::Json(schema) => match serde_json::from_str::<Value>(text) {
             Ok(value) => json(schema, &value, "$"),
-            Err(error) => Err(format!("it is no JSON: {error}")),
+            Err(error) => Err(format!("it is not JSON: {error}")),
         },
         Shape::Lark(grammar) => lark(grammar, text)?,
     })
@@ -65,7 +65,7 @@ fn json(schema: &Value, value: &Value, at: &str) -> Result<(), String> {
             _ => Vec::new(),
         };
         if !allowed.iter().any(|kind| has_type(kind, value)) {
-            return Err(format!("{at} is no {}", allowed.join(" or ")));
+            return Err(format!("{at} is not of type {}", allowed.join(" or ")));
         }
     }
     if let Some(Value::Array(options)) = schema.get("enum")
@@ -159,10 +159,10 @@ mod tests {
         assert_eq!(check(&shape, r#"{"n": 2, "cmd": "ls", "all": ["a", "b"]}"#).unwrap(), Ok(()));
         for (text, why) in [
             ("ls", "no JSON"),
-            ("[]", "$ is no object"),
+            ("[]", "$ is not of type object"),
             ("{}", "$.cmd is missing"),
-            (r#"{"cmd": 1}"#, "$.cmd is no string"),
-            (r#"{"cmd": "", "n": 1.5}"#, "$.n is no integer"),
+            (r#"{"cmd": 1}"#, "$.cmd is not of type string"),
+            (r#"{"cmd": "", "n": 1.5}"#, "$.n is not of type integer"),
             (r#"{"cmd": "", "x": 1}"#, "$.x is not allowed"),
             (r#"{"cmd": "", "all": ["a", "c"]}"#, "$.all[1]"),
         ] {

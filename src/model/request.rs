@@ -117,7 +117,7 @@ impl Shape {
         let mut schema = match schema {
             serde_json::Value::Object(map) => map.clone(),
             serde_json::Value::Bool(true) => serde_json::Map::new(),
-            other => return Err(ModelError::BadShape(format!("{other} is no JSON schema"))),
+            other => return Err(ModelError::BadShape(format!("{other} is not a JSON schema"))),
         };
         schema.entry("x-guidance").or_insert_with(
             || serde_json::json!({"item_separator": ", ", "key_separator": ": ", "whitespace_flexible": false}),

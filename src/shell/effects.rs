@@ -3,7 +3,7 @@
 //!
 //! - [`kind`]: the kinds of effects. [`row`]: a row of the table, for one family of programs. [`mod@table`]: the
 //!   table.
-//! - [`reading`]: parses a command's words as its program does. [`words`]: queries on them for other modules.
+//! - [`parsed_args`]: parses a command's words as its program does. [`words`]: queries on them for other modules.
 //!   [`says`]: evaluates a row for a parsed command.
 //! - [`paths`]: resolves and classifies paths. [`handed`]: operands that one command passes to another.
 //! - [`expanded`], [`project`], [`database`]: options from variables, tools of a project, database clients.
@@ -12,9 +12,9 @@ pub(super) mod database;
 mod expanded;
 mod handed;
 mod kind;
+mod parsed_args;
 mod paths;
 mod project;
-mod reading;
 mod row;
 mod says;
 mod table;
@@ -29,9 +29,9 @@ use super::substitution;
 use super::unwrap::{is_interpreter, is_shell, keeps_functions};
 use handed::Handed;
 pub use kind::Kind;
+use parsed_args::ParsedArgs;
 pub use paths::{Place, is_socket, place_of};
 pub(super) use paths::{expand_braces, is_hidden, resolve_paths};
-use reading::Reading;
 use row::{Program, Style};
 use std::ops::Range;
 pub(super) use table::{Variable, canonical, is_remade, variable};
@@ -168,7 +168,7 @@ fn add_command(script: &Script, index: usize, command: &Invocation, found: &mut 
     if let Some(word) = unknown {
         collector.plain(Kind::Unknown, word);
     }
-    let read = Reading::of(command, program);
+    let read = ParsedArgs::parse(command, program);
     let builds = || program.does(&read).contains(&Kind::Build) && project::is_own(script, index);
     if paths::is_elsewhere(first) && !(project::is_tool(first) && builds()) {
         // a program installed by the project is not the system's program of that name
@@ -218,11 +218,11 @@ fn add_command(script: &Script, index: usize, command: &Invocation, found: &mut 
 /// True if the command only asks for help or its version.
 pub(super) fn is_help(command: &Invocation, dialect: Dialect) -> bool {
     let program = command.key().and_then(|key| table::program(&key, dialect));
-    program.is_some_and(|program| asks_for_help(command, &Reading::of(command, program)))
+    program.is_some_and(|program| asks_for_help(command, &ParsedArgs::parse(command, program)))
 }
 
 /// True if the command only shows its usage. Shells and interpreters pass the option on to what they run.
-fn asks_for_help(command: &Invocation, read: &Reading<'_>) -> bool {
+fn asks_for_help(command: &Invocation, read: &ParsedArgs<'_>) -> bool {
     const RUNNERS: [&str; 12] =
         ["xargs", "find", "env", "sudo", "npm", "npx", "cargo", "go", "make", "eval", "exec", "ssh"];
     let name = command.name().unwrap_or_default();
@@ -278,7 +278,7 @@ fn key_of(script: &Script, command: &Invocation) -> String {
     }
 }
 
-fn add_values(collector: &mut Collector<'_>, program: &Program, read: &Reading<'_>) {
+fn add_values(collector: &mut Collector<'_>, program: &Program, read: &ParsedArgs<'_>) {
     for value in &read.values {
         if let Some(kind) = program.value_of(&value.of, read).filter(|k| *k != Kind::None) {
             for path in paths::resolve_part(collector.script, value.word, value.part) {
@@ -289,7 +289,7 @@ fn add_values(collector: &mut Collector<'_>, program: &Program, read: &Reading<'
 }
 
 /// Adds the effects of an `awk` or `sed` program in an argument.
-fn add_language(collector: &mut Collector<'_>, language: Language, program: &Program, read: &Reading<'_>) {
+fn add_language(collector: &mut Collector<'_>, language: Language, program: &Program, read: &ParsedArgs<'_>) {
     for (word, text) in scripts(program, read) {
         let rest = substitution::without(text);
         let computed = word.value.is_none() && text.starts_with(['$', '`']);
@@ -309,7 +309,7 @@ fn add_language(collector: &mut Collector<'_>, language: Language, program: &Pro
 }
 
 /// Adds the effects on the operands, and on those `handed` over by another command.
-fn add_operands(collector: &mut Collector<'_>, program: &Program, read: &Reading<'_>, handed: &[Handed]) {
+fn add_operands(collector: &mut Collector<'_>, program: &Program, read: &ParsedArgs<'_>, handed: &[Handed]) {
     let (script, command, index) = (collector.script, collector.command, collector.index);
     let Some(first) = command.words.first() else { return };
     let recursive = program.recursive.iter().any(|o| read.has(o));

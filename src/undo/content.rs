@@ -17,7 +17,7 @@ pub(super) fn open(path: &Path) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
     if !file.metadata()?.is_file() {
-        return Err(io::Error::new(ErrorKind::InvalidInput, "it is no file any more"));
+        return Err(io::Error::new(ErrorKind::InvalidInput, "it is not a file any more"));
     }
     Ok(file)
 }

@@ -57,7 +57,7 @@ fn split_option<T: Copy>(data: &[u8], all: &[(&str, T)]) -> (T, String) {
 
 /// Asserts that a span is within the text.
 fn check_span(script: &Script, span: &Range<usize>) {
-    assert!(script.text.get(span.clone()).is_some(), "{span:?} is no part of {:?}", script.text);
+    assert!(script.text.get(span.clone()).is_some(), "{span:?} is not a part of {:?}", script.text);
 }
 
 /// Parses a shell command: all spans are within the text, and a quoted word is parsed as the same word.

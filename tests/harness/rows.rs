@@ -78,7 +78,7 @@ fn each_row_has_a_test_or_a_reason() {
         }
         wrong.extend(tests.iter().filter_map(|test| find_test(test).err().map(|why| format!("{id}: {test}: {why}"))));
     }
-    wrong.extend(unknown.iter().map(|row| format!("{row} is no row of the list")));
+    wrong.extend(unknown.iter().map(|row| format!("{row} is not a row of the list")));
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 

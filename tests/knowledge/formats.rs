@@ -61,7 +61,7 @@ fn html_docx_and_pdf_are_found_by_headings_and_pages() {
         let shown = machine.run(&["knowledge", "query", question, "--limit", "1"]);
         assert!(shown.out.contains(place) && shown.out.contains(text), "{question}: {shown:#?}");
     }
-    assert!(hits(&machine.run(&["knowledge", "query", "giraffe", "--json"])).is_empty(), "a script is no text");
+    assert!(hits(&machine.run(&["knowledge", "query", "giraffe", "--json"])).is_empty(), "a script is not text");
 }
 
 #[cfg(unix)]
@@ -78,8 +78,8 @@ fn a_hostile_file_is_skipped_with_a_warning() {
     assert!(ran.out.starts_with("read 3 files (") && ran.out.contains("4 no documents"), "{ran:#?}");
     for warning in [
         "bomb.docx: it unpacks to more than 16 MiB",
-        "torn.docx: it is no DOCX",
-        "no.pdf: it is no PDF",
+        "torn.docx: it is not a DOCX",
+        "no.pdf: it is not a PDF",
         "pump.pdf: `pdftotext` cannot read it",
     ] {
         assert!(ran.err.contains(warning), "{warning}: {ran:#?}");

@@ -118,7 +118,7 @@ fn parameters_a_model_rejects_are_left_out() {
     });
     let mut wanted = request("x", text());
     wanted.prompt.prefill = "ls ".into();
-    assert_eq!(ask(&server, &wanted).unwrap().0.text, "-la", "what it repeats is no part of the answer");
+    assert_eq!(ask(&server, &wanted).unwrap().0.text, "-la", "what it repeats is not a part of the answer");
     assert_eq!(bodies.lock().unwrap().len(), 3);
 }
 

@@ -161,7 +161,7 @@ fn sorted_rows_must_be_those_shown_before() {
     let sorted = |printed: &str| showed("sort them by name", &[], "sort x", printed, &["Per,51\nIda,34\n"]);
     assert_eq!(sorted("Ida,34\nPer,51\n"), None);
     assert!(sorted("Ida,34\nMoss,29\nPer,51\n").is_some_and(|f| f.contains("the 2 lines that were shown")));
-    assert_eq!(showed("sort them by name", &[], "sort x", "a\nb", &["one"]), None, "one line is no list");
+    assert_eq!(showed("sort them by name", &[], "sort x", "a\nb", &["one"]), None, "one line is not a list");
     assert_eq!(showed("sort them by name", &["a.txt"], "ls a.txt", "b\na.txt", &["a\nb"]), None, "files");
 }
 

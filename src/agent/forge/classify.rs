@@ -103,7 +103,8 @@ pub struct Failure {
     /// The last line of the error output.
     pub error: String,
     /// True if the model has not seen the test.
-    pub is_held: bool,
+    #[serde(rename = "is_held")]
+    pub is_held_out: bool,
 }
 
 /// Returns the class of a run whose output was not the expected one, and the line of the error output that gives the

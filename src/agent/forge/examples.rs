@@ -26,13 +26,13 @@ pub struct Case {
     /// The form of the input.
     pub way: Way,
     /// True if it is held back from the model.
-    pub is_held: bool,
+    pub is_held_out: bool,
 }
 
 impl Case {
     /// Creates a test that is shown to the model.
     pub fn new(input: impl Into<String>, expected: impl Into<String>, way: Way) -> Self {
-        Self { input: input.into(), expected: expected.into(), way, is_held: false }
+        Self { input: input.into(), expected: expected.into(), way, is_held_out: false }
     }
 }
 
@@ -55,7 +55,7 @@ pub enum ExampleError {
     #[error("there are {0} examples, and {MAX_EXAMPLES} are the most")]
     Many(usize),
     /// An example has no arrow, or nothing on one side of it.
-    #[error("`{0}` is no example: it needs an input, an arrow and an output")]
+    #[error("`{0}` is not an example: it needs an input, an arrow and an output")]
     Form(String),
     /// An input has two different outputs.
     #[error("the input `{0}` has two different outputs")]
@@ -157,7 +157,7 @@ pub fn hold_back(cases: &mut [Case]) {
     if cases.len() >= MIN_TO_HOLD_BACK
         && let Some(last) = cases.last_mut()
     {
-        last.is_held = true;
+        last.is_held_out = true;
     }
 }
 
@@ -175,7 +175,7 @@ mod tests {
         .unwrap();
         assert_eq!(order.request, "Create a unit converter skill");
         let sides: Vec<(&str, &str, bool)> =
-            order.cases.iter().map(|c| (c.input.as_str(), c.expected.as_str(), c.is_held)).collect();
+            order.cases.iter().map(|c| (c.input.as_str(), c.expected.as_str(), c.is_held_out)).collect();
         assert_eq!(
             sides,
             [("5 km", "5000 m", false), ("3 kg", "3000 g", false), ("a\nb", "2", false), ("x\n", "y\n", true)]
@@ -196,6 +196,6 @@ mod tests {
         let many: Vec<String> = (0..13).map(|n| format!("{n} => {n}{n}")).collect();
         assert_eq!(order("do", &many, Vec::new()).unwrap_err(), ExampleError::Many(13));
         let same = order("do", &["a => 1".into(), "a => 1".into()], Vec::new()).unwrap();
-        assert_eq!((same.cases.len(), same.cases[0].is_held), (1, false), "one or two are all shown");
+        assert_eq!((same.cases.len(), same.cases[0].is_held_out), (1, false), "one or two are all shown");
     }
 }

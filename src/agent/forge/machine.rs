@@ -209,7 +209,7 @@ mod tests {
     use crate::forge::examples::Way;
 
     fn failure(case: usize, got: &str) -> Failure {
-        Failure { case, class: Class::Assertion, got: got.into(), error: String::new(), is_held: false }
+        Failure { case, class: Class::Assertion, got: got.into(), error: String::new(), is_held_out: false }
     }
 
     fn finding(rule: &str) -> Finding {

@@ -9,7 +9,7 @@
 //!
 //! - `machine`: the order of the steps, pure. [`examples`]: makes tests of a request. `prompt`: the prompt for a
 //!   script.
-//! - [`language`]: the code that the forge adds to the model's. `trial`: runs scripts on tests. [`classify`]:
+//! - [`language`]: the code that the forge adds to the model's. `test_runner`: runs scripts on tests. [`classify`]:
 //!   classifies failures.
 //! - [`scan`]: finds forbidden effects by rules. `general`: checks that a script works on other inputs than those of
 //!   its tests. `mask`: removes comments and string literals.
@@ -30,7 +30,7 @@ mod prompt;
 mod quarantine;
 pub mod report;
 pub mod scan;
-mod trial;
+mod test_runner;
 pub mod twin;
 
 use super::event::{Actor, Draft, Emitter, Kind, Tokens};
@@ -51,7 +51,7 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
-use trial::TestRunner;
+use test_runner::TestRunner;
 use twin::Open;
 
 /// Most scripts of a forging.
@@ -286,7 +286,7 @@ impl Forge {
             quarantine.copy(&old.skill.folder, &[FILE.to_owned()])?;
         }
         quarantine.write_tests(&wanted.order.cases)?;
-        let held = wanted.order.cases.iter().any(|case| case.is_held);
+        let held = wanted.order.cases.iter().any(|case| case.is_held_out);
         let mut notes = Vec::new();
         if !held {
             notes.push("with fewer than three examples none is held back from the model".to_owned());
@@ -326,13 +326,14 @@ impl Work<'_> {
         }
         let script = script.ok_or(ForgeError::Stopped)?;
         let is_forged = self.old.as_ref().is_none_or(|old| old.is_forged);
-        Ok(TestRunner { program: self.program.clone(), script, is_forged })
+        Ok(TestRunner { interpreter: self.program.clone(), script, has_input_flags: is_forged })
     }
 
     /// Runs the tests before a script is written: with code that fails and with code that prints its input; for a
     /// fix, with the old script. True if at least one test fails with all of these.
     async fn run_without_script(&mut self) -> Result<bool, ForgeError> {
-        let cases: Vec<Case> = self.wanted.order.cases.iter().map(|c| Case { is_held: false, ..c.clone() }).collect();
+        let cases: Vec<Case> =
+            self.wanted.order.cases.iter().map(|c| Case { is_held_out: false, ..c.clone() }).collect();
         let stubs = match &self.old {
             Some(old) => vec![old.code.clone()],
             None => vec![self.language.stub().to_owned(), self.language.echo().to_owned()],
@@ -415,7 +416,7 @@ impl Work<'_> {
     /// Returns the number of visible tests that a script fails, or more than all if it may not be run; and true if
     /// there was an equal complaint before.
     async fn count_faults(&self, code: &str, forging: &Forging) -> Result<(usize, bool), ForgeError> {
-        let is_visible = |case: &&Case| !case.is_held;
+        let is_visible = |case: &&Case| !case.is_held_out;
         let findings = self.findings(code);
         if !findings.is_empty() {
             let is_known = !forging.is_new(&Complaint::Findings(findings));
@@ -620,7 +621,7 @@ impl Work<'_> {
             language: self.language,
             iterations,
             tests: order.cases.len(),
-            held: order.cases.iter().filter(|case| case.is_held).count(),
+            held: order.cases.iter().filter(|case| case.is_held_out).count(),
             findings,
             failures,
             open,
@@ -664,9 +665,9 @@ fn span(iteration: u32) -> String {
 pub fn tests_of(skill: &Skill, more: Vec<Case>) -> Vec<Case> {
     let mut cases = quarantine::tests(&skill.folder);
     cases.retain(|case| more.iter().all(|new| new.input != case.input));
-    cases.iter_mut().for_each(|case| case.is_held = false);
+    cases.iter_mut().for_each(|case| case.is_held_out = false);
     // the tests that show the fault come first and are not held back
-    let new = more.into_iter().map(|case| Case { is_held: false, ..case });
+    let new = more.into_iter().map(|case| Case { is_held_out: false, ..case });
     let mut all: Vec<Case> = new.chain(cases).collect();
     examples::hold_back(&mut all);
     all

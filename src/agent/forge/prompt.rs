@@ -27,7 +27,7 @@ const PYTHON: &str = "You are an expert Python programmer. You write one small, 
 
 /// Builds the prompt for a script.
 pub fn prompt(task: &str, cases: &[Case], language: Language, contract: &str, request: &ScriptRequest) -> Prompt {
-    let visible = || cases.iter().filter(|case| !case.is_held);
+    let visible = || cases.iter().filter(|case| !case.is_held_out);
     let asserts = language == Language::Python && visible().all(is_short);
     let shown = visible().take(MAX_SHOWN);
     let mut prompt = Prompt::system(if asserts { PYTHON } else { PERSONA });
@@ -85,7 +85,7 @@ fn describe(complaint: &Complaint, cases: &[Case], asserts: bool) -> String {
             lines.push("Write the whole code again without it.".into());
         }
         Complaint::Failures(failures) => {
-            let visible: Vec<_> = failures.iter().filter(|f| !f.is_held).collect();
+            let visible: Vec<_> = failures.iter().filter(|f| !f.is_held_out).collect();
             for failure in visible.iter().take(MAX_FAILURES) {
                 let Some(case) = cases.get(failure.case) else { continue };
                 let class = failure.class.name();
@@ -128,20 +128,23 @@ mod tests {
             prompt("do", &cases, language, "c", &request).messages.iter().map(|t| t.text.as_str()).collect::<String>()
         };
         assert!(of("x \"y\"", Language::Python).contains(r#"assert transform("x \"y\"") == "a\nb""#));
-        assert!(of(&"x".repeat(MAX_SIDE + 1), Language::Python).contains("Input:\n<<<"), "what is cut is no assertion");
+        assert!(
+            of(&"x".repeat(MAX_SIDE + 1), Language::Python).contains("Input:\n<<<"),
+            "what is cut is not an assertion"
+        );
         assert!(of("x", Language::Awk).contains("Input:\n<<<\nx\n>>>"));
     }
 
     #[test]
     fn a35_the_hidden_test_is_never_shown() {
         let mut cases = vec![Case::new("in-1", "out-1", Way::Text), Case::new("in-hidden", "out-hidden", Way::Text)];
-        cases[1].is_held = true;
-        let failure = |case: usize, is_held| Failure {
+        cases[1].is_held_out = true;
+        let failure = |case: usize, is_held_out| Failure {
             case,
             class: Class::Assertion,
             got: "got-hidden".into(),
             error: String::new(),
-            is_held,
+            is_held_out,
         };
         for failures in [vec![failure(1, true)], vec![failure(0, false), failure(1, true)]] {
             let only_hidden = failures.len() == 1;

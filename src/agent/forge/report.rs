@@ -134,7 +134,7 @@ impl Report {
         }
         for failure in &self.failures {
             let Some(case) = cases.get(failure.case) else { continue };
-            let hidden = if failure.is_held { ", not shown to the model" } else { "" };
+            let hidden = if failure.is_held_out { ", not shown to the model" } else { "" };
             text.push_str(&format!("\n- test {} ({} failure{hidden})\n", failure.case + 1, failure.class.name()));
             text.push_str(&format!("  - in: {}\n  - expected: {}\n", short(&case.input), short(&case.expected)));
             text.push_str(&format!(

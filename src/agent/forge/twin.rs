@@ -3,7 +3,7 @@
 
 use super::examples::{Case, Way};
 use super::general::{carried_words, distinct_runs, replace_word, shift_characters};
-use super::trial::is_same;
+use super::test_runner::is_same;
 use serde::Serialize;
 
 /// Most inputs on which two scripts are compared.

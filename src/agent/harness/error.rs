@@ -19,7 +19,7 @@ pub enum HarnessError {
     #[error("a session's name has 1 to 200 characters, none of them a control character")]
     Session,
     /// The name of the session has a prefix that is reserved for the hidden sessions of runs and helpers.
-    #[error("`{0}` is no name for a session: runs and helpers are named so")]
+    #[error("`{0}` is not a name for a session: runs and helpers are named so")]
     NamedAsRun(String),
     /// Two tools have one name.
     #[error(transparent)]

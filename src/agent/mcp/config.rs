@@ -246,7 +246,7 @@ pub enum ConfigError {
         reason: String,
     },
     /// The file is not a list of MCP servers.
-    #[error("{path} is no list of MCP servers: {reason}")]
+    #[error("{path} is not a list of MCP servers: {reason}")]
     Form {
         /// The file.
         path: String,
@@ -358,7 +358,7 @@ pub fn text(path: &Path) -> Result<Option<String>, ConfigError> {
     match std::fs::metadata(path) {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(e) => return Err(failed(e.to_string())),
-        Ok(meta) if !meta.is_file() => return Err(failed("it is no file".into())),
+        Ok(meta) if !meta.is_file() => return Err(failed("it is not a file".into())),
         Ok(meta) if meta.len() > MAX_FILE_BYTES => return Err(failed(format!("it has {} bytes", meta.len()))),
         Ok(_) => {}
     }
@@ -455,7 +455,7 @@ fn fill_in(
 fn address(written: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<String, EntryError> {
     let url = expand(written, variable)?;
     if !url.starts_with("http://") && !url.starts_with("https://") {
-        return Err(format!("`{written}` is no http:// or https:// address").into());
+        return Err(format!("`{written}` is not an http:// or https:// address").into());
     }
     Ok(url)
 }
@@ -662,7 +662,10 @@ mod tests {
     fn an_invalid_file_gets_a_hint_with_an_example() {
         for text in ["", "{", "[]", r#"{"servers": {}}"#, r#"{"mcpServers": []}"#] {
             let Err(error) = parse(text, Path::new("x.json"), Origin::User) else { panic!("{text} was read") };
-            assert!(error.to_string().contains("x.json is no list") && error.hint().contains("mcpServers"), "{error}");
+            assert!(
+                error.to_string().contains("x.json is not a list") && error.hint().contains("mcpServers"),
+                "{error}"
+            );
         }
         assert!(text(Path::new("/nowhere/mcp.json")).unwrap().is_none());
     }

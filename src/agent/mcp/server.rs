@@ -234,7 +234,7 @@ impl Server {
                 let base = self.config.base(root);
                 let cwd = cwd.as_ref().map_or_else(|| base.to_path_buf(), |cwd| base.join(cwd));
                 if !cwd.is_dir() {
-                    return Err(self.start_error(format!("its `cwd` {} is no folder", cwd.display())));
+                    return Err(self.start_error(format!("its `cwd` {} is not a folder", cwd.display())));
                 }
                 let program = which::which_in(command, search, &cwd)
                     .map_err(|_| self.start_error(format!("there is no program `{command}`")))?;
@@ -486,7 +486,7 @@ fn header_map(pairs: &[(String, String)]) -> Result<HashMap<http::HeaderName, ht
     pairs
         .iter()
         .map(|(name, value)| {
-            let wrong = || format!("`{}` is no header", short(name));
+            let wrong = || format!("`{}` is not a header", short(name));
             let name: http::HeaderName = name.parse().map_err(|_| wrong())?;
             Ok((name, value.parse().map_err(|_| wrong())?))
         })

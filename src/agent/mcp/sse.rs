@@ -87,10 +87,10 @@ impl Transport<RoleClient> for SseTransport {
 
 /// Resolves the address for messages against the stream's own `base`. The result must have the same origin.
 fn resolve(base: &str, endpoint: &str) -> Result<String, String> {
-    let parsed = |text: &str| text.parse::<Uri>().map_err(|e| format!("`{text}` is no address: {e}"));
+    let parsed = |text: &str| text.parse::<Uri>().map_err(|e| format!("`{text}` is not an address: {e}"));
     let own = parsed(base)?;
     let (Some(scheme), Some(authority)) = (own.scheme_str(), own.authority()) else {
-        return Err(format!("`{base}` is no http:// or https:// address"));
+        return Err(format!("`{base}` is not an http:// or https:// address"));
     };
     let path = own.path();
     let whole = if endpoint.is_empty() {

@@ -329,7 +329,7 @@ fn conversations_are_separate_per_session_and_agent() {
         assert!(exchanges(&memory, "s", "chat").is_empty(), "{name}");
         assert!(exchanges(&memory, "s", "agent").is_empty(), "{name}: whichever agent");
         assert_eq!(exchanges(&memory, "s:chat", "").len(), 1, "{name}: and no other session");
-        assert!(memory.list(9).unwrap().is_empty(), "{name}: what is said is no note");
+        assert!(memory.list(9).unwrap().is_empty(), "{name}: what is said is not a note");
     }
 }
 

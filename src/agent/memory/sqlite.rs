@@ -200,7 +200,8 @@ impl Backend for Sqlite {
                  ORDER BY number DESC LIMIT ?3",
             )?;
             let rows = find.query_map(params![key.session, key.agent, file::int(limit)], |row| {
-                Ok(Exchange { run: row.get(0)?, asked: row.get(1)?, answered: row.get(2)? })
+                let text = |column| file::text(row, column);
+                Ok(Exchange { run: text("run")?, asked: text("asked")?, answered: text("answered")? })
             })?;
             let mut exchanges: Vec<Exchange> = rows.collect::<rusqlite::Result<_>>()?;
             exchanges.reverse();
@@ -324,8 +325,8 @@ mod tests {
         let readers = (reader(&backend.notes), reader(&backend.conversations));
         assert!(backend.remove(&note).unwrap());
         backend.forget_session("s").unwrap();
-        drop(readers);
         assert!(!holds("qwzkoba7") && !holds("vjxmuri3"));
+        drop(readers);
     }
 
     #[test]

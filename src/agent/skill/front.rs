@@ -71,9 +71,9 @@ pub fn parse(text: &str, folder: &str) -> Result<Front, String> {
     };
     let all: Value = serde_saphyr::from_str_with_options(head, options).map_err(|e| {
         let why = e.to_string();
-        format!("its head is no YAML: {}", why.lines().next().unwrap_or_default())
+        format!("its head is not YAML: {}", why.lines().next().unwrap_or_default())
     })?;
-    let Value::Object(all) = all else { return Err("its head is no map of fields".into()) };
+    let Value::Object(all) = all else { return Err("its head is not a map of fields".into()) };
     let name = name(&all)?;
     if name != folder {
         return Err(format!("its `name` is `{name}`, and its folder is `{folder}`"));
@@ -92,7 +92,7 @@ pub fn parse(text: &str, folder: &str) -> Result<Front, String> {
         scalar(&all, field)?;
     }
     if all.get("metadata").is_some_and(|m| !m.is_object() && !m.is_null()) {
-        return Err("its `metadata` is no map".into());
+        return Err("its `metadata` is not a map".into());
     }
     let allowed_tools = list(&all, "allowed-tools")?;
     let mut required_refs = list(&all, "required_refs")?;
@@ -134,14 +134,14 @@ fn string(all: &Map<String, Value>, field: &str) -> Result<Option<String>, Strin
     match all.get(field) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text.clone())),
-        Some(_) => Err(format!("its `{field}` is no text: put it in quotes")),
+        Some(_) => Err(format!("its `{field}` is not text: put it in quotes")),
     }
 }
 
 /// Checks that a field is a single value if present.
 fn scalar(all: &Map<String, Value>, field: &str) -> Result<(), String> {
     match all.get(field) {
-        Some(Value::Array(_) | Value::Object(_)) => Err(format!("its `{field}` is no single value")),
+        Some(Value::Array(_) | Value::Object(_)) => Err(format!("its `{field}` is not a single value")),
         _ => Ok(()),
     }
 }
@@ -153,9 +153,9 @@ fn list(all: &Map<String, Value>, field: &str) -> Result<Vec<String>, String> {
         Some(Value::String(words)) => Ok(words.split_whitespace().map(str::to_owned).collect()),
         Some(Value::Array(items)) => items
             .iter()
-            .map(|item| item.as_str().map(str::to_owned).ok_or_else(|| format!("its `{field}` holds what is no text")))
+            .map(|item| item.as_str().map(str::to_owned).ok_or_else(|| format!("its `{field}` holds what is not text")))
             .collect(),
-        Some(_) => Err(format!("its `{field}` is no list")),
+        Some(_) => Err(format!("its `{field}` is not a list")),
     }
 }
 
@@ -196,11 +196,11 @@ mod tests {
             ("name: Pdf\ndescription: x", "has `P`"),
             ("name: p--d\ndescription: x", "two in a row"),
             ("name: -p\ndescription: x", "at an edge"),
-            ("name: 5\ndescription: x", "is no text"),
+            ("name: 5\ndescription: x", "is not text"),
             ("name: pdf\ndescription: ''", "0 characters"),
-            ("name: pdf\ndescription: x\nmetadata: 5", "`metadata` is no map"),
-            ("name: pdf\ndescription: x\nallowed-tools: {a: 1}", "`allowed-tools` is no list"),
-            ("name: pdf\ndescription: x\nrequired_refs: [1]", "holds what is no text"),
+            ("name: pdf\ndescription: x\nmetadata: 5", "`metadata` is not a map"),
+            ("name: pdf\ndescription: x\nallowed-tools: {a: 1}", "`allowed-tools` is not a list"),
+            ("name: pdf\ndescription: x\nrequired_refs: [1]", "holds what is not text"),
             ("name: pdf\n description: [", "no YAML"),
             ("- a", "no map"),
         ] {

@@ -278,7 +278,7 @@ fn read(path: &Path) -> Result<String, SkillError> {
     let meta = std::fs::metadata(path).map_err(|e| failed(e.to_string()))?;
     // opening a pipe would wait for the other end
     if !meta.is_file() {
-        return Err(failed("it is no file".into()));
+        return Err(failed("it is not a file".into()));
     }
     let size = meta.len();
     if size > LARGEST {

@@ -204,7 +204,7 @@ fn a_task_gets_the_skills_it_names_or_needs() {
     assert!(error.to_string().contains("no skill `nope`"));
     let recent = ["pdf".to_owned(), "gone".to_owned()];
     let again = choose::choose("the same with the other one", &[], &recent, &bench.find(), &mut Index::default(), None);
-    assert_eq!(names(&again.unwrap().active), ["pdf (recent)"], "what has gone meanwhile is no error");
+    assert_eq!(names(&again.unwrap().active), ["pdf (recent)"], "what has gone meanwhile is not an error");
     // fifty skills, and the prompt has the words of three at most
     let chosen = bench.choose("extract the tables from these documents with git and pdf", &[]);
     let assembly = assemble(&layers(&chosen), &query(), (4000, ASSEMBLY_TIMEOUT), &|t| t.split_whitespace().count());
@@ -372,9 +372,9 @@ fn a_pipe_is_not_opened() {
     bench.write("user/a/SKILL.md", "---\nname: a\ndescription: d\nrequired_refs: [pipe]\n---\nText.");
     let pipe = bench.dir.path().join("user/a/pipe");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-    assert!(read(&pipe).unwrap_err().to_string().contains("it is no file"));
+    assert!(read(&pipe).unwrap_err().to_string().contains("it is not a file"));
     let rendered = render::render(&bench.find().all[0]).unwrap();
-    let missing = vec![("pipe".to_owned(), "it is no file".to_owned())];
+    let missing = vec![("pipe".to_owned(), "it is not a file".to_owned())];
     assert_eq!((rendered.text.as_str(), rendered.missing_refs), ("Text.", missing));
 }
 

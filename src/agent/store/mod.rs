@@ -740,7 +740,7 @@ mod tests {
     fn a_file_that_is_not_a_store_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("x.db");
-        std::fs::write(&file, "this is no database, and long enough to be looked at").unwrap();
+        std::fs::write(&file, "this is not a database, and long enough to be looked at").unwrap();
         assert!(matches!(Store::open(&file), Err(StoreError::Open { path, .. }) if path.ends_with("x.db")));
     }
 

@@ -119,7 +119,7 @@ impl Spawn {
             let Order { name, task, output_path: path, .. } = order;
             let fine = |c: char| c.is_alphanumeric() || "_- ".contains(c);
             if name.trim().is_empty() || name.chars().count() > 40 || !name.chars().all(fine) {
-                return Err(wrong(format!("`{name}` is no name: use up to 40 letters, digits, _ and -")));
+                return Err(wrong(format!("`{name}` is not a name: use up to 40 letters, digits, _ and -")));
             }
             if orders[..at].iter().any(|other| other.name == *name) {
                 return Err(wrong(format!("two workers are named `{name}`")));

@@ -440,7 +440,7 @@ fn an_equipped_run_has_a_workspace_and_invalid_orders_are_refused() {
         (json!([{"name": "a"}]), "missing field `role`"),
         (json!([fine, order("a", "count the pears", "b.md")]), "two workers are named `a`"),
         (json!([fine, order("b", "count the pears", "./a.md")]), "two workers have the output_path"),
-        (json!([order("a\n", "count the pears", "b.md")]), "is no name"),
+        (json!([order("a\n", "count the pears", "b.md")]), "is not a name"),
         (json!([order("a", "do it", "b.md")]), "the task of `a`"),
         (json!([order("a", SAMPLES[0], "b.md")]), "is the example's"),
         (json!([order("a", "count the pears", "../b.md")]), "outside of the workspace"),

@@ -123,7 +123,7 @@ fn regular_text(
     let meta = std::fs::metadata(path).map_err(&failed)?;
     if !meta.is_file() {
         // reading a pipe might never end
-        return Err(ToolError::Failed(format!("{name} is no regular file")));
+        return Err(ToolError::Failed(format!("{name} is not a regular file")));
     }
     let size = meta.len();
     if size > MAX_BYTES {

@@ -49,7 +49,7 @@ impl Tool for Read {
             return Err(ToolError::Failed(format!("{name} is a folder: use list to see what is in it")));
         }
         if !meta.is_file() {
-            return Err(ToolError::Failed(format!("{name} is no regular file")));
+            return Err(ToolError::Failed(format!("{name} is not a regular file")));
         }
         let mut reader = BufReader::new(File::open(&path).map_err(failed)?);
         if reader.fill_buf().map_err(failed)?.iter().take(4096).any(|b| *b == 0) {

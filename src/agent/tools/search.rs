@@ -96,7 +96,7 @@ fn matcher(pattern: &str) -> Result<RegexMatcher, ToolError> {
         let why = why.lines().rev().find(|l| !l.trim().is_empty()).unwrap_or("it cannot be read").trim().to_owned();
         let why = why.strip_prefix("error: ").unwrap_or(&why);
         ToolError::Arguments(format!(
-            "`pattern` is no regular expression: {why}. To find the text as it stands, write \\ before each of . * + ? ( ) [ ] {{ }} | ^ $"
+            "`pattern` is not a regular expression: {why}. To find the text as it stands, write \\ before each of . * + ? ( ) [ ] {{ }} | ^ $"
         ))
     })
 }
@@ -108,7 +108,7 @@ fn wanted(glob: &str, top: &Path) -> Result<Option<Override>, ToolError> {
         return Ok(None);
     }
     let wrong =
-        |e: ignore::Error| ToolError::Arguments(format!("`glob` is no file pattern ({e}): write one like *.log"));
+        |e: ignore::Error| ToolError::Arguments(format!("`glob` is not a file pattern ({e}): write one like *.log"));
     let mut builder = OverrideBuilder::new(top);
     // a `!` would invert its meaning
     builder.add(glob.trim_start_matches('!')).map_err(wrong)?;

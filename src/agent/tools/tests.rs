@@ -111,8 +111,8 @@ fn errors_name_similar_files() {
 fn a_pipe_is_not_opened() {
     let bench = Bench::new();
     assert!(std::process::Command::new("mkfifo").arg(bench.root().join("pipe")).status().unwrap().success());
-    assert_eq!(bench.failed("read", json!({"path": "pipe"})), "pipe is no regular file");
-    assert_eq!(bench.failed("edit", json!({"path": "pipe", "old": "a", "new": "b"})), "pipe is no regular file");
+    assert_eq!(bench.failed("read", json!({"path": "pipe"})), "pipe is not a regular file");
+    assert_eq!(bench.failed("edit", json!({"path": "pipe", "old": "a", "new": "b"})), "pipe is not a regular file");
 }
 
 #[test]

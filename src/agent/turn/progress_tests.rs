@@ -452,7 +452,7 @@ fn selected_or_sorted_lines_are_not_saved_as_they_were() {
     let mut turn = led_run("compare old with new and write the names of the files that differ to diff.txt");
     suggest(&mut turn, "diff -r old new");
     act(&mut turn, Outcome::Succeeded, "diff -r old/b.txt new/b.txt\n1c1\n< x\n> y\n(exit code 1)", &["old/b.txt"]);
-    assert!(matches!(turn.next(), Step::Advise(_)), "what differs is no list of names");
+    assert!(matches!(turn.next(), Step::Advise(_)), "what differs is not a list of names");
 
     let mut turn = led_run("show the users in u.txt, tell me who has no password and save them to x.txt");
     suggest(&mut turn, "cat u.txt");

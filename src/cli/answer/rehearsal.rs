@@ -3,7 +3,7 @@
 use super::ask::Place;
 use crate::term::ui::{Role, plural};
 use crate::{Cx, Failure};
-use caro_command::rehearsal::{Fit, Unfit, fit};
+use caro_command::rehearsal::{NotRehearsable, RehearsalMode, mode_for_suggestion};
 use caro_exec::Status;
 use caro_exec::rehearse::{
     Change, ChangeKind, EntryKind, Rehearsal, RehearsalError, RehearsalJob, read_only, rehearse,
@@ -19,8 +19,8 @@ const MAX_LINES: usize = 20;
 #[derive(Debug, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Shown {
-    /// The command is not fit for a rehearsal.
-    Not(Unfit),
+    /// The command may not be rehearsed.
+    Not(NotRehearsable),
     /// This system cannot rehearse it, with the reason.
     Unavailable(String),
     /// It was rehearsed.
@@ -55,8 +55,8 @@ pub async fn run_rehearsal(command: &str, place: &Place, context: &ExecutionCont
         let why = format!("it is for {}, and this is {}", place.target.name(), context.target.name());
         return Ok(Shown::Unavailable(why));
     }
-    let fitness = match fit(&parse(command, place.dialect)) {
-        Ok(fitness) => fitness,
+    let mode = match mode_for_suggestion(&parse(command, place.dialect)) {
+        Ok(mode) => mode,
         Err(unfit) => return Ok(Shown::Not(unfit)),
     };
     let Some(shell) = super::run::program(place.dialect, context) else {
@@ -65,7 +65,7 @@ pub async fn run_rehearsal(command: &str, place: &Place, context: &ExecutionCont
     };
     let job = RehearsalJob::new(&shell, command, &place.cwd);
     let result = match rehearse(&job).await {
-        Err(RehearsalError::Unavailable(_)) if fitness == Fit::Reads => read_only(&job).await,
+        Err(RehearsalError::Unavailable(_)) if mode == RehearsalMode::Reads => read_only(&job).await,
         other => other,
     };
     match result {

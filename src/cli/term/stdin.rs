@@ -45,7 +45,7 @@ impl Looking {
             Input::Empty => {}
             Input::Binary { form, told } => {
                 let form = form.map_or(String::new(), |form| format!(" ({form})"));
-                cx.ui.note(&format!("what comes in is no text{form}: the model is told that, and nothing of it"));
+                cx.ui.note(&format!("what comes in is not text{form}: the model is told that, and nothing of it"));
                 before.place.push(told);
                 before.input = Some(String::new());
             }

@@ -133,7 +133,7 @@ fn parse(line: &[u8]) -> (Value, Result<Item, Failure>) {
     };
     let object: Map<String, Value> = match serde_json::from_str(text) {
         Ok(object) => object,
-        Err(e) => return (Value::Null, Err(bad(format!("the line is no JSON object: {e}"), form))),
+        Err(e) => return (Value::Null, Err(bad(format!("the line is not a JSON object: {e}"), form))),
     };
     let id = object.get("id").cloned().unwrap_or(Value::Null);
     let text = |name: &str| match object.get(name) {

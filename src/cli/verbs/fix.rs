@@ -17,7 +17,7 @@ use crate::{Cx, Failure, Outcome, Settings, env};
 use caro_base::files;
 use caro_command::fix::{self, Facts, Failed, Repair, complaint};
 use caro_command::inspect::{Inspector, Manuals, Subject};
-use caro_command::rehearsal::{Fit, fit};
+use caro_command::rehearsal::{RehearsalMode, mode_for_suggestion};
 use caro_command::{Answer, CommandRequest, History, PastExchange, checked};
 use caro_exec::rehearse::{RehearsalError, RehearsalJob, read_only, rehearse};
 use caro_exec::{Limits, Status};
@@ -334,10 +334,10 @@ impl Repairer<'_> {
             cx.ui.note(&format!("not tried: {why}"));
             Ok(Source::None)
         };
-        let fitness = match fit(&parse(&failed.command, self.place.dialect)) {
-            Ok(fitness) => fitness,
+        let mode = match mode_for_suggestion(&parse(&failed.command, self.place.dialect)) {
+            Ok(mode) => mode,
             // the error of a command that does not parse is worth seeing, too
-            Err(_) if !parse(&failed.command, self.place.dialect).errors.is_empty() => Fit::Changes,
+            Err(_) if !parse(&failed.command, self.place.dialect).errors.is_empty() => RehearsalMode::Changes,
             Err(unfit) => return not_tried(&format!("{}: {}", unfit.token, unfit.why)),
         };
         let Some(shell) = program(self.place.dialect, self.context) else {
@@ -347,7 +347,7 @@ impl Repairer<'_> {
         job.limits = Limits { wall: TRY_TIMEOUT, ..job.limits };
         let result = self.runtime.block_on(async {
             match rehearse(&job).await {
-                Err(RehearsalError::Unavailable(_)) if fitness == Fit::Reads => read_only(&job).await,
+                Err(RehearsalError::Unavailable(_)) if mode == RehearsalMode::Reads => read_only(&job).await,
                 other => other,
             }
         });

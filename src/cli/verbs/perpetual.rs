@@ -12,16 +12,16 @@ use caro_agent::perpetual::channel::MAX_MESSAGE_BYTES;
 use caro_agent::perpetual::history::episodes;
 use caro_agent::perpetual::{self, Channel, Ended, Entry, Files, Lines, PARAMETERS, Setup};
 use std::io::{self, IsTerminal};
-use std::path::PathBuf;
+use std::path::{Component, Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Keep an agent at work that never ends: it answers messages, and wakes by itself
+/// Run an agent that never finishes: it answers messages and wakes up by itself
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true, after_help = parameters())]
 pub struct Args {
     #[command(subcommand)]
-    what: Option<What>,
+    command: Option<Subcommand>,
     /// Parameters, listed below: wakeupInterval=60
     #[arg(value_name = "NAME=VALUE")]
     parameters: Vec<String>,
@@ -31,23 +31,23 @@ pub struct Args {
     /// The session to go on with, or to begin
     #[arg(long, value_name = "NAME", default_value = SESSION)]
     session: String,
-    /// How to talk with it: stdio (each line is a message), or file:IN,OUT (a line that is added to IN is one, and what it
-    /// says is added to OUT)
+    /// How to talk with it: stdio (each line is a message), or file:IN,OUT (messages are lines appended to IN, answers are
+    /// appended to OUT)
     #[arg(long, value_name = "CHANNEL", default_value = "stdio", value_parser = channel)]
-    channel: Wire,
+    channel: ChannelSpec,
     /// End after so many turns
     #[arg(long, value_name = "N")]
     max_turns: Option<u64>,
-    /// Do not ask before changes below the working folder and commands that are no danger
+    /// Allow changes below the working folder, and commands that are not dangerous
     #[arg(short, long)]
     yes: bool,
-    /// Ask through the channel before them, and wait for `yes`; without this and --yes they are refused
+    /// Ask through the channel before changes and commands, and wait for `yes`; without this and --yes they are refused
     #[arg(long, conflicts_with = "yes")]
     ask: bool,
-    /// A folder below which commands may write, beside the working folder; `/` for anywhere
+    /// A folder below which commands may write, in addition to the working folder; `/` for anywhere
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     write: Vec<PathBuf>,
-    /// Print every event as a line of JSON in the place of what is said
+    /// Print every event as a line of JSON instead of the answers
     #[arg(long, value_name = "FORMAT", value_parser = ["jsonl"])]
     events: Option<String>,
     /// Model: an id of `caro model list`, a GGUF file, openai:URL#NAME, anthropic:NAME, script:FILE
@@ -56,7 +56,7 @@ pub struct Args {
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum What {
+enum Subcommand {
     /// Show what happened in a loop, oldest first
     History {
         /// The session
@@ -82,22 +82,29 @@ const SESSION: &str = "loop";
 
 /// The channel of a loop.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Wire {
+enum ChannelSpec {
     Stdio,
     Files(PathBuf, PathBuf),
 }
 
 /// Parses `stdio` or `file:IN,OUT`.
-fn channel(text: &str) -> Result<Wire, String> {
+fn channel(text: &str) -> Result<ChannelSpec, String> {
     let wanted = || "stdio, or file:IN,OUT with two files".to_owned();
     if text == "stdio" {
-        return Ok(Wire::Stdio);
+        return Ok(ChannelSpec::Stdio);
     }
     let (from, to) = text.strip_prefix("file:").and_then(|files| files.split_once(',')).ok_or_else(wanted)?;
-    if from.is_empty() || to.is_empty() || from == to {
+    let (from, to) = (PathBuf::from(from), PathBuf::from(to));
+    // an agent that reads its own answers would never be silent
+    if from.as_os_str().is_empty() || to.as_os_str().is_empty() || components(&from).eq(components(&to)) {
         return Err(wanted());
     }
-    Ok(Wire::Files(from.into(), to.into()))
+    Ok(ChannelSpec::Files(from, to))
+}
+
+/// Returns the components of a path without `.`.
+fn components(path: &Path) -> impl Iterator<Item = Component<'_>> {
+    path.components().filter(|component| *component != Component::CurDir)
 }
 
 /// The list of parameters for the help.
@@ -108,7 +115,7 @@ fn parameters() -> String {
     }
     text + "They can be set for good, too: `loop = \"sleepInterval=5 maxWakeLoops=0\"` in the configuration.\n\
             Ctrl-C or the end of the input ends it; the next `caro loop` of the session goes on from there.\n\
-            Exit codes: 0 the input is over, or the turns are; 2 usage or internal; 130 Ctrl-C."
+            Exit codes: 0 end of the input or of --max-turns; 2 usage or internal; 130 Ctrl-C."
 }
 
 /// Runs the loop, or shows what happened in it.
@@ -116,16 +123,16 @@ fn parameters() -> String {
 /// # Errors
 /// If the loop cannot run, is stopped, or its history cannot be read.
 pub fn run(args: &Args, cx: &Cx) -> Outcome {
-    match &args.what {
-        Some(What::History { session, metta, json, around, limit }) => {
+    match &args.command {
+        Some(Subcommand::History { session, metta, json, around, limit }) => {
             let entries = entries(session, around.as_deref(), *limit as usize, cx)?;
-            history(session, &entries, *metta, *json, cx)
+            print_history(session, &entries, *metta, *json, cx)
         }
-        None => work(args, cx),
+        None => run_loop(args, cx),
     }
 }
 
-fn work(args: &Args, cx: &Cx) -> Outcome {
+fn run_loop(args: &Args, cx: &Cx) -> Outcome {
     let flags: Vec<_> = args.model.clone().map(|model| ("model", model)).into_iter().collect();
     let mut parameters = cx.settings(&flags)?.perpetual;
     for assignment in args.set.iter().chain(&args.parameters) {
@@ -139,7 +146,7 @@ fn work(args: &Args, cx: &Cx) -> Outcome {
     let root = root.canonicalize().unwrap_or(root);
     let drive = Drive::plain(args.model.clone(), args.yes, args.write.clone());
     let harness = wire::open(cx, &drive, "agent", drive.options(), &root, Wants::Answers)?;
-    if args.channel == Wire::Stdio && io::stdin().is_terminal() {
+    if args.channel == ChannelSpec::Stdio && io::stdin().is_terminal() {
         cx.ui.note(&format!(
             "at work in {} (session {session}): each line you type is a message, what it has to say comes here; Ctrl-D or \
              Ctrl-C ends it, the next `caro loop` goes on",
@@ -164,44 +171,59 @@ fn work(args: &Args, cx: &Cx) -> Outcome {
 }
 
 /// Runs the loop while a thread prints what it says and does.
-fn drive_loop(harness: &Harness, setup: Setup, receive: Receiver<Out>, jsonl: bool, cx: &Cx) -> Result<Ended, Failure> {
+fn drive_loop(
+    harness: &Harness,
+    setup: Setup,
+    receive: Receiver<PrintJob>,
+    jsonl: bool,
+    cx: &Cx,
+) -> Result<Ended, Failure> {
+    let (cancel, asks) = (setup.cancel.clone(), setup.asks);
     std::thread::scope(|scope| {
-        let printer = scope.spawn(move || print(receive, jsonl, cx));
+        let printer = scope.spawn(move || {
+            let printed = print(receive, jsonl, asks, cx);
+            if printed.is_err() {
+                // nobody would see what the agent does
+                cancel.cancel();
+            }
+            printed
+        });
         // the future owns the setup and with it the senders: the printer ends when it is dropped
         let ended = cx.runtime().map(|runtime| runtime.block_on(perpetual::run(harness, setup)));
         let printed = printer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        let ended = ended??;
         printed?;
-        Ok(ended)
+        Ok(ended??)
     })
 }
 
 /// Something to be printed.
-enum Out {
+enum PrintJob {
     /// A text of the loop; the result of printing it is sent back.
     Say(String, Sender<io::Result<()>>),
+    /// A warning.
+    Warning(String),
     /// An event.
     Event(Box<Event>),
 }
 
-fn print(receive: Receiver<Out>, jsonl: bool, cx: &Cx) -> Result<(), Failure> {
+fn print(receive: Receiver<PrintJob>, jsonl: bool, asks: bool, cx: &Cx) -> Result<(), Failure> {
     for out in receive {
         match out {
-            Out::Say(text, reply) => {
+            PrintJob::Say(text, reply) => {
                 let result = if jsonl { Ok(()) } else { cx.ui.data(&text) };
-                // the loop may be gone
+                // the loop may have ended
                 let _ = reply.send(result);
             }
-            Out::Event(event) if jsonl => cx.ui.json(&event)?,
-            Out::Event(event) => print_event(&event, cx),
+            PrintJob::Warning(text) => cx.ui.warn(&text),
+            PrintJob::Event(event) if jsonl => cx.ui.json(&event)?,
+            PrintJob::Event(event) => print_event(&event, asks, cx),
         }
     }
     Ok(())
 }
 
 /// Prints for the user what the loop does.
-fn print_event(event: &Event, cx: &Cx) {
-    let about = |name: &str| event.metadata.get(name).and_then(serde_json::Value::as_str).unwrap_or_default();
+fn print_event(event: &Event, asks: bool, cx: &Cx) {
     let aside = |text: &str| cx.ui.aside(Role::Dim, &in_line(text));
     match event.event_type {
         Kind::ToolCall => {
@@ -213,8 +235,10 @@ fn print_event(event: &Event, cx: &Cx) {
                 event.input.get("tool").and_then(serde_json::Value::as_str).unwrap_or_default()
             ));
         }
-        Kind::ApprovalDenied => aside("not allowed: --ask has it asked for, --yes allows it"),
-        Kind::ToolError if !about("outcome").is_empty() => aside(event.error.as_deref().unwrap_or_default()),
+        Kind::ApprovalDenied => {
+            aside(if asks { "not allowed" } else { "not allowed: --ask asks for it, --yes allows it" })
+        }
+        Kind::ToolError => aside(event.error.as_deref().unwrap_or_default()),
         Kind::ModelError | Kind::RuntimeError => {
             cx.ui.warn(&in_line(event.error.as_deref().unwrap_or_default()));
         }
@@ -223,39 +247,42 @@ fn print_event(event: &Event, cx: &Cx) {
 }
 
 /// Sends events to the printer.
-struct EventSender(Mutex<Sender<Out>>);
+struct EventSender(Mutex<Sender<PrintJob>>);
 
 impl Sink for EventSender {
     fn take(&self, event: &Event) {
-        // if the printer is gone, the loop goes on unseen
-        let _ = self.0.lock().unwrap_or_else(PoisonError::into_inner).send(Out::Event(Box::new(event.clone())));
+        // fails if the printer has ended, which also ends the loop
+        let _ = self.0.lock().unwrap_or_else(PoisonError::into_inner).send(PrintJob::Event(Box::new(event.clone())));
     }
 }
 
 /// Opens the channel.
-fn open(wire: &Wire, root: &std::path::Path, out: &Sender<Out>) -> Box<dyn Channel> {
+fn open(wire: &ChannelSpec, root: &Path, out: &Sender<PrintJob>) -> Box<dyn Channel> {
     match wire {
-        Wire::Files(from, to) => Box::new(Files::new(root.join(from), root.join(to))),
-        Wire::Stdio => {
+        ChannelSpec::Files(from, to) => Box::new(Files::new(root.join(from), root.join(to))),
+        ChannelSpec::Stdio => {
             let out = out.clone();
-            Box::new(Lines::new(read_stdin(), move |text: &str| {
-                let gone = || io::Error::from(io::ErrorKind::BrokenPipe);
+            Box::new(Lines::new(read_stdin(out.clone()), move |text: &str| {
+                let closed = || io::Error::from(io::ErrorKind::BrokenPipe);
                 let (reply, result) = mpsc::channel();
-                out.send(Out::Say(text.to_owned(), reply)).map_err(|_| gone())?;
-                result.recv().map_err(|_| gone())?
+                out.send(PrintJob::Say(text.to_owned(), reply)).map_err(|_| closed())?;
+                result.recv().map_err(|_| closed())?
             }))
         }
     }
 }
 
 /// Reads the lines of standard input in a thread of its own, which ends with the input or with the process.
-fn read_stdin() -> Receiver<String> {
+fn read_stdin(out: Sender<PrintJob>) -> Receiver<String> {
     let (send, receive) = mpsc::channel();
     std::thread::spawn(move || {
         let mut input = io::stdin().lock();
         while let Ok(Some(line)) = next_line(&mut input, MAX_MESSAGE_BYTES) {
-            // a line that is too long is skipped
-            let Ok(line) = line else { continue };
+            let Ok(line) = line else {
+                let text = format!("a line of more than {MAX_MESSAGE_BYTES} bytes is not a message: it is not read");
+                let _ = out.send(PrintJob::Warning(text));
+                continue;
+            };
             let line = String::from_utf8_lossy(&line).trim_end_matches('\r').to_owned();
             if send.send(line).is_err() {
                 return;
@@ -272,13 +299,13 @@ fn entries(session: &str, around: Option<&str>, limit: usize, cx: &Cx) -> Result
     let all: Vec<Entry> = stored.iter().filter_map(|entry| serde_json::from_str(entry).ok()).collect();
     let Some(around) = around else { return Ok(all) };
     let time = parse_time(around).ok_or_else(|| {
-        Failure::usage(format!("`{around}` is no time")).hint("for example: --around \"2026-11-27 08:00\"")
+        Failure::usage(format!("`{around}` is not a time")).hint("for example: --around \"2026-11-27 08:00\"")
     })?;
     let lines = cx.settings(&[])?.perpetual.max_episode_recall_lines;
     Ok(episodes(&all, time, lines).to_vec())
 }
 
-fn history(session: &str, entries: &[Entry], metta: bool, json: bool, cx: &Cx) -> Outcome {
+fn print_history(session: &str, entries: &[Entry], metta: bool, json: bool, cx: &Cx) -> Outcome {
     cx.ui.list(json, entries, &format!("nothing has happened in the session {session} yet"), |entry| {
         if metta {
             return cx.ui.data(&entry.metta());
@@ -302,9 +329,9 @@ mod tests {
 
     #[test]
     fn a_channel_is_named_by_its_kind() {
-        assert_eq!(channel("stdio"), Ok(Wire::Stdio));
-        assert_eq!(channel("file:a,b/c"), Ok(Wire::Files("a".into(), "b/c".into())));
-        for wrong in ["", "irc", "file:", "file:a", "file:a,", "file:a,a"] {
+        assert_eq!(channel("stdio"), Ok(ChannelSpec::Stdio));
+        assert_eq!(channel("file:a,b/c"), Ok(ChannelSpec::Files("a".into(), "b/c".into())));
+        for wrong in ["", "irc", "file:", "file:a", "file:a,", "file:a,a", "file:log,./log", "file:a/log,a/./log"] {
             assert!(channel(wrong).unwrap_err().contains("file:IN,OUT"), "{wrong}");
         }
     }

@@ -157,7 +157,7 @@ fn names(given: Option<&str>, text: &str) -> Result<Vec<String>, Failure> {
     let fits = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
     if let Some(name) = given {
         if name.is_empty() || name.chars().count() > 60 || !name.chars().all(fits) {
-            return Err(Failure::usage(format!("`{name}` is no name for a task"))
+            return Err(Failure::usage(format!("`{name}` is not a name for a task"))
                 .hint("a name has letters, digits, `-` and `_`, at most 60"));
         }
         return Ok(vec![name.to_owned()]);

@@ -203,7 +203,7 @@ fn a_path_becomes_the_nearest_existing_one_and_names_with_blanks_are_quoted() {
     assert_eq!(fixture.silent("cat nots.txt"), "cat notes.txt");
     assert_eq!(fixture.silent("touch nots.txt"), "", "a new file need not exist");
     assert_eq!(fixture.silent("mkdir dta && cat dta/x"), "");
-    assert_eq!(fixture.silent("echo nots.txt"), "", "a word is no path");
+    assert_eq!(fixture.silent("echo nots.txt"), "", "a word is not a path");
     assert_eq!(fixture.silent("cat people.csv"), "", "without a complaint, no path elsewhere");
     assert_eq!(fixture.silent("cd dta && ls nots.txt"), "cd data && ls nots.txt");
     assert_eq!(fixture.silent("ls –l"), "ls -l");

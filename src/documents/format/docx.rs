@@ -16,7 +16,7 @@ const MAX_UNPACKED: u64 = 16 << 20;
 /// Deepest nesting of elements; a normal document has about thirty levels.
 const MAX_DEPTH: usize = 500;
 
-const NO_DOCX: &str = "it is no DOCX: no zip with a document in it";
+const NO_DOCX: &str = "it is not a DOCX: no zip with a document in it";
 const TOO_LARGE: &str = "it unpacks to more than 16 MiB";
 const BROKEN: &str = "its XML is damaged";
 

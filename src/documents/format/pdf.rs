@@ -16,7 +16,7 @@ const MAGIC_WITHIN: usize = 1024;
 pub(super) fn markdown(path: &Path, bytes: &[u8], programs: &Programs) -> Result<String, &'static str> {
     let start = &bytes[..bytes.len().min(MAGIC_WITHIN)];
     if !start.windows(MAGIC.len()).any(|window| window == MAGIC) {
-        return Err("it is no PDF");
+        return Err("it is not a PDF");
     }
     let Some(program) = &programs.pdftotext else {
         return Err("a PDF, and there is no `pdftotext` here: install poppler-utils");
@@ -94,6 +94,6 @@ mod tests {
             assert!(!out.exists(), "it is held to reading");
         }
         assert!(markdown(&file, b"%PDF-1.4\n", &Programs::default()).unwrap_err().contains("poppler-utils"));
-        assert_eq!(markdown(&file, b"text", &Programs::default()), Err("it is no PDF"));
+        assert_eq!(markdown(&file, b"text", &Programs::default()), Err("it is not a PDF"));
     }
 }

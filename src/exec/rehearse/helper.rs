@@ -220,8 +220,8 @@ impl InitProcess<'_> {
             return format!("the script cannot be confined: {e}");
         }
         let mut command = Command::new(program);
-        let after = spec.after.iter().map(|word| OsString::from_vec(word.clone()));
-        command.args(before).arg(OsString::from_vec(spec.script.clone())).args(after).stdin(Stdio::null());
+        let args = spec.args.iter().map(|word| OsString::from_vec(word.clone()));
+        command.args(before).arg(OsString::from_vec(spec.script.clone())).args(args).stdin(Stdio::null());
         for name in ["TMPDIR", "TEMP", "TMP"] {
             command.env(name, "/tmp");
         }

@@ -50,7 +50,7 @@ impl View {
             .map_err(context("mounts"))?;
         let store = private.join("store");
         fs::create_dir(&store).map_err(context("private folder"))?;
-        let options = format!("mode=0700,size={},nr_inodes=65536", super::ROOM);
+        let options = format!("mode=0700,size={},nr_inodes=65536", super::MAX_WRITTEN_BYTES);
         let flags = libc::MS_NOSUID | libc::MS_NODEV;
         sys::mount(Path::new("tmpfs"), &store, "tmpfs", flags, &options).map_err(context("tmpfs"))?;
         let root = store.join("root");

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 pub(super) struct Spec {
     pub shell: Vec<Vec<u8>>,
     pub script: Vec<u8>,
-    pub after: Vec<Vec<u8>>,
+    pub args: Vec<Vec<u8>>,
     pub cwd: Vec<u8>,
     pub private: Vec<u8>,
     pub writable: Option<Vec<u8>>,
@@ -26,7 +26,7 @@ impl Spec {
         Self {
             shell: rehearsal.shell.iter().map(|word| bytes(word)).collect(),
             script: bytes(&rehearsal.script),
-            after: rehearsal.after.iter().map(|word| bytes(word)).collect(),
+            args: rehearsal.args.iter().map(|word| bytes(word)).collect(),
             cwd: bytes(rehearsal.cwd.as_os_str()),
             private: bytes(private.as_os_str()),
             writable: rehearsal.writable.as_ref().map(|path| bytes(path.as_os_str())),

@@ -105,7 +105,7 @@ pub(super) fn info(file: &Gguf) -> Result<AdapterInfo, ModelError> {
     match file.text("general.type") {
         Some("adapter") => {}
         Some(other) => return Err(file.bad(format!("it is a {other} and no adapter"))),
-        None => return Err(file.bad("it is no adapter: it has no `general.type`")),
+        None => return Err(file.bad("it is not an adapter: it has no `general.type`")),
     }
     match file.text("adapter.type") {
         Some("lora") => {}
@@ -118,7 +118,7 @@ pub(super) fn info(file: &Gguf) -> Result<AdapterInfo, ModelError> {
     if let Some(sum) = &base_sha256
         && !(sum.len() == 64 && sum.bytes().all(|b| b.is_ascii_hexdigit()))
     {
-        return Err(file.bad("its `caro.adapter.base_sha256` is no SHA-256"));
+        return Err(file.bad("its `caro.adapter.base_sha256` is not a SHA-256"));
     }
     let name = Path::new(file.file()).file_stem().unwrap_or_default().to_string_lossy().into_owned();
     Ok(AdapterInfo { name, rank, prompt: file.text("caro.adapter.prompt").map(str::to_owned), base_sha256 })
@@ -138,7 +138,7 @@ fn matrices(file: &Gguf) -> Result<BTreeSet<&str>, ModelError> {
     let mut names = BTreeSet::new();
     for tensor in file.tensor_names() {
         let matrix = HALVES.iter().find_map(|half| tensor.strip_suffix(half));
-        names.insert(matrix.ok_or_else(|| file.bad(format!("its tensor `{tensor}` is no half of an addition")))?);
+        names.insert(matrix.ok_or_else(|| file.bad(format!("its tensor `{tensor}` is not half of an addition")))?);
     }
     Ok(names)
 }

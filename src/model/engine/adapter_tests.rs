@@ -182,7 +182,7 @@ fn invalid_metadata_is_refused_with_its_key() {
         ("adapter.lora.alpha", Some(Field::F32(-1.0)), "`adapter.lora.alpha` is -1"),
         ("adapter.lora.alpha", Some(Field::U32(16)), "no `adapter.lora.alpha`"),
         ("adapter.lora.alpha", None, "no `adapter.lora.alpha`"),
-        ("caro.adapter.base_sha256", text("abc"), "base_sha256` is no SHA-256"),
+        ("caro.adapter.base_sha256", text("abc"), "base_sha256` is not a SHA-256"),
     ] {
         let reason = with(key, value);
         assert!(reason.contains(why), "{key}: {reason}");
@@ -211,7 +211,7 @@ fn additions_that_do_not_fit_are_refused_with_their_tensor() {
         (&[("blk.01.attn_k.weight.lora_a", &[64, 8])], "blk.01.attn_k.weight".into()),
         (&[("blk.0.attn_k.bias.lora_a", &[64, 8])], "blk.0.attn_k.bias".into()),
         (&[("token_embd.weight.lora_a", &[64, 8])], "token_embd.weight".into()),
-        (&[("blk.0.attn_q.weight", &[64, 64])], "`blk.0.attn_q.weight` is no half of an addition".into()),
+        (&[("blk.0.attn_q.weight", &[64, 64])], "`blk.0.attn_q.weight` is not half of an addition".into()),
     ] {
         let reason = with(tensors);
         assert!(reason.contains(&why), "{tensors:?}: {reason}");

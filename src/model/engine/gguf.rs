@@ -394,7 +394,7 @@ impl<'a> Reader<'a> {
         let alignment = match meta.get("general.alignment") {
             None => DEFAULT_ALIGNMENT,
             Some(Value::Scalar(Scalar::U32, bits)) if bits.is_power_of_two() => *bits,
-            Some(_) => return Err(self.bad("`general.alignment` is no power of two")),
+            Some(_) => return Err(self.bad("`general.alignment` is not a power of two")),
         };
         let mut listed = Vec::new();
         for _ in 0..tensor_count {

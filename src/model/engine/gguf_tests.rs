@@ -39,7 +39,7 @@ fn every_type_is_read() {
     assert_eq!(file.text("general.architecture"), Some("qwen2"));
     assert_eq!(file.u32("qwen2.block_count"), Some(28));
     assert_eq!(file.f32("qwen2.rope.freq_base"), Some(1e6));
-    assert_eq!(file.u32("small"), None, "-2 is no u32");
+    assert_eq!(file.u32("small"), None, "-2 is not a u32");
     assert_eq!(file.u32("general.architecture"), None);
     assert_eq!(file.text("absent"), None);
     let tokens = file.array("tokenizer.ggml.tokens").unwrap();

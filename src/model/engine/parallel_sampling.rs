@@ -9,27 +9,27 @@ use std::time::Instant;
 /// A completion being sampled.
 struct Lane<'a> {
     run: Run<'a>,
-    /// The number of its tokens that are computed.
+    /// The number of its tokens after the prompt that the model has processed.
     computed: usize,
-    /// The number of its pending tokens that are computed.
+    /// The number of tokens of `run.pending` among them.
     fed: usize,
     ended: Option<Finish>,
 }
 
 impl Lane<'_> {
     /// Returns its pending tokens; `None` if it has ended.
-    fn next(&self) -> Option<&[u32]> {
+    fn pending(&self) -> Option<&[u32]> {
         self.ended.is_none().then_some(&self.run.pending)
     }
 }
 
-/// Returns the next leader of each lane, by its present leader: the first of the lanes with the same leader and the
-/// same pending tokens. A leader computes the tokens for all that it leads. A lane that has ended keeps its leader.
-fn split(leaders: &[usize], next: &[Option<&[u32]>]) -> Vec<usize> {
+/// Groups the lanes that are still equal. Returns the leader of each lane, the first lane that had the same leader and
+/// has the same pending tokens; it computes the tokens for its group. A lane that has ended keeps its leader.
+fn assign_leaders(leaders: &[usize], pending: &[Option<&[u32]>]) -> Vec<usize> {
     let mut new_leaders = leaders.to_vec();
     for lane in 0..leaders.len() {
-        if next[lane].is_some() {
-            let equal = (0..lane).find(|&other| leaders[other] == leaders[lane] && next[other] == next[lane]);
+        if pending[lane].is_some() {
+            let equal = (0..lane).find(|&other| leaders[other] == leaders[lane] && pending[other] == pending[lane]);
             new_leaders[lane] = equal.unwrap_or(lane);
         }
     }
@@ -50,28 +50,29 @@ pub(super) fn sample(
     let start = Instant::now();
     let prompt = language.template.encode(&request.prompt, language.tokenizer);
     let free = sequence.context().saturating_sub(prompt.ids.len());
-    let room = request.max_tokens.min(free / count.max(1));
-    if count == 0 || count > sequence.lanes() || room < request.max_tokens {
+    let room = request.max_tokens;
+    if count == 0 || count > sequence.lanes() || room > free / count {
         return Ok(None);
     }
     let mut usage = Usage { prompt_tokens: prompt.ids.len(), ..Usage::default() };
     usage.cached_tokens = sequence.reuse(&prompt);
     usage.adapted = sequence.is_adapted();
-    let is_complete = sequence.complete(&prompt, request)?;
+    let is_prefilled = sequence.complete(&prompt, request)?;
     usage.prefill = start.elapsed();
     let decode_start = Instant::now();
     let requests: Vec<Request> =
         (0..count).map(|i| Request { sampling: request.sampling.of_sample(i), ..request.clone() }).collect();
+    // completions that are sampled together are not streamed
     let mut ignore: Vec<_> = (0..count).map(|_| |_: &str| Flow::Continue).collect();
     let mut lanes: Vec<Lane<'_>> = requests
         .iter()
         .zip(&mut ignore)
         .map(|(request, on)| {
-            let ended = if is_complete { None } else { Some(Finish::Cancelled) };
+            let ended = if is_prefilled { None } else { Some(Finish::Cancelled) };
             Lane { run: Run::new(language, request, on, room), computed: 0, fed: 0, ended }
         })
         .collect();
-    if is_complete {
+    if is_prefilled {
         let logits = sequence.logits().to_vec();
         for lane in &mut lanes {
             lane.ended = lane.run.start_shape()?;
@@ -82,8 +83,8 @@ pub(super) fn sample(
     }
     let mut leaders = vec![0; count];
     while lanes.iter().any(|lane| lane.ended.is_none()) {
-        let next: Vec<_> = lanes.iter().map(Lane::next).collect();
-        let new_leaders = split(&leaders, &next);
+        let pending: Vec<_> = lanes.iter().map(Lane::pending).collect();
+        let new_leaders = assign_leaders(&leaders, &pending);
         for (i, lane) in lanes.iter().enumerate().filter(|&(i, _)| new_leaders[i] == i && leaders[i] != i) {
             sequence.copy_lane(leaders[i], i, lane.computed, room);
         }
@@ -133,10 +134,18 @@ mod tests {
     #[test]
     fn lanes_with_equal_tokens_have_one_leader() {
         let (a, b): (Option<&[u32]>, Option<&[u32]>) = (Some(&[1, 2]), Some(&[3]));
-        assert_eq!(split(&[0, 0, 0, 0], &[a, a, a, a]), [0, 0, 0, 0]);
-        assert_eq!(split(&[0, 0, 0, 0], &[a, b, a, b]), [0, 1, 0, 1]);
-        assert_eq!(split(&[0, 1, 0, 1], &[a, a, a, a]), [0, 1, 0, 1], "lanes with different leaders stay apart");
-        assert_eq!(split(&[0, 0, 0, 0], &[None, a, b, a]), [0, 1, 2, 1], "a lane that has ended leads no other");
-        assert_eq!(split(&[0, 1, 0, 1], &[None, None, b, a]), [0, 1, 2, 3]);
+        assert_eq!(assign_leaders(&[0, 0, 0, 0], &[a, a, a, a]), [0, 0, 0, 0]);
+        assert_eq!(assign_leaders(&[0, 0, 0, 0], &[a, b, a, b]), [0, 1, 0, 1]);
+        assert_eq!(
+            assign_leaders(&[0, 1, 0, 1], &[a, a, a, a]),
+            [0, 1, 0, 1],
+            "lanes with different leaders stay apart"
+        );
+        assert_eq!(
+            assign_leaders(&[0, 0, 0, 0], &[None, a, b, a]),
+            [0, 1, 2, 1],
+            "a lane that has ended leads no other"
+        );
+        assert_eq!(assign_leaders(&[0, 1, 0, 1], &[None, None, b, a]), [0, 1, 2, 3]);
     }
 }

@@ -41,7 +41,7 @@ impl SafeTensors {
         let end = 8 + length.ok_or("its header is too long")?;
         let header = file.slice(8..end).ok_or_else(short)?;
         let mut header: BTreeMap<String, serde_json::Value> =
-            serde_json::from_slice(&header).map_err(|e| format!("its header is no JSON: {e}"))?;
+            serde_json::from_slice(&header).map_err(|e| format!("its header is not JSON: {e}"))?;
         header.remove("__metadata__");
         let tensors = header
             .into_iter()

@@ -51,9 +51,10 @@ impl Template {
     /// [`ModelError::Unsupported`] for an unknown family, or if its tokens are not in the vocabulary.
     pub fn detect(source: &str, tokenizer: &Tokenizer) -> Result<Self, ModelError> {
         let id = |text: &'static str| {
-            tokenizer
-                .reserved(text)
-                .ok_or_else(|| ModelError::Unsupported { what: "chat template", name: format!("{text} is no token") })
+            tokenizer.reserved(text).ok_or_else(|| ModelError::Unsupported {
+                what: "chat template",
+                name: format!("{text} is not a token"),
+            })
         };
         if source.contains("<|im_start|>") {
             let think = match (tokenizer.reserved("<think>"), tokenizer.reserved("</think>")) {
@@ -357,7 +358,7 @@ mod tests {
         let template = Template::detect(CHATML, &tokenizer).unwrap();
         let id = |text| tokenizer.reserved(text).unwrap();
         let ends = template.ends([id("<|im_end|>"), id("<|endoftext|>"), 0, u32::MAX], &tokenizer);
-        assert!(!ends.contains(&u32::MAX), "what is no token ends nothing");
+        assert!(!ends.contains(&u32::MAX), "what is not a token ends nothing");
         assert_eq!(ends[0], id("<|im_end|>"));
         assert!(ends.contains(&id("<|endoftext|>")) && !ends.contains(&0), "a normal token ends nothing");
         assert_eq!(ends.len(), ends.iter().collect::<std::collections::BTreeSet<_>>().len());

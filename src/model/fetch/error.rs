@@ -91,7 +91,7 @@ pub enum FetchError {
         reason: String,
     },
     /// A file to be added is no model.
-    #[error("{} is no sound GGUF file: {reason}", path.display())]
+    #[error("{} is not a sound GGUF file: {reason}", path.display())]
     NoGguf {
         /// The file.
         path: PathBuf,

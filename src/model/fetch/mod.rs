@@ -187,7 +187,7 @@ impl ModelFile<'_> {
     fn inspect(&self, target: &Path) -> Result<Found, FetchError> {
         let size = match fs::metadata(target) {
             Ok(meta) if meta.is_file() => meta.len(),
-            Ok(_) => return Err(FetchError::Damaged { path: target.into(), reason: "it is no file".into() }),
+            Ok(_) => return Err(FetchError::Damaged { path: target.into(), reason: "it is not a file".into() }),
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Found::Missing),
             Err(e) => return Err(io_error("read", target, e)),
         };

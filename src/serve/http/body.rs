@@ -69,7 +69,7 @@ fn document<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
         Err(error) if error.is_data() => {
             Err(Problem::unprocessable(format!("the document does not fit: {error}")).detail(hint))
         }
-        Err(error) => Err(Problem::bad_request(format!("the body is no JSON document: {error}")).detail(hint)),
+        Err(error) => Err(Problem::bad_request(format!("the body is not a JSON document: {error}")).detail(hint)),
     }
 }
 

@@ -177,8 +177,9 @@ pub async fn follow(
     let last = header.or(query.after.as_deref()).filter(|text| !text.is_empty());
     let mut sent = SentEvents::default();
     if let Some(text) = last {
-        let invalid =
-            || Problem::unprocessable(format!("`{text}` is no cursor of the session")).detail("a cursor is RUN-NUMBER");
+        let invalid = || {
+            Problem::unprocessable(format!("`{text}` is not a cursor of the session")).detail("a cursor is RUN-NUMBER")
+        };
         let (run, number) = cursor(text).ok_or_else(invalid)?;
         let session = find_session(&engine, &name)?;
         let at = session.runs.iter().position(|one| one.id == run).ok_or_else(invalid)?;

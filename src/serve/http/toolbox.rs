@@ -215,10 +215,11 @@ mod tests {
 
     #[test]
     fn errors_say_what_to_do() {
-        let none = command_result(json!({"refusal": "that is no task", "hint": "say what it is to do"})).unwrap_err();
+        let none =
+            command_result(json!({"refusal": "that is not a task", "hint": "say what it is to do"})).unwrap_err();
         assert_eq!(
             (none.why.as_str(), none.next.as_str()),
-            ("there is no command: that is no task", "say what it is to do")
+            ("there is no command: that is not a task", "say what it is to do")
         );
         assert!(command_result(json!({"cmd": "ls"})).is_ok());
         let invalid = ToolError::from(Problem::unprocessable("`target` must be one of a, b"));

@@ -61,7 +61,7 @@ impl Refusal {
 /// If they are not JSON, or nested too deeply.
 pub fn parse(bytes: &[u8]) -> Result<Value, Refusal> {
     serde_json::from_slice(bytes)
-        .map_err(|why| Refusal::new(Value::Null, ErrorCode::PARSE_ERROR, format!("this is no JSON message: {why}")))
+        .map_err(|why| Refusal::new(Value::Null, ErrorCode::PARSE_ERROR, format!("this is not a JSON message: {why}")))
 }
 
 /// Converts a JSON value to a message.

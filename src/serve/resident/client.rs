@@ -163,7 +163,7 @@ const fn failure(why: &'static str) -> Failure {
 const ENDED: Failure = failure("ended");
 const DID_NOT_STOP: Failure = failure("did not stop");
 const HANGS: Failure = Failure { why: "does not answer any more", hangs: true };
-const INVALID_REPLY: Failure = Failure { why: "said something that is no answer", hangs: true };
+const INVALID_REPLY: Failure = Failure { why: "said something that is not an answer", hangs: true };
 
 impl Link {
     fn send(&mut self, call: &Call) -> Result<(), Failure> {

@@ -56,7 +56,7 @@ impl Folder {
         };
         let me = rustix::process::geteuid().as_raw();
         if !meta.is_dir() {
-            return Err(bad("it is no folder".into()));
+            return Err(bad("it is not a folder".into()));
         }
         if meta.uid() != me {
             return Err(bad(format!("it belongs to user {}", meta.uid())));

@@ -33,8 +33,8 @@ pub(super) struct Record {
 }
 
 impl Record {
-    /// Returns the record of this process; `None` if the system does not report its start time.
-    pub fn of_this() -> Option<Self> {
+    /// Returns the record of this process; `None` if the system does not report its start time and program.
+    pub fn of_current_process() -> Option<Self> {
         Self::of(std::process::id())
     }
 
@@ -81,19 +81,23 @@ impl Record {
 
     /// True if the process is stopped (SIGSTOP, a debugger): it can neither answer nor end by itself.
     pub fn is_stopped(&self) -> bool {
-        stat(self.pid).is_some_and(|stat| matches!(stat.state, 'T' | 't'))
+        stat(self.pid).is_some_and(|stat| stat.began == self.began && matches!(stat.state, 'T' | 't'))
     }
 
     /// Terminates the process: sends SIGTERM, and SIGKILL if it has not ended within `timeout`; waits up to `timeout`
     /// for each. True if it has ended, or is no resident of this user.
     pub fn terminate(&self, timeout: Duration) -> bool {
+        if !self.is_running_resident() {
+            return true;
+        }
         // a stopped process receives SIGTERM only once it continues
-        let attempts = [&[Signal::TERM, Signal::CONT][..], &[Signal::KILL]];
-        !self.is_running_resident()
-            || attempts.into_iter().any(|signals| {
-                signals.iter().for_each(|signal| self.signal(*signal));
-                self.wait_until_ended(timeout)
-            })
+        for signals in [&[Signal::TERM, Signal::CONT][..], &[Signal::KILL]] {
+            signals.iter().for_each(|signal| self.signal(*signal));
+            if self.wait_until_ended(timeout) {
+                return true;
+            }
+        }
+        false
     }
 
     fn signal(&self, signal: Signal) {
@@ -124,7 +128,7 @@ impl Record {
     }
 }
 
-/// Returns the records of running residents, of one slot or all. Removes the records of processes that have ended.
+/// Returns the records of running residents, of one slot or all, and removes all other records.
 pub(super) fn all(folder: &Folder, slot: Option<&str>) -> Vec<Record> {
     let of_slot = |path: &PathBuf| {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
@@ -185,8 +189,8 @@ mod tests {
         std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o700)).unwrap();
         let folder = Folder::existing(dir.path()).unwrap().unwrap();
         let socket = folder.socket("s").unwrap();
-        let this = Record::of_this().unwrap();
-        assert!(!this.is_running_resident(), "a test is no resident");
+        let this = Record::of_current_process().unwrap();
+        assert!(!this.is_running_resident(), "a test is not a resident");
         for record in [this.clone(), Record { pid: 1, ..this.clone() }, Record { pid: 4_194_305, ..this.clone() }] {
             record.write(&socket);
             assert!(record.terminate(Duration::ZERO), "there is nothing to end");
@@ -224,7 +228,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o700)).unwrap();
         let folder = Folder::existing(dir.path()).unwrap().unwrap();
-        Record::of_this().unwrap().write(&folder.socket("ab").unwrap());
+        Record::of_current_process().unwrap().write(&folder.socket("ab").unwrap());
         for (slot, left) in [(Some("a"), 1), (Some("abc"), 1), (Some("ab"), 0)] {
             all(&folder, slot);
             assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), left, "{slot:?}");

@@ -165,7 +165,7 @@ fn start(
         clients: AtomicUsize::new(0),
         socket: socket_id(&orders.socket),
         // a host has no record, since a call that replaces a resident ends the recorded process
-        record: if is_memory_short.is_some() { Record::of_this() } else { None },
+        record: if is_memory_short.is_some() { Record::of_current_process() } else { None },
         is_memory_short,
         orders,
     });

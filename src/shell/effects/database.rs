@@ -1,7 +1,7 @@
 //! Database clients: reads the statements in their options, their operands and on standard input.
 
 use super::kind::Kind;
-use super::reading::Reading;
+use super::parsed_args::ParsedArgs;
 use super::row::{Database, Program};
 use super::table::{self, canonical};
 use crate::embedded::sql::{self, Action};
@@ -15,7 +15,7 @@ pub(crate) fn actions(script: &Script, index: usize) -> Vec<(Action, usize)> {
     let dialect = script.dialect_of(command);
     let known = command.key().and_then(|key| table::program(&canonical(&key, dialect), dialect));
     let Some(program) = known.filter(|p| p.database.is_some()) else { return Vec::new() };
-    statements(script, index, program, &Reading::of(command, program))
+    statements(script, index, program, &ParsedArgs::parse(command, program))
 }
 
 /// Returns the effect of a command that is a database client; `None` if it changes nothing that persists.
@@ -23,7 +23,7 @@ pub(super) fn effect(
     script: &Script,
     index: usize,
     program: &Program,
-    read: &Reading<'_>,
+    read: &ParsedArgs<'_>,
     wraps: bool,
 ) -> Option<Kind> {
     program.database?;
@@ -48,11 +48,11 @@ pub(super) fn effect(
 }
 
 /// True for `sqlite3 :memory:`, whose data ends with the program.
-fn in_memory(read: &Reading<'_>) -> bool {
+fn in_memory(read: &ParsedArgs<'_>) -> bool {
     read.operands.first().is_some_and(|o| matches!(o.text(), ":memory:" | "file::memory:"))
 }
 
-fn statements(script: &Script, index: usize, program: &Program, read: &Reading<'_>) -> Vec<(Action, usize)> {
+fn statements(script: &Script, index: usize, program: &Program, read: &ParsedArgs<'_>) -> Vec<(Action, usize)> {
     let command = &script.commands[index];
     let Some(database) = program.database else { return Vec::new() };
     if in_memory(read) {

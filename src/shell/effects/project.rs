@@ -2,7 +2,7 @@
 
 use super::table;
 use super::{Kind, Place, canonical, place_of};
-use crate::effects::reading::Reading;
+use crate::effects::parsed_args::ParsedArgs;
 use crate::parse::{Invocation, Script, Word};
 
 /// Characters in the value of a variable that may give a build another program, or that only the shell can expand.
@@ -46,7 +46,7 @@ fn may_write(script: &Script, command: &Invocation) -> bool {
     let Some(program) = command.key().and_then(|key| table::program(&canonical(&key, dialect), dialect)) else {
         return false;
     };
-    let read = Reading::of(command, program);
+    let read = ParsedArgs::parse(command, program);
     let kinds = program.does(&read);
     kinds.contains(&Kind::Create) && !program.only_makes(&read)
         || !read.operands.is_empty() && (writes(Some(program.operand(&read))) || writes(program.last(&read)))

@@ -137,7 +137,7 @@ impl Program {
     }
 
     /// True if the option takes a value after one verb only: `-o` of `git archive -o FILE`.
-    pub fn takes_value_behind(&self, option: &str, verb: &str) -> bool {
+    pub fn takes_value_after(&self, option: &str, verb: &str) -> bool {
         self.entries_with_value(option).any(|o| o.operand.as_ref().is_some_and(|shape| shape.fits(verb)))
     }
 

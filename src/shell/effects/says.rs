@@ -1,7 +1,7 @@
 //! Evaluates a row of the table for one parsed command.
 
 use super::kind::Kind;
-use super::reading::Reading;
+use super::parsed_args::ParsedArgs;
 use super::row::{Opt, Program};
 use crate::embedded::pure::{self, ScriptLanguage};
 use crate::parse::{Invocation, Redirect, Script};
@@ -11,7 +11,7 @@ use crate::unwrap::is_code;
 
 impl Opt {
     /// True if the command has everything that this entry requires.
-    fn applies(&self, read: &Reading<'_>) -> bool {
+    fn applies(&self, read: &ParsedArgs<'_>) -> bool {
         let valued =
             |test: &dyn Fn(&str) -> bool| read.values.iter().any(|v| self.has.contains(&v.of) && test(v.text()));
         (self.has.is_empty() || read.has_any(&self.has))
@@ -26,18 +26,18 @@ impl Opt {
 
 impl Program {
     /// Returns the effect on the value of an option.
-    pub fn value_of(&self, option: &str, read: &Reading<'_>) -> Option<Kind> {
+    pub fn value_of(&self, option: &str, read: &ParsedArgs<'_>) -> Option<Kind> {
         let named = |o: &&Opt| o.has.iter().any(|h| h == option);
         self.option.iter().filter(named).filter(|o| o.applies(read)).find_map(|o| o.value)
     }
 
     /// True if this call of the program only shows something.
-    pub fn only_shows(&self, read: &Reading<'_>) -> bool {
+    pub fn only_shows(&self, read: &ParsedArgs<'_>) -> bool {
         self.shows.iter().any(|shape| shape.fits(&read.line))
     }
 
     /// Returns the effects of the program besides those on its operands.
-    pub fn does(&self, read: &Reading<'_>) -> Vec<Kind> {
+    pub fn does(&self, read: &ParsedArgs<'_>) -> Vec<Kind> {
         let applying = || self.option.iter().filter(|o| o.applies(read));
         let mut kinds = match applying().find_map(|o| o.does.clone()) {
             _ if self.only_shows(read) => Vec::new(),
@@ -52,7 +52,7 @@ impl Program {
     }
 
     /// Returns the effect of a call that matches a form in which nothing is lost.
-    fn by_form(&self, read: &Reading<'_>) -> Option<Kind> {
+    fn by_form(&self, read: &ParsedArgs<'_>) -> Option<Kind> {
         let shapes = [
             (&self.makes, Kind::Create),
             (&self.records, Kind::Record),
@@ -64,12 +64,12 @@ impl Program {
     }
 
     /// True if it only creates something new.
-    pub fn only_makes(&self, read: &Reading<'_>) -> bool {
+    pub fn only_makes(&self, read: &ParsedArgs<'_>) -> bool {
         self.by_form(read) == Some(Kind::Create)
     }
 
     /// True if all code that it runs is in its words, is fully understood, and only computes.
-    pub fn only_computes(&self, command: &Invocation, read: &Reading<'_>) -> bool {
+    pub fn only_computes(&self, command: &Invocation, read: &ParsedArgs<'_>) -> bool {
         let Some(language) = self.computes else { return false };
         let words = &command.words;
         let is_alone = |text: &str| self.alone.iter().any(|option| option.fits(text));
@@ -115,7 +115,7 @@ impl Program {
     }
 
     /// Returns the effects of its verb: of its first two operands if the table has them, else of the first.
-    fn by_verb(&self, read: &Reading<'_>) -> Option<&[Kind]> {
+    fn by_verb(&self, read: &ParsedArgs<'_>) -> Option<&[Kind]> {
         if self.verbs.is_empty() {
             return None;
         }
@@ -125,19 +125,19 @@ impl Program {
         two.or_else(|| self.verbs.get(verb)).map(Vec::as_slice)
     }
 
-    pub fn operand(&self, read: &Reading<'_>) -> Kind {
+    pub fn operand(&self, read: &ParsedArgs<'_>) -> Kind {
         self.by_option(read, |o| o.operands).or(self.operands).unwrap_or(Kind::Read)
     }
 
-    pub fn first(&self, read: &Reading<'_>) -> Option<Kind> {
+    pub fn first(&self, read: &ParsedArgs<'_>) -> Option<Kind> {
         self.by_option(read, |o| o.first).or(self.first)
     }
 
-    pub fn last(&self, read: &Reading<'_>) -> Option<Kind> {
+    pub fn last(&self, read: &ParsedArgs<'_>) -> Option<Kind> {
         self.by_option(read, |o| o.last).or(self.last)
     }
 
-    fn by_option(&self, read: &Reading<'_>, of: impl Fn(&Opt) -> Option<Kind>) -> Option<Kind> {
+    fn by_option(&self, read: &ParsedArgs<'_>, of: impl Fn(&Opt) -> Option<Kind>) -> Option<Kind> {
         self.option.iter().filter(|o| o.applies(read)).find_map(of)
     }
 }

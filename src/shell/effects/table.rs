@@ -1,6 +1,6 @@
 //! The table of programs from `platform-rules/programs.toml`.
 
-use super::reading::Reading;
+use super::parsed_args::ParsedArgs;
 #[cfg(test)]
 use super::row::Opt;
 use super::row::Program;
@@ -187,7 +187,7 @@ pub(crate) fn variable(name: &str) -> Option<Variable> {
 }
 
 /// Returns an option of a reading program that writes in other programs and is not known to be harmless here.
-pub(super) fn suspect_option<'r>(key: &str, program: &Program, read: &'r Reading<'_>) -> Option<&'r str> {
+pub(super) fn suspect_option<'r>(key: &str, program: &Program, read: &'r ParsedArgs<'_>) -> Option<&'r str> {
     if !program.is_reader() {
         return None;
     }
@@ -232,7 +232,7 @@ pub(super) fn problems() -> Vec<String> {
     }
     for (option, name) in &table.harmless {
         if !table.by_name.contains_key(name) {
-            found.push(format!("{name}, for which {option} is harmless, is no program"));
+            found.push(format!("{name}, for which {option} is harmless, is not a program"));
         }
     }
     found

@@ -1,5 +1,6 @@
 //! Tests the consistency of the table of programs.
 
+use super::parsed_args::ParsedArgs;
 use super::table;
 use crate::{Dialect, is_read_only, parse};
 
@@ -85,5 +86,22 @@ fn an_unlisted_program_is_read_only_if_its_words_say_so() {
         "frob show $(rm x)",
     ] {
         assert!(!is_safe(line), "{line}");
+    }
+}
+
+#[test]
+fn a_powershell_switch_may_be_set_explicitly_in_any_case() {
+    for (line, paths, has_recurse) in [
+        ("Remove-Item -Recurse:$true docs", &["docs"][..], true),
+        ("Remove-Item -recurse:$True docs", &["docs"], true),
+        ("Remove-Item -Recurse:$FALSE docs", &["docs"], false),
+        ("Remove-Item -Path:$trueFolder", &["$trueFolder"], false),
+    ] {
+        let script = parse(line, Dialect::PowerShell);
+        let parsed =
+            ParsedArgs::parse(&script.commands[0], table::program("remove-item", Dialect::PowerShell).unwrap());
+        let values = parsed.values.iter().map(|value| value.text());
+        let found: Vec<&str> = parsed.operands.iter().map(|operand| operand.text()).chain(values).collect();
+        assert_eq!((found.as_slice(), parsed.has("-recurse")), (paths, has_recurse), "{line}");
     }
 }

@@ -1,6 +1,6 @@
 //! Queries on the words of a command as its program parses them: the verb, operands, commands inside.
 
-use super::reading::Reading;
+use super::parsed_args::ParsedArgs;
 use super::row::Program;
 use super::table;
 use crate::Dialect;
@@ -12,7 +12,7 @@ use crate::parse::{Invocation, Word};
 pub(crate) fn verb(command: &Invocation, dialect: Dialect) -> Option<(usize, &str)> {
     let plain = Program::default();
     let program = command.key().and_then(|key| table::program(&key, dialect)).unwrap_or(&plain);
-    let operand = Reading::of(command, program).operands.first().copied()?;
+    let operand = ParsedArgs::parse(command, program).operands.first().copied()?;
     let index = command.words.iter().position(|w| std::ptr::eq(w, operand.word))?;
     Some((index, operand.text()))
 }
@@ -21,7 +21,7 @@ pub(crate) fn verb(command: &Invocation, dialect: Dialect) -> Option<(usize, &st
 pub(crate) fn operands_of(command: &Invocation, dialect: Dialect) -> Vec<(usize, &str)> {
     let plain = Program::default();
     let program = command.key().and_then(|key| table::program(&key, dialect)).unwrap_or(&plain);
-    let read = Reading::of(command, program);
+    let read = ParsedArgs::parse(command, program);
     let index = |word: &Word| command.words.iter().position(|w| std::ptr::eq(w, word));
     read.operands.iter().filter_map(|o| Some((index(o.word)?, o.text()))).collect()
 }
@@ -39,7 +39,7 @@ pub(crate) fn commands_in(words: &[Word], dialect: Dialect) -> Vec<(usize, Strin
     let known = of(&words[..words.len().min(1)]).key().and_then(|key| table::program(&key, dialect));
     let Some(program) = known.filter(|p| !p.commands.is_empty() || p.language.is_some()) else { return Vec::new() };
     let command = of(words);
-    let read = Reading::of(&command, program);
+    let read = ParsedArgs::parse(&command, program);
     let values = read.values.iter().filter(|v| program.commands.contains(&v.of));
     let mut held: Vec<(&Word, String)> = values.map(|v| (v.word, v.text().to_owned())).collect();
     for (word, text) in scripts(program, &read) {
@@ -68,7 +68,7 @@ pub(crate) fn sent_files(command: &Invocation, dialect: Dialect) -> Vec<&str> {
         "--json",
     ];
     let Some(program) = command.key().and_then(|key| table::program(&key, dialect)) else { return Vec::new() };
-    let read = Reading::of(command, program);
+    let read = ParsedArgs::parse(command, program);
     match command.name() {
         Some("scp" | "rsync") => {
             let is_remote = |text: &str| text.split('/').next().is_some_and(|first| first.contains(':'));
@@ -95,7 +95,7 @@ pub fn is_known(name: &str, dialect: Dialect) -> bool {
 }
 
 /// Returns the arguments that are programs in another language: the first operand, or the values of `-e`.
-pub(super) fn scripts<'c>(program: &Program, read: &Reading<'c>) -> Vec<(&'c Word, &'c str)> {
+pub(super) fn scripts<'c>(program: &Program, read: &ParsedArgs<'c>) -> Vec<(&'c Word, &'c str)> {
     if program.language.is_none() {
         return Vec::new();
     }

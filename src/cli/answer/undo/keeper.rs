@@ -4,7 +4,7 @@ use super::net::{REHEARSAL_TIMEOUT, named_variables, refusal, shown_changes};
 use super::store;
 use crate::{Cx, Settings};
 use caro_agent::tools::{Keeper, Kept};
-use caro_command::rehearsal::fit_to_show;
+use caro_command::rehearsal::mode_for_preview;
 use caro_exec::rehearse::{Rehearsal, RehearsalJob, rehearse};
 use caro_shell::Script;
 use caro_undo::plan::{Plan, Touch};
@@ -40,7 +40,7 @@ impl AgentKeeper {
 
     /// Rehearses a command whose text does not tell what it changes.
     fn rehearse(&self, command: &str, script: &Script, cwd: &Path) -> Option<Rehearsal> {
-        if !self.rehearse || fit_to_show(script).is_err() {
+        if !self.rehearse || mode_for_preview(script).is_err() {
             return None;
         }
         let mut job = RehearsalJob::new(&self.shell, command, cwd);
@@ -57,7 +57,7 @@ impl AgentKeeper {
 impl Keeper for AgentKeeper {
     fn gaps(&self, script: &Script, cwd: &Path) -> Vec<String> {
         let foreseen = foresee(script, cwd);
-        let is_rehearsed = self.rehearse && fit_to_show(script).is_ok();
+        let is_rehearsed = self.rehearse && mode_for_preview(script).is_ok();
         let mut gaps = foreseen.outside.clone();
         if !is_rehearsed {
             gaps.extend(foreseen.opaque.iter().cloned());

@@ -8,7 +8,7 @@ use crate::term::interrupt::Phase;
 use crate::term::typed::typed;
 use crate::term::ui::{Role, in_line, plural, size};
 use crate::{Exit, Failure, env};
-use caro_command::rehearsal::fit_to_show;
+use caro_command::rehearsal::mode_for_preview;
 use caro_exec::rehearse::{Rehearsal, RehearsalJob, rehearse};
 use caro_shell::{Script, parse};
 use caro_undo::plan::{Cover, Plan, Touch};
@@ -232,7 +232,7 @@ pub(super) fn shown_changes(rehearsal: &Rehearsal) -> Shown<'_> {
 
 /// Rehearses a command, or returns the reason it cannot be rehearsed.
 fn run_rehearsal(script: &Script, cmd: &str, run: &Run<'_>) -> Result<Rehearsal, String> {
-    fit_to_show(script).map_err(|unfit| format!("`{}`: {}", unfit.token, unfit.why))?;
+    mode_for_preview(script).map_err(|unfit| format!("`{}`: {}", unfit.token, unfit.why))?;
     let shell = run::program(run.place.dialect, run.context).ok_or("its shell is not here")?;
     let mut job = RehearsalJob::new(&shell, cmd, &run.place.cwd);
     job.limits.wall = if run.preview { PREVIEW_TIMEOUT } else { REHEARSAL_TIMEOUT };

@@ -10,7 +10,7 @@ pub enum Unchangeable {
     #[error("{0}")]
     Form(String),
     /// Something else is in the place of a table.
-    #[error("`{0}` is no table there")]
+    #[error("`{0}` is not a table there")]
     NoTable(String),
 }
 

@@ -37,7 +37,7 @@ pub(super) fn run(asker: Asker, fail_on: FailOn, shell: Dialect, cx: &Cx) -> Out
         return Err(Failure::usage(format!("the question has more than {MAX_BYTES} bytes")));
     }
     let question: Value = serde_json::from_slice(&bytes).map_err(|e| {
-        Failure::usage(format!("standard input is no JSON document: {e}"))
+        Failure::usage(format!("standard input is not a JSON document: {e}"))
             .hint("the agent gives it; by hand: echo '{\"tool_name\": \"Bash\", \"tool_input\": {\"command\": \"ls\"}}' | caro check --hook claude-code")
     })?;
     if let Some(answer) = answer(asker, &question, fail_on, shell)? {

@@ -179,7 +179,7 @@ fn parse_line(bytes: &[u8], shell: Dialect) -> Result<(Line, Dialect), String> {
         None => shell,
         Some(name) => Dialect::of_program(name).ok_or_else(|| {
             let names: Vec<&str> = Dialect::ALL.iter().map(|(name, _)| *name).collect();
-            format!("`{name}` is no shell that is known: {}", names.join(", "))
+            format!("`{name}` is not a shell that is known: {}", names.join(", "))
         })?,
     };
     Ok((line, dialect))

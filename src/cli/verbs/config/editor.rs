@@ -81,7 +81,7 @@ fn run_editor(editor: &str, file: &Path, cx: &Cx) -> Result<(), Failure> {
     })?;
     let name = file.to_str().and_then(|name| shlex::try_quote(name).ok());
     let name =
-        name.ok_or_else(|| Failure::internal("the temporary folder's name is no text").hint("set TMPDIR to another"))?;
+        name.ok_or_else(|| Failure::internal("the temporary folder's name is not text").hint("set TMPDIR to another"))?;
     let runtime = cx.runtime()?;
     let ended = {
         let _phase = cx.interrupt().during(Phase::Child);

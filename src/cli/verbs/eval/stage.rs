@@ -195,7 +195,7 @@ impl Stage {
             let shell = job.shell.clone();
             job.script = FRAME.into();
             // `$0`, and then the words that start a shell
-            job.after = std::iter::once("caro-eval".into()).chain(shell).collect();
+            job.args = std::iter::once("caro-eval".into()).chain(shell).collect();
             job.env.extend([
                 ("CARO_EVAL_COMMAND".into(), command.into()),
                 ("CARO_EVAL_THEN".into(), (&task.then).into()),
@@ -284,7 +284,7 @@ fn set_modes(work: &Path, modes: &BTreeMap<String, String>) -> Result<(), Failur
     }
     for (name, mode) in modes {
         let bits = u32::from_str_radix(mode, 8).ok().filter(|m| *m <= 0o7777);
-        let bits = bits.ok_or_else(|| Failure::usage(format!("`{mode}` is no mode")))?;
+        let bits = bits.ok_or_else(|| Failure::usage(format!("`{mode}` is not a mode")))?;
         let path = inside(work, name)?;
         if fs::symlink_metadata(&path)?.is_symlink() {
             return Err(Failure::usage(format!("`{name}` is a link, which has no mode")));
@@ -307,8 +307,8 @@ fn set_times(work: &Path, folder: &Path, ages: &BTreeMap<String, f64>, now: Syst
     for path in paths {
         let name = path.strip_prefix(work).unwrap_or(&path).to_string_lossy().into_owned();
         let days = ages.get(&name).copied().unwrap_or(1.0 / 24.0);
-        let age =
-            Duration::try_from_secs_f64(days * 86_400.0).map_err(|_| Failure::usage(format!("{days} is no age")))?;
+        let age = Duration::try_from_secs_f64(days * 86_400.0)
+            .map_err(|_| Failure::usage(format!("{days} is not an age")))?;
         let kind = fs::symlink_metadata(&path)?;
         // opening a pipe would wait for a writer
         if !kind.is_file() && !kind.is_dir() {

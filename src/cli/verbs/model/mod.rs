@@ -188,7 +188,7 @@ fn card(id: &str, settings: &Settings) -> Result<Card, Failure> {
         Some(card) => Ok(card),
         None => match fetch::resolve(id, settings) {
             Err(error) => Err(error.into()),
-            Ok(_) => Err(Failure::usage(format!("`{id}` is no model of the list"))
+            Ok(_) => Err(Failure::usage(format!("`{id}` is not a model of the list"))
                 .hint("`caro model add FILE` puts a file of yours on it")),
         },
     }

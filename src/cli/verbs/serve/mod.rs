@@ -170,7 +170,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
 fn listen_at_socket(path: &Path) -> Result<Listener, Failure> {
     Listener::local(path).map_err(|e| {
         let hint = match e.kind() {
-            std::io::ErrorKind::AddrInUse => "somebody listens there, or it is no socket: name another file",
+            std::io::ErrorKind::AddrInUse => "somebody listens there, or it is not a socket: name another file",
             _ => "check that its folder is there and can be written",
         };
         Failure::usage(format!("nothing can listen at {}: {e}", path.display())).hint(hint)

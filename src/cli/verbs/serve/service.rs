@@ -58,7 +58,7 @@ pub(super) fn print(kind: Kind, args: &Args, cx: &Cx) -> Outcome {
 fn text(path: std::path::PathBuf) -> Result<String, Failure> {
     path.into_os_string()
         .into_string()
-        .map_err(|path| Failure::usage(format!("{} is no UTF-8: no service file can name it", path.display())))
+        .map_err(|path| Failure::usage(format!("{} is not UTF-8: no service file can name it", path.display())))
 }
 
 fn systemd(words: &[String]) -> String {

@@ -264,7 +264,7 @@ fn hash_pair(left: u32, right: u32) -> usize {
 }
 
 fn bad_merge(entry: &[u8]) -> String {
-    format!("{:?} is no merge of two tokens", String::from_utf8_lossy(&entry[..entry.len().min(60)]))
+    format!("{:?} is not a merge of two tokens", String::from_utf8_lossy(&entry[..entry.len().min(60)]))
 }
 
 #[cfg(test)]
@@ -306,7 +306,7 @@ mod tests {
         let (vocab, merges) = build(&["a", "b", "c", "ab", "bc", "abc"], &["a b", "b c", "a bc"]).unwrap();
         let mut out = Vec::new();
         merges.encode(&vocab, b"abc", &mut out);
-        assert_eq!(out, [3, 2], "`ab` goes first, and `ab c` is no merge");
+        assert_eq!(out, [3, 2], "`ab` goes first, and `ab c` is not a merge");
     }
 
     #[test]

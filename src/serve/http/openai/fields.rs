@@ -28,8 +28,8 @@ impl FromRequest<Arc<Server>> for Body {
         let bytes = body::read(&head.headers, body).await?;
         match serde_json::from_slice(&bytes) {
             Ok(Value::Object(map)) => Ok(Self(map)),
-            Ok(_) => Err(Problem::bad_request("the body is no JSON object")),
-            Err(error) => Err(Problem::bad_request(format!("the body is no JSON document: {error}"))),
+            Ok(_) => Err(Problem::bad_request("the body is not a JSON object")),
+            Err(error) => Err(Problem::bad_request(format!("the body is not a JSON document: {error}"))),
         }
     }
 }

@@ -61,7 +61,10 @@ impl LowRank {
     pub fn new(down: Weight, up: Weight, scale: f32) -> Result<Self, ModelError> {
         let rank = down.rows();
         if rank != up.cols() || rank == 0 || rank > MAX_RANK || !scale.is_finite() {
-            return Err(ModelError::Engine(format!("rank {rank} and {}, scaled by {scale}, is no adapter", up.cols())));
+            return Err(ModelError::Engine(format!(
+                "rank {rank} and {}, scaled by {scale}, is not an adapter",
+                up.cols()
+            )));
         }
         if !down.cols().is_multiple_of(Form::Block32.block()) {
             return Err(ModelError::Engine(format!("an adapter's {} inputs do not fill blocks of 32", down.cols())));

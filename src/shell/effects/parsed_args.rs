@@ -5,14 +5,16 @@ use crate::parse::{Invocation, Word};
 
 /// The parsed words of a command.
 #[derive(Debug, Default)]
-pub(super) struct Reading<'c> {
-    /// Options by name, each letter of a cluster on its own, with the word that contains them.
+pub(super) struct ParsedArgs<'c> {
+    /// Options by name, with the word that contains them. A cluster (`-rf`) is in it as a whole, and each of its letters
+    /// on its own.
     pub options: Vec<(String, &'c Word)>,
     /// The values of options.
     pub values: Vec<Value<'c>>,
     /// The words that are neither options nor values.
     pub operands: Vec<Operand<'c>>,
-    /// All words after the program, joined with blanks; blanks inside of a word become `_`.
+    /// All words after the program in one line, which the patterns of rules are matched with: joined with blanks, blanks
+    /// inside of a word as `_`, an empty word as `''`; in lower case for PowerShell.
     pub line: String,
 }
 
@@ -46,24 +48,25 @@ impl<'c> Operand<'c> {
     }
 }
 
-impl<'c> Reading<'c> {
-    pub fn of(command: &'c Invocation, program: &Program) -> Self {
-        let mut read = Self::default();
+impl<'c> ParsedArgs<'c> {
+    /// Parses the arguments of a command as `program` does.
+    pub fn parse(command: &'c Invocation, program: &Program) -> Self {
+        let mut parsed = Self::default();
         let args = command.args();
         let join = |w: &Word| match w.text.as_str() {
             "" => "''".to_owned(),
             text => text.replace(char::is_whitespace, "_"),
         };
-        read.line = args.iter().map(join).collect::<Vec<_>>().join(" ");
+        parsed.line = args.iter().map(join).collect::<Vec<_>>().join(" ");
         if program.style == Style::Powershell {
             // cmdlets and Windows programs ignore case
-            read.line = read.line.to_lowercase();
+            parsed.line = parsed.line.to_lowercase();
         }
         let mut at = 0;
         if program.bundle
             && let Some(word) = args.first().filter(|w| !w.text.starts_with('-'))
         {
-            at = read.bundle(&word.text, word, args, program);
+            at = parsed.bundle(&word.text, word, args, program);
         }
         while let Some(word) = args.get(at) {
             at += 1;
@@ -71,20 +74,20 @@ impl<'c> Reading<'c> {
             let dashed = text.len() > 1 && text.starts_with('-');
             let ends = text == "--" && matches!(program.style, Style::Unix | Style::Word);
             if ends {
-                read.operands.extend(args[at..].iter().map(|word| Operand { word, part: None }));
+                parsed.operands.extend(args[at..].iter().map(|word| Operand { word, part: None }));
                 break;
             }
             let next = args.get(at);
             at += usize::from(match program.style {
-                Style::Assign => read.assign(word),
-                Style::Powershell => read.parameter(word, next, program),
-                Style::Word if dashed => read.word_option(word, next, program),
-                Style::Unix if text.starts_with("--") => read.long(word, next, program),
-                Style::Unix if dashed => read.cluster(word, next, program),
-                Style::Unix | Style::Word => read.operand(word),
+                Style::Assign => parsed.assign(word),
+                Style::Powershell => parsed.parameter(word, next, program),
+                Style::Word if dashed => parsed.word_option(word, next, program),
+                Style::Unix if text.starts_with("--") => parsed.long(word, next, program),
+                Style::Unix if dashed => parsed.cluster(word, next, program),
+                Style::Unix | Style::Word => parsed.operand(word),
             });
         }
-        read
+        parsed
     }
 
     fn operand(&mut self, word: &'c Word) -> bool {
@@ -92,11 +95,11 @@ impl<'c> Reading<'c> {
         false
     }
 
-    /// True if the option takes a value here. In `git -C DIR log -C` the option after the verb belongs to the verb.
+    /// True if the option takes a value here. In `git -C DIR log -C` the option after the subcommand belongs to that.
     fn takes_value(&self, name: &str, program: &Program) -> bool {
         let late = !self.operands.is_empty() && program.leading.iter().any(|l| l == name);
-        let verb = self.operands.first().map_or("", |o| o.text());
-        !late && (program.takes_value(name) || program.takes_value_behind(name, verb))
+        let subcommand = self.operands.first().map_or("", |o| o.text());
+        !late && program.takes_value(name) || program.takes_value_after(name, subcommand)
     }
 
     fn value(&mut self, of: &str, word: &'c Word, part: Option<&'c str>) {
@@ -115,6 +118,7 @@ impl<'c> Reading<'c> {
     fn parameter(&mut self, word: &'c Word, next: Option<&'c Word>, program: &Program) -> bool {
         let text = word.text.as_str();
         let Some(name) = text.strip_prefix('-').filter(|t| !t.is_empty()) else {
+            // switches of Windows programs (`/s`, `/mt`); a longer word is a path more often than a switch
             if text.starts_with('/') && matches!(text.len(), 2 | 3) {
                 self.options.push((text.to_ascii_lowercase(), word));
                 return false;
@@ -129,8 +133,9 @@ impl<'c> Reading<'c> {
                 self.value(&name, word, Some(part));
                 false
             }
-            // `-Recurse:$true` is a switch; any other value may be a path
-            (Some(part), _) if !part.starts_with("$true") && !part.starts_with("$false") => {
+            // `-Recurse:$true` is a switch that is on; any other value may be a path
+            (Some(part), _) if part.eq_ignore_ascii_case("$false") => return false,
+            (Some(part), _) if !part.eq_ignore_ascii_case("$true") => {
                 self.operands.push(Operand { word, part: Some(part) });
                 false
             }
@@ -186,6 +191,7 @@ impl<'c> Reading<'c> {
             let name = format!("-{letter}");
             self.options.push((name.clone(), word));
             if program.attached.contains(letter) {
+                // the rest is its optional value, which has no effect
                 break;
             }
             if self.takes_value(&name, program) {
@@ -221,14 +227,17 @@ impl<'c> Reading<'c> {
         at
     }
 
+    /// True if the option is given. Rules that hold without an option name it `always`.
     pub fn has(&self, option: &str) -> bool {
         option == "always" || self.options.iter().any(|(name, _)| name == option)
     }
 
+    /// True if one of the options is given.
     pub fn has_any(&self, options: &[String]) -> bool {
         options.iter().any(|o| self.has(o))
     }
 
+    /// Returns the word that contains the option.
     pub fn word(&self, option: &str) -> Option<&'c Word> {
         self.options.iter().find(|(name, _)| name == option).map(|(_, word)| *word)
     }

@@ -1,32 +1,33 @@
-//! Runs a script on tests in the sandbox: without network, with write access to nothing but its own temporary folder,
-//! with a timeout, and without the user's environment variables.
+//! Runs a script on tests in a sandbox: without network, with a timeout, and without the user's environment variables.
+//! It can write nothing, but for a rehearsal ([`TestRunner::changed_paths`]), whose changes are thrown away.
 
 use super::classify::{Class, Failure, classify};
 use super::examples::{Case, Way};
 use super::general::{Change, changes, constant_answer};
 use super::scan::Finding;
-use caro_exec::rehearse::{RehearsalJob, rehearse};
-use caro_exec::{self as exec, EnvProfile, ExecError, Job, Limits, Sandbox};
+use caro_exec::rehearse::{Rehearsal, RehearsalError, RehearsalJob, rehearse};
+use caro_exec::{self as exec, EnvProfile, ExecError, Job, Limits, Sandbox, Status};
 use std::ffi::OsString;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The timeout of a test. All tests together stay below two minutes.
+/// The timeout of a test.
 const TEST_TIMEOUT: Duration = Duration::from_secs(10);
 /// Most bytes of output.
 const MAX_OUTPUT: usize = 256 << 10;
 /// Most characters of an output that are stored with a failure.
-const MAX_GOT: usize = 2000;
+const MAX_STORED_OUTPUT: usize = 2000;
 
-/// Runs one script.
+/// Runs the tests of one script.
 #[derive(Debug, Clone)]
 pub struct TestRunner {
     /// The interpreter, with its arguments before the script.
-    pub program: Vec<OsString>,
+    pub interpreter: Vec<OsString>,
     /// The script.
     pub script: PathBuf,
     /// True if it takes `--text` and `--file`; else its first argument is the input.
-    pub is_forged: bool,
+    pub has_input_flags: bool,
 }
 
 impl TestRunner {
@@ -35,9 +36,9 @@ impl TestRunner {
     /// # Errors
     /// If the script cannot be started at all.
     pub async fn failures(&self, cases: &[Case]) -> Result<Vec<Failure>, ExecError> {
-        for is_held in [false, true] {
+        for is_held_out in [false, true] {
             let mut failures = Vec::new();
-            for (at, case) in cases.iter().enumerate().filter(|(_, case)| case.is_held == is_held) {
+            for (at, case) in cases.iter().enumerate().filter(|(_, case)| case.is_held_out == is_held_out) {
                 failures.extend(self.failure(at, case).await?);
             }
             if !failures.is_empty() {
@@ -56,14 +57,14 @@ impl TestRunner {
         }
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         let (class, error) = classify(output.status, &stderr);
-        let got = if class == Class::Assertion { got.chars().take(MAX_GOT).collect() } else { String::new() };
-        Ok(Some(Failure { case: at, class, got, error, is_held: case.is_held }))
+        let got = if class == Class::Assertion { got.chars().take(MAX_STORED_OUTPUT).collect() } else { String::new() };
+        Ok(Some(Failure { case: at, class, got, error, is_held_out: case.is_held_out }))
     }
 
     /// Runs the script on an input and returns its output; `None` if it fails.
     ///
     /// # Errors
-    /// If it cannot be started.
+    /// If the script cannot be started.
     pub async fn output(&self, case: &Case) -> Result<Option<String>, ExecError> {
         let output = self.run(case).await?;
         Ok(output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned()))
@@ -73,7 +74,7 @@ impl TestRunner {
         let failed = |source| ExecError::Start { program: self.script.display().to_string(), source };
         let folder = tempfile::tempdir().map_err(failed)?;
         let args = self.args(case, folder.path()).map_err(failed)?;
-        let (first, before) = self.program.split_first().ok_or_else(|| failed(std::io::ErrorKind::NotFound.into()))?;
+        let (first, before) = self.interpreter.split_first().ok_or_else(|| failed(io::ErrorKind::NotFound.into()))?;
         let mut job =
             Job::new(first).args(before.iter().cloned()).args([self.script.clone().into_os_string()]).args(args);
         job.limits = Limits { wall: TEST_TIMEOUT, output: MAX_OUTPUT };
@@ -82,40 +83,43 @@ impl TestRunner {
     }
 
     /// Returns the arguments that pass an input, as text or as a file below `folder`.
-    fn args(&self, case: &Case, folder: &Path) -> std::io::Result<Vec<OsString>> {
+    fn args(&self, case: &Case, folder: &Path) -> io::Result<Vec<OsString>> {
         let mut args: Vec<OsString> = Vec::new();
         match case.way {
             Way::Text => {
-                args.extend(self.is_forged.then(|| "--text".into()));
+                args.extend(self.has_input_flags.then(|| "--text".into()));
                 args.push(case.input.clone().into());
             }
             Way::File => {
                 let file = folder.join("input.txt");
                 std::fs::write(&file, &case.input)?;
-                args.extend(self.is_forged.then(|| "--file".into()));
+                args.extend(self.has_input_flags.then(|| "--file".into()));
                 args.push(file.into_os_string());
             }
         }
         Ok(args)
     }
 
-    /// Finds tests whose output does not change with the input.
+    /// Finds tests whose output does not follow changes of the input; none unless these are more than half of the tests
+    /// that can be checked.
     ///
     /// # Errors
-    /// If it cannot be started.
+    /// If the script cannot be started.
     pub async fn constant_answers(&self, cases: &[Case]) -> Result<Vec<Finding>, ExecError> {
         let mut found = Vec::new();
         let mut checked = 0;
         for (at, case) in cases.iter().enumerate() {
             let changes = changes(case);
-            checked += usize::from(!changes.is_empty());
-            let mut follows = changes.is_empty();
+            let Some(first) = changes.first() else { continue };
+            checked += 1;
+            let mut follows = false;
             for change in &changes {
-                follows = follows || self.follows(change).await?;
+                if self.follows(change).await? {
+                    follows = true;
+                    break;
+                }
             }
-            if let Some(first) = changes.first()
-                && !follows
-            {
+            if !follows {
                 found.push(constant_answer(at, first));
             }
         }
@@ -123,7 +127,7 @@ impl TestRunner {
         Ok(if found.len() * 2 > checked { found } else { Vec::new() })
     }
 
-    /// True if the output for a changed input is as expected.
+    /// True if the output follows the change: it is the expected one for an exact change, else another one.
     async fn follows(&self, Change { case, is_exact }: &Change) -> Result<bool, ExecError> {
         let output = self.run(case).await?;
         let got = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -135,27 +139,28 @@ impl TestRunner {
     /// rehearsal.
     ///
     /// # Errors
-    /// If the folder for its input cannot be created.
-    pub async fn changed_paths(&self, case: &Case) -> std::io::Result<Option<Vec<PathBuf>>> {
+    /// If the rehearsal cannot be run, or is stopped before its changes are known.
+    pub async fn changed_paths(&self, case: &Case) -> io::Result<Option<Vec<PathBuf>>> {
         let folder = tempfile::tempdir()?;
-        let args = self.args(case, folder.path())?;
         let job = RehearsalJob {
-            shell: self.program.clone(),
-            script: self.script.clone().into_os_string(),
-            after: args,
+            args: self.args(case, folder.path())?,
             cwd: folder.path().to_owned(),
             env: vec![("PYTHONDONTWRITEBYTECODE".into(), "1".into())],
             limits: Limits { wall: TEST_TIMEOUT, output: MAX_OUTPUT },
-            writable: None,
-            digests: false,
-            helper: None,
+            ..RehearsalJob::of_script(self.interpreter.clone(), self.script.clone())
         };
-        let result = rehearse(&job).await.ok();
-        Ok(result.map(|result| result.changes.into_iter().map(|change| change.path).collect()))
+        match rehearse(&job).await {
+            Ok(Rehearsal { status: Status::Flooded, .. }) => Err(io::Error::other(
+                "the script writes without end when it is rehearsed, so that its changes are not known",
+            )),
+            Ok(result) => Ok(Some(result.changes.into_iter().map(|change| change.path).collect())),
+            Err(RehearsalError::Unavailable(_)) => Ok(None),
+            Err(error) => Err(io::Error::other(error)),
+        }
     }
 }
 
-/// True if two outputs are equal except for white space at the ends of lines.
+/// True if two outputs are equal except for white space at the ends of lines and blank lines at the end.
 pub fn is_same(one: &str, other: &str) -> bool {
     one.trim_end().lines().map(str::trim_end).eq(other.trim_end().lines().map(str::trim_end))
 }
@@ -165,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_white_space_at_the_ends_of_lines_is_ignored() {
+    fn only_white_space_at_the_ends_of_lines_and_text_is_ignored() {
         assert!(is_same("a \r\nb\n\n", "a\nb"));
         for (one, other) in [("a", "b"), (" a", "a"), ("a\n\nb", "a\nb"), ("a", "a\nb"), ("A", "a")] {
             assert!(!is_same(one, other), "{one:?} {other:?}");
