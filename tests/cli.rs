@@ -329,7 +329,7 @@ fn batch_answers_each_line_and_survives_invalid_ones() {
         (&json!("ls -a"), "id")
     );
     for (i, words) in
-        [(1, "no JSON object"), (2, "no `request`"), (3, "UTF-8"), (4, "300024 bytes"), (6, "the script says so")]
+        [(1, "not a JSON object"), (2, "no `request`"), (3, "UTF-8"), (4, "300024 bytes"), (6, "the script says so")]
     {
         let error = &lines[i]["error"];
         assert!(error["message"].as_str().unwrap().contains(words), "{error}");

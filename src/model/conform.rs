@@ -158,7 +158,7 @@ mod tests {
         }));
         assert_eq!(check(&shape, r#"{"n": 2, "cmd": "ls", "all": ["a", "b"]}"#).unwrap(), Ok(()));
         for (text, why) in [
-            ("ls", "no JSON"),
+            ("ls", "not JSON"),
             ("[]", "$ is not of type object"),
             ("{}", "$.cmd is missing"),
             (r#"{"cmd": 1}"#, "$.cmd is not of type string"),

@@ -147,7 +147,7 @@ impl TestRunner {
             cwd: folder.path().to_owned(),
             env: vec![("PYTHONDONTWRITEBYTECODE".into(), "1".into())],
             limits: Limits { wall: TEST_TIMEOUT, output: MAX_OUTPUT },
-            ..RehearsalJob::of_script(self.interpreter.clone(), self.script.clone())
+            ..RehearsalJob::with_interpreter(self.interpreter.clone(), self.script.clone())
         };
         match rehearse(&job).await {
             Ok(Rehearsal { status: Status::Flooded, .. }) => Err(io::Error::other(

@@ -585,7 +585,7 @@ mod tests {
         for why in [
             "neither",
             "both",
-            "no http://",
+            "not an http://",
             "in seconds",
             "NOT_SET is not set",
             "without its }",
@@ -623,7 +623,7 @@ mod tests {
         all[1].fill(&|_| Some("k-123456".into())).unwrap();
         let Reach::Stdio { env, .. } = &all[1].reach else { panic!() };
         assert_eq!(env[0].1, "k-123456");
-        assert!(all[2].fill(&|_| Some("nowhere".into())).unwrap_err().to_string().contains("no http://"));
+        assert!(all[2].fill(&|_| Some("nowhere".into())).unwrap_err().to_string().contains("not an http://"));
     }
 
     #[test]

@@ -82,7 +82,7 @@ fn find(
     }
     let mut recalled = Vec::new();
     for found in &found {
-        let notes = sqlite::notes(&sql, "WHERE number = ?1", [found.at.id])?;
+        let notes = sqlite::select_notes(&sql, "WHERE number = ?1", [found.at.id])?;
         recalled.extend(notes.into_iter().map(|n| Recalled { note: n.note, score: found.score() }));
     }
     Ok(recalled)

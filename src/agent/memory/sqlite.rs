@@ -72,13 +72,14 @@ impl Sqlite {
 /// If a file cannot be repaired.
 pub fn repair(notes: &Path) -> Result<Vec<(PathBuf, Repaired)>, LibraryError> {
     let Sqlite { notes: file, conversations } = Sqlite::new(notes.to_owned());
-    let words = |sql: &Connection| {
-        for StoredNote { number, note } in self::notes(sql, "ORDER BY number", [])? {
+    let rebuild_index = |sql: &Connection| {
+        for StoredNote { number, note } in select_notes(sql, "ORDER BY number", [])? {
             INDEX.put(sql, &passage(number, &note.draft, &title(&note.draft)))?;
         }
         Ok(())
     };
-    let repaired_notes = repair::repair(&file, &Layout { tables: &layout(), version: VERSION }, |_| Ok(()), words)?;
+    let repaired_notes =
+        repair::repair(&file, &Layout { tables: &layout(), version: VERSION }, |_| Ok(()), rebuild_index)?;
     let layout = Layout { tables: CONVERSATIONS, version: VERSION };
     let repaired_conversations = repair::repair(&conversations, &layout, |_| Ok(()), |_| Ok(()))?;
     Ok(vec![(file, repaired_notes), (conversations, repaired_conversations)])
@@ -102,7 +103,8 @@ impl Backend for Sqlite {
         error::on(&self.notes, || {
             let mut sql = self.writer()?;
             let tx = write_transaction(&mut sql)?;
-            let known = notes(&tx, "WHERE title = ?1 AND content = ?2", params![note.draft.title, note.draft.content])?;
+            let known =
+                select_notes(&tx, "WHERE title = ?1 AND content = ?2", params![note.draft.title, note.draft.content])?;
             let stored = match known.into_iter().next() {
                 Some(StoredNote { number, note: mut known }) => {
                     known.merge(note);
@@ -129,7 +131,7 @@ impl Backend for Sqlite {
     fn notes(&self, limit: usize) -> Result<Vec<Note>, LibraryError> {
         error::on(&self.notes, || {
             let Some(sql) = self.reader()? else { return Ok(Vec::new()) };
-            let notes = notes(&sql, "ORDER BY updated DESC, number DESC LIMIT ?1", [file::int(limit)])?;
+            let notes = select_notes(&sql, "ORDER BY updated DESC, number DESC LIMIT ?1", [file::int(limit)])?;
             Ok(notes.into_iter().map(|numbered| numbered.note).collect())
         })
     }
@@ -138,7 +140,9 @@ impl Backend for Sqlite {
         error::on(&self.notes, || {
             let mut sql = self.writer()?;
             let tx = write_transaction(&mut sql)?;
-            let Some(found) = notes(&tx, "WHERE id = ?1", [&note.id])?.into_iter().next() else { return Ok(false) };
+            let Some(found) = select_notes(&tx, "WHERE id = ?1", [&note.id])?.into_iter().next() else {
+                return Ok(false);
+            };
             INDEX.remove(&tx, found.number)?;
             tx.execute("DELETE FROM notes WHERE number = ?1", [found.number])?;
             INDEX.purge(&tx)?;
@@ -151,11 +155,11 @@ impl Backend for Sqlite {
     fn without_vectors(&self, embedder: &str, limit: usize) -> Result<Vec<StoredNote>, LibraryError> {
         error::on(&self.notes, || {
             let Some(sql) = self.reader()? else { return Ok(Vec::new()) };
-            let bare = match INDEX.embedder(&sql)?.as_deref() == Some(embedder) {
+            let clause = match INDEX.embedder(&sql)?.as_deref() == Some(embedder) {
                 true => "WHERE number NOT IN (SELECT id FROM notes_vectors) ORDER BY number DESC LIMIT ?1",
                 false => "ORDER BY number DESC LIMIT ?1",
             };
-            Ok(notes(&sql, bare, [file::int(limit)])?)
+            Ok(select_notes(&sql, clause, [file::int(limit)])?)
         })
     }
 
@@ -193,7 +197,7 @@ impl Backend for Sqlite {
         error::on(&self.conversations, || {
             let layout = Layout { tables: "", version: VERSION };
             let Some(sql) = file::read(&self.conversations, &layout)? else { return Ok(Past::default()) };
-            // one transaction, so that exchanges and summary are consistent
+            // one transaction, so that exchanges and summary are consistent; none other is open on this new connection
             let tx = sql.unchecked_transaction()?;
             let mut find = tx.prepare(
                 "SELECT run, asked, answered FROM exchanges WHERE session = ?1 AND agent = ?2 AND active
@@ -218,12 +222,12 @@ impl Backend for Sqlite {
             if let Some(summary) = fold.summary {
                 tx.execute("INSERT OR REPLACE INTO summaries VALUES (?1, ?2, ?3)", [key.session, key.agent, summary])?;
             }
-            let out = match fold.originals {
+            let statement = match fold.originals {
                 Originals::Keep => "UPDATE exchanges SET active = 0 WHERE session = ?1 AND agent = ?2 AND run = ?3",
                 Originals::Delete => "DELETE FROM exchanges WHERE session = ?1 AND agent = ?2 AND run = ?3",
             };
             for run in fold.runs {
-                tx.execute(out, [key.session, key.agent, run])?;
+                tx.execute(statement, [key.session, key.agent, run])?;
             }
             tx.commit()?;
             if fold.originals == Originals::Delete {
@@ -279,15 +283,19 @@ fn title(draft: &Draft) -> String {
     format!("{} {}", draft.title, draft.tags.join(" "))
 }
 
-/// Selects notes; `end` is the rest of the query after `FROM notes`.
+/// Selects notes; `clause` is the rest of the query after `FROM notes`.
 ///
 /// # Errors
 /// If SQLite fails.
-pub fn notes(sql: &Connection, end: &str, params: impl rusqlite::Params) -> rusqlite::Result<Vec<StoredNote>> {
+pub fn select_notes(
+    sql: &Connection,
+    clause: &str,
+    params: impl rusqlite::Params,
+) -> rusqlite::Result<Vec<StoredNote>> {
     let lines = |row: &Row<'_>, column: &str| -> rusqlite::Result<Vec<String>> {
         Ok(file::text(row, column)?.lines().map(str::to_owned).collect())
     };
-    let mut find = sql.prepare_cached(&format!("SELECT * FROM notes {end}"))?;
+    let mut find = sql.prepare_cached(&format!("SELECT * FROM notes {clause}"))?;
     let rows = find.query_map(params, |row| {
         let draft = Draft {
             title: file::text(row, "title")?,

@@ -201,8 +201,8 @@ mod tests {
             ("name: pdf\ndescription: x\nmetadata: 5", "`metadata` is not a map"),
             ("name: pdf\ndescription: x\nallowed-tools: {a: 1}", "`allowed-tools` is not a list"),
             ("name: pdf\ndescription: x\nrequired_refs: [1]", "holds what is not text"),
-            ("name: pdf\n description: [", "no YAML"),
-            ("- a", "no map"),
+            ("name: pdf\n description: [", "not YAML"),
+            ("- a", "not a map"),
         ] {
             let error = head(fields).unwrap_err();
             assert!(error.contains(why), "{fields}: {error}");

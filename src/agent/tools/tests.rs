@@ -184,9 +184,9 @@ fn a_search_is_limited_and_reports_errors() {
     let text = bench.done("search", json!({"pattern": "match"}));
     assert!(text.starts_with("f0.txt:1: match 0") && text.ends_with("[4500 lines in 9 files, 100 shown]"), "{text}");
     let wrong = bench.failed("search", json!({"pattern": "a(b"}));
-    assert!(wrong.contains("no regular expression: unclosed group") && wrong.contains("write \\ before"), "{wrong}");
+    assert!(wrong.contains("not a regular expression: unclosed group") && wrong.contains("write \\ before"), "{wrong}");
     assert!(bench.failed("search", json!({"pattern": ""})).contains("is empty"));
-    assert!(bench.failed("search", json!({"pattern": "x", "glob": "a[b"})).contains("no file pattern"));
+    assert!(bench.failed("search", json!({"pattern": "x", "glob": "a[b"})).contains("not a file pattern"));
     assert!(bench.failed("search", json!({"pattern": "x", "path": "nowhere"})).contains("could not search nowhere"));
     let over = ToolCx { cancel: Cancel::new(), ..bench.cx() };
     over.cancel.cancel();

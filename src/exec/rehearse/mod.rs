@@ -90,12 +90,12 @@ impl RehearsalJob {
     pub fn new(shell: &Path, script: impl Into<OsString>, cwd: impl Into<PathBuf>) -> Self {
         let mut words = vec![shell.as_os_str().to_owned()];
         words.extend(super::shell_options(shell).iter().map(OsString::from));
-        Self { cwd: cwd.into(), ..Self::of_script(words, script) }
+        Self { cwd: cwd.into(), ..Self::with_interpreter(words, script) }
     }
 
     /// Creates a job that runs a script by an interpreter, given with its arguments before the script, for at most one
     /// second in the root folder.
-    pub fn of_script(interpreter: Vec<OsString>, script: impl Into<OsString>) -> Self {
+    pub fn with_interpreter(interpreter: Vec<OsString>, script: impl Into<OsString>) -> Self {
         Self {
             shell: interpreter,
             script: script.into(),

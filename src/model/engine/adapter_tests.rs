@@ -188,7 +188,7 @@ fn invalid_metadata_is_refused_with_its_key() {
         assert!(reason.contains(why), "{key}: {reason}");
     }
     let model = Adapter::read(model(), &self::model(), None).map(|_| ()).unwrap_err();
-    assert!(model.to_string().contains("no adapter"), "{model}");
+    assert!(model.to_string().contains("not an adapter"), "{model}");
 }
 
 #[test]

@@ -150,9 +150,9 @@ mod tests {
         fs::create_dir(dir.path().join("mine")).unwrap();
         fs::set_permissions(dir.path().join("mine"), fs::Permissions::from_mode(0o700)).unwrap();
         symlink(dir.path().join("mine"), dir.path().join("link")).unwrap();
-        assert!(refused("link").contains("no folder"));
+        assert!(refused("link").contains("not a folder"));
         fs::write(dir.path().join("file"), "").unwrap();
-        assert!(refused("file").contains("no folder"));
+        assert!(refused("file").contains("not a folder"));
         for mode in [0o750, 0o701, 0o777, 0o707] {
             fs::set_permissions(dir.path().join("mine"), fs::Permissions::from_mode(mode)).unwrap();
             assert!(refused("mine").contains("others may use it"), "{mode:o}");

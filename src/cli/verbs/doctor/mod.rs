@@ -4,7 +4,7 @@
 //! - A file for each group of checks: `model`, `machine`, `prompt`, `folders`, `config`, `stores`, `residents`. In
 //!   each,
 //!   `look` reads the facts from this machine and `findings`, a pure function, judges them.
-//! - `trial`: the request of `--test`.
+//! - `test_request`: the request of `--test`.
 //!
 //! Nothing is changed here: faults are reported, and fixing them is left to the user.
 
@@ -16,7 +16,7 @@ mod model;
 mod prompt;
 mod residents;
 mod stores;
-mod trial;
+mod test_request;
 
 use crate::term::ui::{Role, in_line, plural};
 use crate::{Cx, Exit, Failure, Outcome};
@@ -61,8 +61,8 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
     findings.extend(machine::findings(&machine));
     findings.extend(rest);
     let took = started.elapsed();
-    let tested = args.test.then(|| trial::run(cx, &settings, &model.place));
-    findings.extend(tested.as_ref().map(trial::finding));
+    let tested = args.test.then(|| test_request::run(cx, &settings, &model.place));
+    findings.extend(tested.as_ref().map(test_request::finding));
     let worst = finding::worst(&findings);
     if args.json {
         let mut document = serde_json::json!({
@@ -71,9 +71,9 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
             "findings": findings,
             "took_ms": (took.as_secs_f64() * 1e4).round() / 10.0,
         });
-        if let Some(Ok(trial)) = &tested {
+        if let Some(Ok(answer)) = &tested {
             document["test"] = serde_json::json!({
-                "command": trial.command, "load_s": trial.load_s, "answer_s": trial.answer_s, "by_resident": trial.by_resident,
+                "command": answer.command, "load_s": answer.load_s, "answer_s": answer.answer_s, "by_resident": answer.by_resident,
             });
         }
         cx.ui.document(&document)?;

@@ -14,7 +14,7 @@ const REQUEST: &str = "list the files in this folder";
 
 /// An answer and its times.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Trial {
+pub struct TestAnswer {
     /// The command.
     pub command: String,
     /// Seconds until the model could be asked: opened, or found in the resident process.
@@ -29,7 +29,7 @@ pub struct Trial {
 ///
 /// # Errors
 /// If there is no answer.
-pub fn run(cx: &Cx, settings: &Settings, place: &Place) -> Result<Trial, Failure> {
+pub fn run(cx: &Cx, settings: &Settings, place: &Place) -> Result<TestAnswer, Failure> {
     if let Place::Missing { id, .. } = place {
         return Err(Failure::no(format!("{id} is not here, and is not fetched for a test"))
             .hint(format!("`caro model pull {id}`, then `caro doctor --test`")));
@@ -55,7 +55,7 @@ pub fn run(cx: &Cx, settings: &Settings, place: &Place) -> Result<Trial, Failure
     let total = started.elapsed();
     // the model itself reports the time for opening it, with its first call
     let load = opened + Duration::from_secs_f64(answer.timing.load.max(0.0) / 1e3);
-    Ok(Trial {
+    Ok(TestAnswer {
         command: answer.cmd,
         load_s: load.as_secs_f64(),
         answer_s: total.saturating_sub(load).as_secs_f64(),
@@ -63,16 +63,16 @@ pub fn run(cx: &Cx, settings: &Settings, place: &Place) -> Result<Trial, Failure
     })
 }
 
-/// The finding about the trial.
-pub fn finding(trial: &Result<Trial, Failure>) -> Finding {
+/// The finding about the answer.
+pub fn finding(answer: &Result<TestAnswer, Failure>) -> Finding {
     const CHECK: &str = "test";
-    match trial {
-        Ok(trial) if trial.command.is_empty() => Finding::fail(
+    match answer {
+        Ok(answer) if answer.command.is_empty() => Finding::fail(
             CHECK,
             format!("the model had no command for: {REQUEST}"),
             "`caro model list` shows other models",
         ),
-        Ok(Trial { command, load_s, answer_s, by_resident }) => {
+        Ok(TestAnswer { command, load_s, answer_s, by_resident }) => {
             let by = if *by_resident { " by the resident process" } else { "" };
             Finding::ok(CHECK, format!("answered{by} in {answer_s:.1} s, after {load_s:.1} s of loading: {command}"))
         }
@@ -91,10 +91,11 @@ mod tests {
 
     #[test]
     fn an_answer_is_reported_with_its_times_and_a_failure_with_its_hint() {
-        let trial =
-            |command: &str| Ok(Trial { command: command.into(), load_s: 0.24, answer_s: 0.96, by_resident: false });
-        assert_eq!(finding(&trial("ls")).fact, "answered in 1.0 s, after 0.2 s of loading: ls");
-        assert_eq!(finding(&trial("")).state, State::Fail);
+        let answer = |command: &str| {
+            Ok(TestAnswer { command: command.into(), load_s: 0.24, answer_s: 0.96, by_resident: false })
+        };
+        assert_eq!(finding(&answer("ls")).fact, "answered in 1.0 s, after 0.2 s of loading: ls");
+        assert_eq!(finding(&answer("")).state, State::Fail);
         let failed = finding(&Err(Failure::no("no answer").hint("wait")));
         assert_eq!((failed.state, failed.remedy.as_deref()), (State::Fail, Some("wait")));
         assert_eq!(finding(&Err(Failure::silent(Exit::Interrupted))).fact, "stopped");
