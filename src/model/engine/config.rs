@@ -14,13 +14,47 @@ pub(super) enum Architecture {
     Qwen3,
 }
 
+impl Architecture {
+    /// All of them, with their names in model files.
+    pub const ALL: [(&str, Self); 3] = [("qwen2", Self::Qwen2), ("qwen3", Self::Qwen3), ("llama", Self::Llama)];
+
+    /// Returns the architecture with this name in model files; `None` if it has no forward pass here.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().find(|(known, _)| *known == name).map(|(_, architecture)| *architecture)
+    }
+
+    /// True if q, k and v must have biases. With any architecture they may have them.
+    pub fn requires_biases(self) -> bool {
+        match self {
+            Self::Qwen2 => true,
+            Self::Llama | Self::Qwen3 => false,
+        }
+    }
+
+    /// True if each head of q and k has a norm.
+    pub fn has_head_norms(self) -> bool {
+        match self {
+            Self::Qwen3 => true,
+            Self::Qwen2 | Self::Llama => false,
+        }
+    }
+
+    /// True if a rotary pair is `(i, i + half)`, false if it is `(2i, 2i + 1)`. The GGUF converter permutes the weights
+    /// of Llama models for the latter.
+    fn rotates_halves(self) -> bool {
+        match self {
+            Self::Qwen2 | Self::Qwen3 => true,
+            Self::Llama => false,
+        }
+    }
+}
+
 /// The parameters of rotary positions (Su et al. 2021).
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Rope {
     /// Angle per position of each pair.
     pub frequencies: Vec<f32>,
-    /// True if a pair is `(i, i + half)`, false if it is `(2i, 2i + 1)`. The GGUF converter permutes the weights of
-    /// Llama models for the latter.
+    /// True if a pair is `(i, i + half)`, false if it is `(2i, 2i + 1)`.
     pub halves: bool,
 }
 
@@ -57,12 +91,8 @@ impl Config {
     /// values that are missing or invalid.
     pub fn read(gguf: &Gguf) -> Result<Self, ModelError> {
         let name = gguf.text("general.architecture").ok_or_else(|| gguf.bad("it names no architecture"))?;
-        let architecture = match name {
-            "qwen2" => Architecture::Qwen2,
-            "llama" => Architecture::Llama,
-            "qwen3" => Architecture::Qwen3,
-            other => return Err(ModelError::Unsupported { what: "architecture", name: other.into() }),
-        };
+        let unsupported = || ModelError::Unsupported { what: "architecture", name: name.into() };
+        let architecture = Architecture::from_name(name).ok_or_else(unsupported)?;
         let optional = |key: &str| gguf.u32(&format!("{name}.{key}")).map(|n| n as usize);
         let number = |key: &str, most: usize| {
             let found = gguf.number(&format!("{name}.{key}"), most)?;
@@ -144,7 +174,7 @@ impl Rope {
             .enumerate()
             .map(|(i, factor)| 1.0 / base.powf(2.0 * i as f32 / dims as f32) / factor / stretch)
             .collect();
-        Ok(Self { frequencies, halves: architecture != Architecture::Llama })
+        Ok(Self { frequencies, halves: architecture.rotates_halves() })
     }
 }
 

@@ -126,7 +126,7 @@ fn is_read(name: &str, architecture: Architecture) -> bool {
     let Some((_, part)) = name.strip_prefix("blk.").and_then(|rest| rest.split_once('.')) else {
         return !matches!(name, "output.bias" | "rope_factors_long.weight" | "rope_factors_short.weight");
     };
-    let norms = architecture == Architecture::Qwen3 && matches!(part, "attn_q_norm.weight" | "attn_k_norm.weight");
+    let norms = architecture.has_head_norms() && matches!(part, "attn_q_norm.weight" | "attn_k_norm.weight");
     // the rotation tensors of older files are not needed: the angles are computed
     PARTS.contains(&part) || norms || part.starts_with("attn_rot_embd") || part.starts_with("rope_freqs")
 }
@@ -164,9 +164,8 @@ impl Forward {
             let projection = |part: &str, heads: usize| {
                 let bias = name(&format!("{part}.bias"));
                 let norm = name(&format!("{part}_norm.weight"));
-                // an existing bias is used with any architecture; with Qwen2 it is required
-                let biased = config.architecture == Architecture::Qwen2 || gguf.has_tensor(&bias);
-                let normed = config.architecture == Architecture::Qwen3 && part != "attn_v";
+                let biased = config.architecture.requires_biases() || gguf.has_tensor(&bias);
+                let normed = config.architecture.has_head_norms() && part != "attn_v";
                 Ok::<_, ModelError>(Projection {
                     weight: matrix(&name(&format!("{part}.weight")), heads * dim, width)?,
                     bias: biased.then(|| vector(&bias, heads * dim)).transpose()?,

@@ -3,6 +3,7 @@
 use super::adapter::Adapter;
 use super::backend::Backend;
 use super::candle::Candle;
+use super::config::Architecture;
 use super::forward::Forward;
 use super::gguf::Gguf;
 use super::kernels::{Kernels, Tier};
@@ -60,9 +61,6 @@ pub(super) fn template(gguf: &Gguf, tokenizer: &Tokenizer) -> Result<(Template, 
     }
 }
 
-/// The architectures that [`Forward`] computes.
-const OWN_ARCHITECTURES: [&str; 3] = ["qwen2", "qwen3", "llama"];
-
 /// Returns the backend that computes this model on the requested device.
 ///
 /// # Errors
@@ -77,7 +75,8 @@ pub(super) fn backend(gguf: &Gguf, path: &Path, options: &Options) -> Result<Box
         EngineKind::Candle => false,
         EngineKind::Own if fits_own => true,
         EngineKind::Own => {
-            let name = format!("own, which computes {} on the CPU only", OWN_ARCHITECTURES.join(", "));
+            let known = Architecture::ALL.map(|(name, _)| name).join(", ");
+            let name = format!("own, which computes {known} on the CPU only");
             return Err(ModelError::Unsupported { what: "engine", name });
         }
     };
@@ -100,7 +99,7 @@ fn fits_own_engine(architecture: &str, device: Device) -> bool {
         Device::Auto => !Candle::has_accelerator(),
         Device::Cuda | Device::Metal => false,
     };
-    is_on_cpu && OWN_ARCHITECTURES.contains(&architecture)
+    is_on_cpu && Architecture::from_name(architecture).is_some()
 }
 
 fn cpu(gguf: &Gguf, options: &Options, context: usize) -> Result<Box<dyn Backend>, ModelError> {
