@@ -71,6 +71,45 @@ fn turns_are_full_only_at_the_first_start() {
     assert_eq!(count(&events(&ran.out), "model_call"), 2, "{ran:#?}");
 }
 
+/// Waits until a child ends and returns its exit code.
+fn end_of(child: &mut Child) -> Option<i32> {
+    let deadline = Instant::now() + AMPLE;
+    while Instant::now() < deadline {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status.code();
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let _ = child.kill();
+    panic!("it does not end");
+}
+
+#[test]
+fn a_loop_ends_after_its_turns_or_with_its_reader_while_its_input_stays_open() {
+    let machine = Machine::new();
+    let model = machine.model(json!([{"reply": "()"}]));
+    let start = |args: &[&str]| {
+        let args: Vec<&str> = ["loop"].into_iter().chain(FAST).chain(args.iter().copied()).collect();
+        let mut caro = machine.caro(&args);
+        caro.env("CARO_MODEL", &model).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        caro.spawn().unwrap()
+    };
+    let mut few = start(&["--max-turns", "2", "--session", "few"]);
+    assert_eq!(end_of(&mut few), Some(0));
+    let mut unread = start(&["--events", "jsonl", "--session", "unread", "maxNewInputLoops=1000"]);
+    drop(unread.stdout.take());
+    end_of(&mut unread);
+}
+
+#[test]
+fn a_line_that_is_too_long_is_told_and_the_next_one_is_read() {
+    let machine = Machine::new();
+    let rules = json!([{"match": "HUMAN_MESSAGE: short", "reply": r#"((send "got it"))"#}, {"reply": "()"}]);
+    let ran = run_loop(&machine, rules, &format!("{}\nshort\n", "x".repeat(70_000)), &[]);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(0), "got it\n"), "{ran:#?}");
+    assert!(ran.err.contains("warning: a line of more than 65536 bytes"), "{ran:#?}");
+}
+
 #[test]
 fn parameters_come_from_settings_options_and_words_and_invalid_ones_are_errors() {
     let machine = Machine::new();

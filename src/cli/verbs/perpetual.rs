@@ -14,7 +14,7 @@ use caro_agent::perpetual::{self, Channel, Ended, Entry, Files, Lines, PARAMETER
 use std::io::{self, IsTerminal};
 use std::path::{Component, Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, Sender};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// Run an agent that never finishes: it answers messages and wakes up by itself
 #[derive(Debug, clap::Args)]
@@ -261,8 +261,8 @@ fn open(wire: &ChannelSpec, root: &Path, out: &Sender<PrintJob>) -> Box<dyn Chan
     match wire {
         ChannelSpec::Files(from, to) => Box::new(Files::new(root.join(from), root.join(to))),
         ChannelSpec::Stdio => {
-            let out = out.clone();
-            Box::new(Lines::new(read_stdin(out.clone()), move |text: &str| {
+            let out = Arc::new(out.clone());
+            Box::new(Lines::new(read_stdin(Arc::downgrade(&out)), move |text: &str| {
                 let closed = || io::Error::from(io::ErrorKind::BrokenPipe);
                 let (reply, result) = mpsc::channel();
                 out.send(PrintJob::Say(text.to_owned(), reply)).map_err(|_| closed())?;
@@ -273,14 +273,16 @@ fn open(wire: &ChannelSpec, root: &Path, out: &Sender<PrintJob>) -> Box<dyn Chan
 }
 
 /// Reads the lines of standard input in a thread of its own, which ends with the input or with the process.
-fn read_stdin(out: Sender<PrintJob>) -> Receiver<String> {
+///
+/// `out` takes warnings. It is weak, as the thread may outlive the loop, and the printer ends with the last sender.
+fn read_stdin(out: Weak<Sender<PrintJob>>) -> Receiver<String> {
     let (send, receive) = mpsc::channel();
     std::thread::spawn(move || {
         let mut input = io::stdin().lock();
         while let Ok(Some(line)) = next_line(&mut input, MAX_MESSAGE_BYTES) {
             let Ok(line) = line else {
                 let text = format!("a line of more than {MAX_MESSAGE_BYTES} bytes is not a message: it is not read");
-                let _ = out.send(PrintJob::Warning(text));
+                let _ = out.upgrade().map(|out| out.send(PrintJob::Warning(text)));
                 continue;
             };
             let line = String::from_utf8_lossy(&line).trim_end_matches('\r').to_owned();
