@@ -4,8 +4,8 @@
 use serde_json::Value;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
-use std::time::Duration;
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// Most time a step of a test may take, generous for a machine with a cold disk. Steps that a test expects to be cut
@@ -110,6 +110,20 @@ impl Ran {
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.out).unwrap_or_else(|e| panic!("{e}: {self:#?}"))
     }
+}
+
+/// Waits for the end of a child; `None` if it had to be killed after [`AMPLE`] time.
+pub fn wait_for_exit(child: &mut Child) -> Option<ExitStatus> {
+    let deadline = Instant::now() + AMPLE;
+    while Instant::now() < deadline {
+        if let Some(status) = child.try_wait().unwrap() {
+            return Some(status);
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    None
 }
 
 /// Runs a command with `input` on stdin.

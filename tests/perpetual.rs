@@ -1,7 +1,7 @@
 //! Tests `caro loop` end to end on a scripted model: lines and files as channels, parameters, the history, and 100
 //! kills. Rows D1, D2, D7, D10, D12 to D16, D19 to D23 of the harness.
 
-use crate::machine::{AMPLE, Machine, Ran, feed};
+use crate::machine::{AMPLE, Machine, Ran, feed, wait_for_exit};
 use serde_json::{Value, json};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
@@ -71,19 +71,6 @@ fn turns_are_full_only_at_the_first_start() {
     assert_eq!(count(&events(&ran.out), "model_call"), 2, "{ran:#?}");
 }
 
-/// Waits until a child ends and returns its exit code.
-fn end_of(child: &mut Child) -> Option<i32> {
-    let deadline = Instant::now() + AMPLE;
-    while Instant::now() < deadline {
-        if let Some(status) = child.try_wait().unwrap() {
-            return status.code();
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    let _ = child.kill();
-    panic!("it does not end");
-}
-
 #[test]
 fn a_loop_ends_after_its_turns_or_with_its_reader_while_its_input_stays_open() {
     let machine = Machine::new();
@@ -95,10 +82,10 @@ fn a_loop_ends_after_its_turns_or_with_its_reader_while_its_input_stays_open() {
         caro.spawn().unwrap()
     };
     let mut few = start(&["--max-turns", "2", "--session", "few"]);
-    assert_eq!(end_of(&mut few), Some(0));
+    assert_eq!(wait_for_exit(&mut few).expect("it does not end").code(), Some(0));
     let mut unread = start(&["--events", "jsonl", "--session", "unread", "maxNewInputLoops=1000"]);
     drop(unread.stdout.take());
-    end_of(&mut unread);
+    assert!(wait_for_exit(&mut unread).is_some(), "it does not end");
 }
 
 #[test]

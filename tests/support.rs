@@ -1,11 +1,10 @@
 //! Helpers shared by several test files: running a shell line, finding the real models, reading a list.
 
-use crate::machine::AMPLE;
+use crate::machine::wait_for_exit;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
-use std::time::{Duration, Instant};
 
 /// The result of a shell line.
 pub struct Ran {
@@ -14,12 +13,12 @@ pub struct Ran {
     pub stderr: String,
 }
 
-/// Runs a line in bash in `dir`, for at most [`AMPLE`] time.
+/// Runs a line in bash in `dir`, for at most `AMPLE` time.
 pub fn run_shell(line: &str, dir: &Path) -> Ran {
     run_shell_on(line, dir, None)
 }
 
-/// Runs a line in bash in `dir`, for at most [`AMPLE`] time, with the `PATH` and `HOME` of `place` if given.
+/// Runs a line in bash in `dir`, for at most `AMPLE` time, with the `PATH` and `HOME` of `place` if given.
 pub fn run_shell_on(line: &str, dir: &Path, place: Option<(&OsStr, &Path)>) -> Ran {
     let files = tempfile::tempdir().unwrap();
     // files, not pipes: a background process that keeps a pipe open would block the test
@@ -36,18 +35,7 @@ pub fn run_shell_on(line: &str, dir: &Path, place: Option<(&OsStr, &Path)>) -> R
         .stderr(std::fs::File::create(&err).unwrap())
         .spawn()
         .unwrap();
-    let deadline = Instant::now() + AMPLE;
-    let status = loop {
-        match child.try_wait().unwrap() {
-            Some(status) => break Some(status),
-            None if Instant::now() > deadline => {
-                child.kill().unwrap();
-                child.wait().unwrap();
-                break None;
-            }
-            None => std::thread::sleep(Duration::from_millis(10)),
-        }
-    };
+    let status = wait_for_exit(&mut child);
     let text = |p| String::from_utf8_lossy(&std::fs::read(p).unwrap()).into_owned();
     Ran { ok: status.is_some_and(|s| s.success()), stdout: text(&out), stderr: text(&err) }
 }

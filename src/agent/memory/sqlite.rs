@@ -355,6 +355,21 @@ mod tests {
     }
 
     #[test]
+    fn a_damaged_exchange_does_not_hide_the_others() {
+        let dir = tempfile::tempdir().unwrap();
+        let backend = Sqlite::new(dir.path().join("notes.db"));
+        let key = ConversationKey { session: "s", agent: "chat" };
+        for run in ["run_1", "run_2"] {
+            backend.add_exchange(key, &Exchange { run: run.into(), asked: "q".into(), answered: "a".into() }).unwrap();
+        }
+        let damage = "UPDATE exchanges SET answered = CAST(x'6162ff6364' AS TEXT) WHERE run = 'run_1'";
+        assert_eq!(backend.conversations_writer().unwrap().execute(damage, []), Ok(1));
+        let past = backend.past(key, 9).unwrap();
+        let answers: Vec<&str> = past.exchanges.iter().map(|exchange| exchange.answered.as_str()).collect();
+        assert_eq!(answers, ["ab\u{fffd}cd", "a"]);
+    }
+
+    #[test]
     fn folded_exchanges_are_deleted_or_marked_in_the_file() {
         let dir = tempfile::tempdir().unwrap();
         let backend = Sqlite::new(dir.path().join("notes.db"));

@@ -110,9 +110,8 @@ pub(super) fn without_punctuation(word: &str) -> &str {
 
 /// True if the request asks for a single number, so that some output is certain, even if it is a 0.
 pub(crate) fn asks_for_number(request: &str) -> bool {
-    const BEGINNINGS: [&str; 12] = [
+    const BEGINNINGS: [&str; 11] = [
         "how many",
-        "count how many",
         "count",
         "number of",
         "tell me how many",

@@ -7,13 +7,11 @@ use super::words::Words;
 use caro_shell::Finding;
 
 pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
-    let words = Words::of(cx.request);
-    let is_clear = !words.has_negation();
-    is_clear.then(|| unasked_limit(cx, &words)).flatten().into_iter().collect()
+    unasked_limit(cx).into_iter().collect()
 }
 
 /// `... | head -n 10` for "all processes, sorted by memory".
-fn unasked_limit(cx: &CheckContext, words: &Words) -> Option<Finding> {
+fn unasked_limit(cx: &CheckContext) -> Option<Finding> {
     const ALL: [&str; 5] = ["all", "every", "sorted", "sort", "each"];
     const SOME: [&str; 31] = [
         "top",
@@ -48,6 +46,10 @@ fn unasked_limit(cx: &CheckContext, words: &Words) -> Option<Finding> {
         "begin",
         "preview",
     ];
+    let words = Words::of(cx.request);
+    if words.has_negation() {
+        return None;
+    }
     let list = without_order(words.list());
     let has_any = |of: &[&str]| list.iter().any(|w| of.contains(&w.as_str()));
     let has_number = list.iter().any(|w| w.contains(|c: char| c.is_ascii_digit())) || !words.numbers().is_empty();

@@ -6,21 +6,14 @@ use super::words::{Words, is_subfolder};
 use super::{CheckContext, single_find, starting_points};
 use caro_shell::{Finding, Invocation};
 
-/// The depth that a request asks for: one folder, or its subfolders too.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Depth {
-    One,
-    All,
-}
-
 pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
-    let asked = depth(&Words::of(cx.request));
-    let found = nothing_left(cx, asked).or_else(|| if asked? == Depth::One { one_level(cx) } else { None });
+    let is_one_level = asks_for_one_level(&Words::of(cx.request));
+    let found = nothing_left(cx, is_one_level).or_else(|| if is_one_level { one_level(cx) } else { None });
     found.into_iter().collect()
 }
 
 /// `find DIR ! -path 'DIR/*'` excludes everything in DIR.
-fn nothing_left(cx: &CheckContext, asked: Option<Depth>) -> Option<Finding> {
+fn nothing_left(cx: &CheckContext, is_one_level: bool) -> Option<Finding> {
     let command = single_find(cx.script)?;
     let root = match last_start(command) {
         0 => ".",
@@ -33,7 +26,7 @@ fn nothing_left(cx: &CheckContext, asked: Option<Depth>) -> Option<Finding> {
         return None;
     }
     let [not, path, pattern] = test else { return None };
-    let fix = if asked == Some(Depth::One) {
+    let fix = if is_one_level {
         let edits = Edits::new(cx.script).replace(not, "").replace(path, "").replace(pattern, "");
         edits.insert_after(&command.words[last_start(command)], " -maxdepth 1").apply()
     } else {
@@ -43,8 +36,8 @@ fn nothing_left(cx: &CheckContext, asked: Option<Depth>) -> Option<Finding> {
     Some(warning("nothing-left", pattern, why, fix))
 }
 
-/// Returns the depth that a request asks for, if it is clear.
-fn depth(words: &Words) -> Option<Depth> {
+/// True if a request asks for one folder without its subfolders.
+fn asks_for_one_level(words: &Words) -> bool {
     const NOT: [&str; 12] = [
         "not",
         "no",
@@ -81,34 +74,15 @@ fn depth(words: &Words) -> Option<Depth> {
     ];
     let list = words.list();
     let is_about_depth = |w: &str| is_subfolder(w) || w.starts_with("recurs");
-    let mut found = None;
-    for (i, _) in list.iter().enumerate().filter(|(_, w)| is_about_depth(w)) {
+    let mut mentions = (0..list.len()).filter(|&i| is_about_depth(&list[i])).peekable();
+    if mentions.peek().is_none() {
+        return words.contains_phrase(&["top level only", "only the top level"]) && !words.contains_phrase(&TREE);
+    }
+    mentions.all(|i| {
         let lead = list[..i].iter().rposition(|w| !FILLER.contains(&w.as_str()));
         let negation = lead.filter(|at| NOT.contains(&list[*at].as_str()));
         // "folders without subfolders" is a property of folders
-        let is_property = negation.is_some_and(|at| is_property_of_folders(&list[..at]));
-        let is_included = list[i].starts_with("recurs")
-            || list[..i]
-                .iter()
-                .rev()
-                .take_while(|w| matches!(w.as_str(), "its" | "all" | "any" | "the" | "including"))
-                .any(|w| w == "including")
-            || list[..i].ends_with(&["in".into(), "all".into()]);
-        let this = match (negation.is_some(), is_property, is_included) {
-            (true, false, _) => Depth::One,
-            (false, _, true) => Depth::All,
-            _ => return None,
-        };
-        if found.is_some_and(|other| other != this) {
-            return None;
-        }
-        found = Some(this);
-    }
-    found.or_else(|| {
-        words
-            .contains_phrase(&TREE)
-            .then_some(Depth::All)
-            .or_else(|| words.contains_phrase(&["top level only", "only the top level"]).then_some(Depth::One))
+        negation.is_some_and(|at| !is_property_of_folders(&list[..at]))
     })
 }
 
@@ -168,7 +142,7 @@ mod tests {
 
     #[test]
     fn the_depth_in_a_request_is_recognized() {
-        let of = |request| depth(&Words::of(request));
+        let is_one = |request| asks_for_one_level(&Words::of(request));
         for one in [
             "files here, not in subfolders",
             "delete logs without descending into subdirectories",
@@ -176,7 +150,7 @@ mod tests {
             "do not include subdirectories",
             "files in this folder, ignoring any subfolders",
         ] {
-            assert_eq!(of(one), Some(Depth::One), "{one}");
+            assert!(is_one(one), "{one}");
         }
         for all in [
             "list files recursively",
@@ -184,7 +158,7 @@ mod tests {
             "including its subfolders",
             "newest file of the whole tree",
         ] {
-            assert_eq!(of(all), Some(Depth::All), "{all}");
+            assert!(!is_one(all), "{all}");
         }
         for none in [
             "folders without subfolders",
@@ -193,7 +167,7 @@ mod tests {
             "files not owned by root in subfolders",
             "recursively list the files, no subfolders named x",
         ] {
-            assert_ne!(of(none), Some(Depth::One), "{none}");
+            assert!(!is_one(none), "{none}");
         }
     }
 

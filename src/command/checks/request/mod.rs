@@ -1,5 +1,5 @@
-//! Checks that compare the command with the request: names, places, depth, ages, order, letter case, what is to be kept, and what
-//! was not asked for. They read English words in general terms; a request in another language causes no
+//! Checks that compare the command with the request: names, places, depth, ages, order, letter case, what is to be
+//! kept, and what was not asked for. They read English words in general terms; a request in another language causes no
 //! findings.
 
 mod age;

@@ -93,7 +93,7 @@ mod tests {
         assert_eq!(found(old, "find archive -exec rm {} + -print"), Some(None));
         assert_eq!(found(old, "find archive -exec chmod u+w {} + -exec rm {} +"), Some(None));
         assert_eq!(
-            found("logs older than 6 hours", "find logs -type f -mmin +360 -exec rm {} \\;"),
+            found("list the logs older than 6 hours", "find logs -type f -mmin +360 -exec rm {} \\;"),
             shown("find logs -type f -mmin +360")
         );
         assert_eq!(
