@@ -54,6 +54,9 @@ fn invalid_benchmarks_are_refused() {
     machine.run(&["bench", "loop", "--requests", "none.txt"]).fails(2, &["none.txt"]);
     let ran = machine.run(&["bench", "--kernels", "abacus"]);
     assert!(ran.code == Some(2) && ran.err.contains("abacus") && ran.err.contains("avx2"), "{ran:#?}");
+    for (flag, value) in [("--adapter", "auto"), ("--device", "cpu")] {
+        machine.run(&["bench", "--engine", "both", flag, value]).fails(2, &[flag, "both engines"]);
+    }
     let ran = machine.ask(json!([{ "error": "no weights" }]), &["bench", "loop"]);
     ran.fails(2, &["no weights"]);
 }

@@ -7,7 +7,7 @@ mod mcp;
 mod openai;
 
 use crate::agent::{answer, by_step, step};
-use crate::machine::{AMPLE, Machine, Ran};
+use crate::machine::{AMPLE, Machine, Ran, wait_for_exit};
 use crate::support::model_or_skip;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -184,14 +184,8 @@ impl Server {
 
     /// Waits for the end of the server, and returns the exit code.
     pub fn wait_for_exit(&mut self) -> Option<i32> {
-        let begun = Instant::now();
-        loop {
-            if let Some(status) = self.child.try_wait().unwrap() {
-                return status.code();
-            }
-            assert!(begun.elapsed() < AMPLE, "{}", self.log());
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        let status = wait_for_exit(&mut self.child);
+        status.unwrap_or_else(|| panic!("{}", self.log())).code()
     }
 
     /// Waits until this many requests are in progress, not counting the one that asks.

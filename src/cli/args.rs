@@ -90,7 +90,7 @@ pub enum Verb {
     Knowledge(knowledge::Args),
     /// Keep, find and forget notes
     Memory(memory::Args),
-    /// Make a skill from examples, test first, or mend one
+    /// Make a skill from examples, test first, or correct one
     Forge(forge::Args),
     /// List, search, check and make skills
     Skills(skills::Args),

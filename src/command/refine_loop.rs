@@ -192,7 +192,7 @@ pub struct RefineLoop {
     /// True if the model's reply was cut off at the token limit.
     truncated: bool,
     /// The number of fixes tried, at most [`MAX_FIXES`].
-    mends: u32,
+    fixes_tried: u32,
     prompt: Prompt,
     #[serde(skip)]
     best: Option<Draft>,
@@ -203,7 +203,7 @@ pub struct RefineLoop {
     likelihood: f64,
     changes: String,
     /// True while the command that is inspected is a fix.
-    mending: bool,
+    is_fixing: bool,
     /// The fixes tried.
     tried: Vec<String>,
 }
@@ -229,12 +229,12 @@ impl RefineLoop {
             iterations: 0,
             model_calls: 0,
             truncated: false,
-            mends: 0,
+            fixes_tried: 0,
             best: None,
             beside: None,
             likelihood: 0.0,
             changes: String::new(),
-            mending: false,
+            is_fixing: false,
             tried: Vec::new(),
         }
     }
@@ -281,24 +281,24 @@ impl RefineLoop {
     pub fn on_inspected(&mut self, draft: Draft, time_left: bool) -> Step {
         match self.best.take() {
             // the confidence of a chosen sample is of another kind than that of a single reply, so it is not compared
-            Some(before) if is_better(&draft, &before, self.mending || self.sampled) => {
+            Some(before) if is_better(&draft, &before, self.is_fixing || self.sampled) => {
                 self.note_change(&describe(&before, &draft));
                 self.best = Some(draft);
             }
             Some(before) => {
-                let next = if self.mending { self.next_fix(&draft, &before) } else { None };
+                let next = if self.is_fixing { self.next_fix(&draft, &before) } else { None };
                 self.best = Some(before);
                 if let Some(cmd) = next {
                     return self.fix(cmd);
                 }
                 // the model's second command is not better, and asking again would only repeat it
-                if !self.mending {
+                if !self.is_fixing {
                     return self.settle(time_left);
                 }
             }
             None => self.best = Some(draft),
         }
-        self.mending = false;
+        self.is_fixing = false;
         self.refine_best(time_left)
     }
 
@@ -311,7 +311,7 @@ impl RefineLoop {
         // a finding that carries its fix needs neither the model nor time
         let known = best.findings.iter().filter_map(|f| f.fix.clone()).find(|fix| self.is_new(fix));
         if let Some(cmd) = known
-            && self.mends < MAX_FIXES
+            && self.fixes_tried < MAX_FIXES
         {
             return self.fix(cmd);
         }
@@ -409,8 +409,8 @@ impl RefineLoop {
     /// Has a fixed command inspected, with the confidence of the command that it fixes.
     fn fix(&mut self, cmd: String) -> Step {
         self.iterations = self.iterations.max(2);
-        self.mends += 1;
-        self.mending = true;
+        self.fixes_tried += 1;
+        self.is_fixing = true;
         self.tried.push(cmd.clone());
         let confidence = self.best.as_ref().map_or(0.0, |best| best.confidence);
         Step::Inspect { cmd, confidence }
@@ -419,7 +419,7 @@ impl RefineLoop {
     /// Returns the fix of a fault that only shows once another one is fixed: `-r` lets grep read a folder, and then
     /// each match has the name of its file before it.
     fn next_fix(&self, draft: &Draft, before: &Draft) -> Option<String> {
-        if self.mends >= MAX_FIXES || weight(&draft.findings) > weight(&before.findings) {
+        if self.fixes_tried >= MAX_FIXES || weight(&draft.findings) > weight(&before.findings) {
             return None;
         }
         let is_shown_now = |f: &&Finding| !before.findings.iter().any(|g| g.id == f.id);

@@ -7,7 +7,7 @@ use caro_shell::effects::{Kind, effects};
 use caro_shell::safety::{Level, assess, is_read_only};
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::OnceLock;
+use std::sync::LazyLock;
 
 /// The reason why a command is not rehearsed.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
@@ -112,14 +112,15 @@ fn reason_listed(name: &str) -> Option<&'static str> {
     struct File {
         group: Vec<Group>,
     }
-    static LIST: OnceLock<HashMap<String, String>> = OnceLock::new();
-    let list = LIST.get_or_init(|| {
-        // the embedded file always parses, as a test checks; an empty list would let every program through
-        let file = toml::from_str::<File>(include_str!("../../platform-rules/rehearsal.toml"));
-        let groups = file.map(|f| f.group).unwrap_or_default();
-        groups.into_iter().flat_map(|g| g.names.into_iter().map(move |name| (name, g.why.clone()))).collect()
+    static LIST: LazyLock<Option<HashMap<String, String>>> = LazyLock::new(|| {
+        let groups = toml::from_str::<File>(include_str!("../../platform-rules/rehearsal.toml")).ok()?.group;
+        Some(groups.into_iter().flat_map(|g| g.names.into_iter().map(move |name| (name, g.why.clone()))).collect())
     });
-    list.get(name).map(String::as_str)
+    match LIST.as_ref() {
+        Some(list) => list.get(name).map(String::as_str),
+        // the embedded file parses, as a test checks
+        None => Some("the list of programs that are not rehearsed cannot be read"),
+    }
 }
 
 #[cfg(test)]

@@ -36,6 +36,7 @@ pub mod twin;
 use super::event::{Actor, Draft, Emitter, Kind, Tokens};
 use super::skill::script::{Which, program_of};
 use super::skill::{FILE, Skill};
+use caro_exec::rehearse::RehearsalError;
 use caro_exec::{self as exec, ExecError};
 use caro_inference::{Executor, Next, StateMachine, drive, sample};
 use caro_model::{Cancel, Completion, Model, ModelError, Request, Sampling, Shape};
@@ -91,7 +92,7 @@ pub enum ForgeError {
     #[error("there is no {0} here to run a script with")]
     NoLanguage(&'static str),
     /// The skill does not have exactly one script that can be fixed.
-    #[error("the skill `{0}` has no script, or more than one, that could be mended")]
+    #[error("the skill `{0}` has no script, or more than one, that can be corrected")]
     NoScript(String),
     /// It was stopped.
     #[error("stopped")]
@@ -102,6 +103,9 @@ pub enum ForgeError {
     /// A script could not be started.
     #[error(transparent)]
     Exec(#[from] ExecError),
+    /// A script could not be rehearsed.
+    #[error(transparent)]
+    Rehearsal(#[from] RehearsalError),
     /// The quarantine cannot be written.
     #[error("the folder of skills cannot be written: {0}")]
     Disk(#[from] std::io::Error),
@@ -111,7 +115,7 @@ impl ForgeError {
     /// Returns advice to the user.
     pub fn hint(&self) -> String {
         match self {
-            Self::Exists(name) => format!("`caro forge --fix {name}` mends it; --name takes another name"),
+            Self::Exists(name) => format!("`caro forge --fix {name}` corrects it; --name takes another name"),
             Self::Name { .. } => "give one with --name: a-z, 0-9 and -, for example --name unit-converter".into(),
             Self::NoSandbox => "Linux with Landlock and seccomp, or macOS, has one".into(),
             Self::NoLanguage(_) => "install python3, or awk and sh, or choose another with --language".into(),
@@ -119,6 +123,7 @@ impl ForgeError {
             Self::Stopped => "nothing was put on the shelf; start again".into(),
             Self::Model(error) => error.hint().to_string(),
             Self::Exec(error) => error.hint().into(),
+            Self::Rehearsal(error) => error.hint().into(),
             Self::Disk(_) => "make room, or check who may write there".into(),
         }
     }
@@ -518,20 +523,14 @@ impl Work<'_> {
         let runner = self.runner(code)?;
         let mut findings = runner.constant_answers(&self.wanted.order.cases).await?;
         let first = self.wanted.order.cases.first();
-        let changed_paths = match first {
-            Some(case) if !self.wanted.allowed.contains(&Effect::Write) => runner.changed_paths(case).await?,
+        let rehearsed = match first {
+            Some(case) if !self.wanted.allowed.contains(&Effect::Write) => runner.rehearse(case).await?,
             _ => Some(Vec::new()),
         };
-        match changed_paths {
-            Some(paths) => findings.extend(paths.into_iter().take(1).map(|path| Finding {
-                rule: "observed-change".into(),
-                effect: Some(Effect::Write),
-                line: 0,
-                what: path.display().to_string(),
-                why: "where it is let, it changes files".into(),
-            })),
+        match rehearsed {
+            Some(observed) => findings.extend(observed),
             None => {
-                let note = "what it changes where it is let (this system has no view to rehearse in)".to_owned();
+                let note = "what it changes when it may (this system has no view to rehearse in)".to_owned();
                 if !self.notes.contains(&note) {
                     self.notes.push(note);
                 }

@@ -1,10 +1,10 @@
 //! Runs a script on tests in a sandbox: without network, with a timeout, and without the user's environment variables.
-//! It can write nothing, but for a rehearsal ([`TestRunner::changed_paths`]), whose changes are thrown away.
+//! It can write nothing, but for a rehearsal ([`TestRunner::rehearse`]), whose changes are thrown away.
 
 use super::classify::{Class, Failure, classify};
 use super::examples::{Case, Way};
 use super::general::{Change, changes, constant_answer};
-use super::scan::Finding;
+use super::scan::{Effect, Finding};
 use caro_exec::rehearse::{Rehearsal, RehearsalError, RehearsalJob, rehearse};
 use caro_exec::{self as exec, EnvProfile, ExecError, Job, Limits, Sandbox, Status};
 use std::ffi::OsString;
@@ -135,12 +135,12 @@ impl TestRunner {
         Ok(is_fine && is_same(&got, &case.expected) == *is_exact)
     }
 
-    /// Rehearses the script, with changes allowed, and returns the paths that it changes. `None` if this system has no
-    /// rehearsal.
+    /// Rehearses the script, with changes allowed, and returns a finding about its first change, or about output without
+    /// end, which leaves its changes unknown. `None` if this system has no rehearsal.
     ///
     /// # Errors
-    /// If the rehearsal cannot be run, or is stopped before its changes are known.
-    pub async fn changed_paths(&self, case: &Case) -> io::Result<Option<Vec<PathBuf>>> {
+    /// If the rehearsal cannot be run.
+    pub async fn rehearse(&self, case: &Case) -> Result<Option<Vec<Finding>>, RehearsalError> {
         let folder = tempfile::tempdir()?;
         let job = RehearsalJob {
             args: self.args(case, folder.path())?,
@@ -149,14 +149,26 @@ impl TestRunner {
             limits: Limits { wall: TEST_TIMEOUT, output: MAX_OUTPUT },
             ..RehearsalJob::with_interpreter(self.interpreter.clone(), self.script.clone())
         };
-        match rehearse(&job).await {
-            Ok(Rehearsal { status: Status::Flooded, .. }) => Err(io::Error::other(
-                "the script writes without end when it is rehearsed, so that its changes are not known",
-            )),
-            Ok(result) => Ok(Some(result.changes.into_iter().map(|change| change.path).collect())),
-            Err(RehearsalError::Unavailable(_)) => Ok(None),
-            Err(error) => Err(io::Error::other(error)),
-        }
+        let finding = |rule: &str, effect, what, why: &str| Finding {
+            rule: rule.to_owned(),
+            effect,
+            line: 0,
+            what,
+            why: why.to_owned(),
+        };
+        Ok(Some(match rehearse(&job).await {
+            Ok(Rehearsal { status: Status::Flooded, .. }) => {
+                let why = "it writes without end when it may change files, so that its changes are not known";
+                vec![finding("observed-flood", None, "output without end".to_owned(), why)]
+            }
+            Ok(result) => {
+                let path = result.changes.into_iter().next().map(|change| change.path.display().to_string());
+                let why = "it changes files when it may";
+                path.map(|path| finding("observed-change", Some(Effect::Write), path, why)).into_iter().collect()
+            }
+            Err(RehearsalError::Unavailable(_)) => return Ok(None),
+            Err(error) => return Err(error),
+        }))
     }
 }
 

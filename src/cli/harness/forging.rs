@@ -78,7 +78,7 @@ impl From<ForgeError> for Failure {
         match error {
             ForgeError::Model(error) => error.into(),
             ForgeError::Stopped => Self::new(Exit::Interrupted, error).hint(hint),
-            ForgeError::Exec(_) | ForgeError::Disk(_) => Self::internal(error).hint(hint),
+            ForgeError::Exec(_) | ForgeError::Rehearsal(_) | ForgeError::Disk(_) => Self::internal(error).hint(hint),
             _ => Self::usage(error).hint(hint),
         }
     }

@@ -135,9 +135,9 @@ pub(crate) fn text(file: &Path) -> Result<String, Failure> {
         Ok(text) => Ok(text),
         Err(e) if e.kind() == ErrorKind::NotFound => Ok(String::new()),
         Err(e) => Err(Failure::usage(format!("{name} cannot be read: {e}")).hint(match e.kind() {
-            ErrorKind::InvalidData => "save it as UTF-8, or take it away",
-            ErrorKind::FileTooLarge => "no configuration is that long: name another file, or take it away",
-            _ => "mend its permissions, or take it away",
+            ErrorKind::InvalidData => "save it as UTF-8, or remove it",
+            ErrorKind::FileTooLarge => "no configuration is that long: name another file, or remove it",
+            _ => "correct its permissions, or remove it",
         })),
     }
 }

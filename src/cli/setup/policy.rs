@@ -44,6 +44,6 @@ fn text(path: &Path) -> Result<Option<String>, Failure> {
         Ok(text) => Ok(Some(text)),
         Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
         Err(e) => Err(Failure::usage(format!("{}: the policy cannot be read: {e}", path.display()))
-            .hint("mend the file or move it away")),
+            .hint("correct the file or move it away")),
     }
 }

@@ -13,7 +13,7 @@ use caro_policy::is_hidden;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The role of a piece of text, which sets its style.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,8 +68,12 @@ impl Stream {
         Self { sink: Mutex::new(sink), tty, color }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Box<dyn Write + Send>> {
-        self.sink.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Writes text as one piece. A formatted write to stderr, which has no buffer, would write each part by itself, and
+    /// what other processes write or the user types could come in between.
+    fn write(&self, text: &str) -> io::Result<()> {
+        let mut sink = self.sink.lock().unwrap_or_else(PoisonError::into_inner);
+        sink.write_all(text.as_bytes())?;
+        sink.flush()
     }
 
     fn paint(&self, role: Role, text: &str) -> String {
@@ -136,8 +140,7 @@ impl Ui {
     /// Writes terminal sequences, and text styled by [`Ui::paint_err`], to stderr unchanged. Returns true on success.
     pub fn draw(&self, sequences: &str) -> bool {
         self.settle();
-        let mut err = self.err.lock();
-        err.write_all(sequences.as_bytes()).and_then(|()| err.flush()).is_ok()
+        self.err.write(sequences).is_ok()
     }
 
     /// True if stdout is a terminal.
@@ -194,9 +197,7 @@ impl Ui {
     /// As [`Ui::data`].
     pub fn line(&self, painted: &str) -> io::Result<()> {
         self.settle();
-        let mut out = self.out.lock();
-        writeln!(out, "{painted}")?;
-        out.flush()
+        self.out.write(&format!("{painted}\n"))
     }
 
     /// Writes one JSON document in one line to stdout.
@@ -294,16 +295,14 @@ impl Ui {
     pub fn tell(&self, painted: &str) {
         self.settle();
         // a failure to write to stderr cannot be reported
-        let _ = writeln!(self.err.lock(), "{painted}");
+        let _ = self.err.write(&format!("{painted}\n"));
     }
 
     /// Writes a question to stderr, without a line end.
     pub fn ask(&self, painted: &str) {
         self.settle();
         self.asking.store(true, Ordering::Relaxed);
-        let mut err = self.err.lock();
-        let painted = self.fold(painted, "");
-        let _ = write!(err, "{painted} ").and_then(|()| err.flush());
+        let _ = self.err.write(&format!("{} ", self.fold(painted, "")));
     }
 
     /// Breaks a line for stderr between words if its terminal is narrow, with `indent` before the lines that follow.
@@ -533,6 +532,43 @@ mod tests {
         assert!(!Auto.resolve(&env(&[]), false));
         assert!(!Auto.resolve(&env(&[("TERM", "dumb")]), true));
         assert!(Auto.resolve(&env(&[("NO_COLOR", "")]), true));
+    }
+
+    /// Records what is written, one entry for each write.
+    #[derive(Clone, Default)]
+    struct Writes(Arc<Mutex<Vec<String>>>);
+
+    impl Write for Writes {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().push(String::from_utf8(bytes.to_vec()).unwrap());
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn each_line_and_each_question_is_written_in_one_piece() {
+        let writes = Writes::default();
+        let stream = || Stream { sink: Mutex::new(Box::new(writes.clone())), tty: false, color: true };
+        let ui = Ui {
+            out: stream(),
+            err: stream(),
+            quiet: false,
+            moving: false,
+            plain: false,
+            unicode: true,
+            status: Arc::default(),
+            asking: Arc::default(),
+        };
+        ui.data("a").unwrap();
+        ui.note("b");
+        ui.ask("run it? [y/N]");
+        ui.draw("\r");
+        ui.aside(Role::Plain, "c");
+        assert_eq!(*writes.0.lock().unwrap(), ["a\n", "b\n", "run it? [y/N] ", "\r", "  c\n"]);
     }
 
     #[test]

@@ -20,8 +20,8 @@ use std::sync::Arc;
 
 const EXAMPLES: &str = "\
 The examples are the tests. They are run before there is a script, and have to
-fail; then the model writes one, it is scanned, run in the sandbox, and mended, at
-most five times. Of three examples or more the last one is hidden from the model.
+fail; then the model writes one, which is scanned, run in the sandbox, and corrected,
+at most five times. Of three examples or more the last one is hidden from the model.
 
   caro forge \"Create a unit converter skill\" \\
     --example '5 km => 5000 m' --example '3 kg => 3000 g' --example '2 t => 2000 kg'
@@ -34,7 +34,7 @@ One that does not stays in .quarantine there, with a REPORT.md.
 Exit codes: 0 promoted, 1 rejected or no test fails, 2 usage or internal,
 3 the same tests failed in the same way twice, 4 five scripts failed, 130 Ctrl-C.";
 
-/// Make a skill from examples, test first, or mend one
+/// Make a skill from examples, test first, or correct one
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -120,7 +120,7 @@ fn to_fix(name: &str, words: &str, args: &Args, allowed: BTreeSet<Effect>, cx: &
     let own = stores::own_skills(cx).and_then(|own| own.canonicalize().ok());
     if !own.is_some_and(|own| skill.folder.starts_with(own)) {
         return Err(Failure::usage(format!("the skill `{name}` came with the project"))
-            .hint("copy its folder to your own skills, and mend it there"));
+            .hint("copy its folder to your own skills, and correct it there"));
     }
     let more = args.examples.order(words, cx)?;
     let request = if more.request.is_empty() {

@@ -48,7 +48,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
         Failure::usage("no request is kept, because this user has no home folder").hint("set HOME to a folder")
     })?;
     let failed = |e: std::io::Error| {
-        Failure::usage(format!("{}: {e}", log.file().display())).hint("mend its permissions, or take it away")
+        Failure::usage(format!("{}: {e}", log.file().display())).hint("correct its permissions, or remove it")
     };
     match args.what {
         Some(What::On) => {

@@ -206,7 +206,7 @@ fn trust(root: &Path, yes: bool, revoke: bool, cx: &Cx) -> Outcome {
     // the user agrees to the whole file, so every entry has to be understood and shown
     if let Some(wrong) = warnings.first() {
         return Err(Failure::no(format!("nothing can be agreed to that cannot be shown: {wrong}"))
-            .hint("mend or remove that entry"));
+            .hint("correct or remove that entry"));
     }
     for c in &configs {
         let head = cx.ui.paint_err(Role::Accent, &c.name);

@@ -47,7 +47,7 @@ enum What {
         #[arg(long)]
         json: bool,
     },
-    /// Say what should be mended in skills
+    /// Say what is wrong in skills
     Check {
         /// Names, or folders; all skills if none is given
         #[arg(value_name = "NAME")]
@@ -173,7 +173,7 @@ fn unusable(name: &str, places: &[Place]) -> Option<Failure> {
     let fatal = findings.into_iter().find(|finding| finding.fatal)?;
     Some(
         Failure::no(in_line(&format!("the skill `{name}` cannot be used: {}", fatal.text)))
-            .hint("mend it; `caro skills check` shows all that is wrong"),
+            .hint("correct it; `caro skills check` shows all that is wrong"),
     )
 }
 

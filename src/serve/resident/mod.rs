@@ -185,7 +185,9 @@ impl Absent {
     pub fn hint(&self) -> &'static str {
         match self {
             Self::System | Self::Busy => "nothing to do: the answer is computed in this process",
-            Self::Folder { .. } => "mend or remove that folder, or set CARO_RUNTIME_DIR to one of your own (mode 700)",
+            Self::Folder { .. } => {
+                "correct its permissions or remove it, or set CARO_RUNTIME_DIR to one of your own (mode 700)"
+            }
             Self::Weights(_) | Self::Start(_) | Self::Socket(_) => "`--resident off` computes in this process",
             Self::Memory { .. } => "free some memory, or use a smaller model (`caro model list`)",
             Self::Hindered(_) => "the next call without it starts one",

@@ -201,6 +201,25 @@ mod tests {
     }
 
     #[test]
+    fn only_the_recorded_process_counts_as_stopped() {
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let began = stat(child.id()).unwrap().began;
+        let record = Record { pid: child.id(), began, ..Record::of_current_process().unwrap() };
+        let reused = Record { began: began + 1, ..record.clone() };
+        assert!(!record.is_stopped(), "it sleeps");
+        record.signal(Signal::STOP);
+        let start = Instant::now();
+        while !record.is_stopped() {
+            assert!(start.elapsed() < Duration::from_secs(30));
+            std::thread::sleep(POLL_INTERVAL);
+        }
+        assert!(!reused.is_stopped(), "another process has the recorded id now");
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(!record.is_stopped(), "it has ended");
+    }
+
+    #[test]
     fn a_process_has_ended_once_its_last_thread_has() {
         // the first thread ends, by exit(2), before the other one
         let code = "import ctypes, platform, threading, time\n\

@@ -73,7 +73,7 @@ pub fn find(settings: &Settings, cx: &Cx) -> Result<Vec<Entry>, Failure> {
     create_private(&folder)?;
     let log = Log::of_session(&folder, leader);
     let entries = log.entries(now()).map_err(|e| {
-        Failure::usage(format!("{}: {e}", log.file().display())).hint("mend its permissions, or take it away")
+        Failure::usage(format!("{}: {e}", log.file().display())).hint("correct its permissions, or remove it")
     })?;
     let is_of_session = |entry: &Entry| is_alive(Owner { pid: leader, heard: entry.at.saturating_mul(1000) });
     check_age(entries.into_iter().filter(is_of_session).collect(), now())

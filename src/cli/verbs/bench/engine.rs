@@ -56,6 +56,12 @@ pub struct Args {
 /// Measures the model that the settings name.
 pub fn run(args: &Args, cx: &Cx) -> Outcome {
     let is_both = args.engine.as_deref() == Some(BOTH);
+    let unused = [("--adapter", args.adapter.is_some()), ("--device", args.device.is_some())];
+    if let Some((flag, _)) = unused.into_iter().find(|(_, is_given)| is_both && *is_given) {
+        let why = "both engines are compared on the CPU, with the model alone";
+        return Err(Failure::usage(format!("--engine {BOTH} and {flag} do not go together: {why}"))
+            .hint(format!("leave {flag} out, or measure one engine at a time")));
+    }
     let engine = args.engine.clone().filter(|name| name != BOTH);
     let flags = [("model", &args.model), ("adapter", &args.adapter), ("device", &args.device), ("engine", &engine)];
     let flags: Vec<_> = flags.into_iter().filter_map(|(key, value)| value.clone().map(|v| (key, v))).collect();

@@ -77,7 +77,7 @@ pub fn findings(facts: &Facts) -> Vec<Finding> {
     }
     let remedy = |warning: &str| match warning.split_once(": `chmod") {
         Some(_) => "`chmod go-w` on that file",
-        None => "mend the line, or take it out",
+        None => "correct the line, or remove it",
     };
     all.extend(facts.warnings.iter().map(|warning| Finding::warn(CHECK, warning, remedy(warning))));
     all.extend(facts.unread.iter().map(|name| {

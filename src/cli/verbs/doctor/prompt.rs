@@ -78,12 +78,12 @@ fn prompt_finding(prompt: &Prompt) -> Finding {
         Loading::Broken => Finding::warn(
             CHECK,
             format!("{name}: in {file} the marks around caro's line do not stand in pairs"),
-            format!("take out what is left of them, then `caro init {name} --install`"),
+            format!("remove what is left of them, then `caro init {name} --install`"),
         ),
         Loading::Unreadable(why) => Finding::warn(
             CHECK,
             format!("{name}: {file} cannot be read: {why}"),
-            "mend its permissions, or save it as UTF-8",
+            "correct its permissions, or save it as UTF-8",
         ),
     }
 }

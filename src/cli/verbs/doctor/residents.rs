@@ -85,7 +85,7 @@ mod tests {
     fn no_process_is_fine_and_a_folder_that_others_may_use_is_not() {
         let none = findings(&Facts { wanted: Use::Off, found: Ok(Vec::new()) }, "1");
         assert!(none[0].state == State::Ok && none[0].fact.contains("turned off"), "{none:?}");
-        let open = findings(&Facts { wanted: Use::Auto, found: Err(("others may use it".into(), "mend it")) }, "1");
-        assert_eq!((open[0].state, open[0].remedy.as_deref()), (State::Fail, Some("mend it")));
+        let open = findings(&Facts { wanted: Use::Auto, found: Err(("others may use it".into(), "correct it")) }, "1");
+        assert_eq!((open[0].state, open[0].remedy.as_deref()), (State::Fail, Some("correct it")));
     }
 }

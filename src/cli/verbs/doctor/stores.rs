@@ -91,7 +91,7 @@ pub fn findings(facts: &Facts) -> Vec<Finding> {
             }
             Health::Unreadable(why) => {
                 let fact = format!("{} cannot be opened ({}): {why}", store.file.display(), store.what);
-                Some(Finding::fail(CHECK, fact, "mend its permissions; what is in it stays"))
+                Some(Finding::fail(CHECK, fact, "correct its permissions; its contents stay"))
             }
         })
         .collect();

@@ -42,7 +42,6 @@ pub struct Stage {
     dir: tempfile::TempDir,
     made: BTreeMap<usize, PathBuf>,
     runtime: tokio::runtime::Runtime,
-    helper: Option<PathBuf>,
 }
 
 impl Stage {
@@ -53,7 +52,7 @@ impl Stage {
     pub fn open() -> Result<Self, Failure> {
         let dir = tempfile::Builder::new().prefix("caro-eval-").tempdir()?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let stage = Self { dir, made: BTreeMap::new(), runtime, helper: None };
+        let stage = Self { dir, made: BTreeMap::new(), runtime };
         let probe = RehearsalJob::new(Path::new("/bin/sh"), "true", stage.dir.path());
         stage.rehearse(probe).map_err(|e| {
             Failure::no(format!("commands are run in a sandbox only, and there is none: {e}")).hint(e.hint())
@@ -62,7 +61,7 @@ impl Stage {
     }
 
     fn rehearse(&self, job: RehearsalJob) -> Result<Rehearsal, RehearsalError> {
-        self.runtime.block_on(rehearse(&RehearsalJob { helper: self.helper.clone(), ..job }))
+        self.runtime.block_on(rehearse(&job))
     }
 
     /// The userland of this machine.

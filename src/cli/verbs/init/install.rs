@@ -24,7 +24,7 @@ pub(super) fn edit(args: &Args, cx: &Cx) -> Outcome {
     let line = args.load();
     let after = edited(&before, args.install.then_some(line.as_str())).ok_or_else(|| {
         Failure::no(format!("in {} `{BEGIN}` and `{END}` do not stand in pairs", path.display()))
-            .hint("take out what is left of them, and call this again")
+            .hint("remove what is left of them, and call this again")
     })?;
     if after == before {
         let state = if args.install { "has the line already" } else { "has no line of caro's" };
@@ -55,7 +55,7 @@ pub(super) fn edit(args: &Args, cx: &Cx) -> Outcome {
 fn by_hand(args: &Args) -> String {
     match args.install {
         true => format!("the line can be written by hand: {}", args.load()),
-        false => format!("what stands between `{BEGIN}` and `{END}` can be taken out by hand"),
+        false => format!("what stands between `{BEGIN}` and `{END}` can be removed by hand"),
     }
 }
 
