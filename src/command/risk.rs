@@ -92,6 +92,36 @@ mod tests {
     }
 
     #[test]
+    fn the_working_folder_is_recognized_by_any_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let work = folder.path().join("work");
+        fs::create_dir_all(work.join("sub")).unwrap();
+        let whole = work.display().to_string();
+        for command in [
+            "rm -rf .",
+            "rm -rf ../work",
+            "rm -rf ./../work/",
+            "rm -rf ../work/*",
+            "rm -rf ../work/sub/..",
+            "rm -rf FOLDER",
+            "rm -rf FOLDER/*",
+            "rm -rf FOLDER/../../x/..",
+            "cd .. && rm -rf work",
+            "cd ..; rm -rf work/*",
+            "cd sub; cd ..; rm -rf ../work",
+        ] {
+            let command = command.replace("FOLDER", &whole);
+            assert_eq!(level(&command, &work), Level::Danger, "{command}");
+        }
+        for command in
+            ["rm -rf sub", "rm -rf ../other", "rm -rf FOLDER/sub", "cd sub && rm -rf ../sub", "rm FOLDER/sub/a"]
+        {
+            let command = command.replace("FOLDER", &whole);
+            assert!(level(&command, &work) < Level::Danger, "{command}");
+        }
+    }
+
+    #[test]
     fn writing_where_a_file_may_exist_is_a_caution() {
         let folder = fixture();
         for command in [

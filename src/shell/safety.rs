@@ -28,6 +28,7 @@ use super::rules::{Verdict, matching};
 use super::substitution;
 pub use folder::{Found, Surroundings};
 pub(super) use given::stdin_texts;
+pub use startup::runs_by_itself;
 use std::collections::HashSet;
 use std::ops::Range;
 
@@ -95,6 +96,8 @@ pub(super) fn builtin_risk(script: &Script) -> Risk {
 fn builtin_risk_in(script: &Script, around: Option<&Surroundings<'_>>) -> Risk {
     let all = effects(script);
     let of_one = |effect: &Effect| {
+        let renamed = around.and_then(|around| folder::as_working_folder(script, effect, around));
+        let effect = renamed.as_ref().unwrap_or(effect);
         let reason = reason_of(script, &all, effect)?;
         if reason.level <= Level::Caution && keeps::loses_nothing(script, &all, effect) {
             return None;

@@ -4,6 +4,7 @@ use super::{Finding, Guard, GuardError, Verdict};
 use crate::state::RunState;
 use crate::tool::{Call, Hazard};
 use caro_policy::secret::reads_secret;
+use caro_shell::safety::runs_by_itself;
 use std::path::{Path, PathBuf};
 
 /// The permissions that the user has given beforehand.
@@ -32,7 +33,21 @@ pub fn kind_of(call: &Call) -> String {
     call.tool.clone()
 }
 
+/// Files and folders of a project from which version control, a shell, an editor or an agent starts programs by itself.
+const STARTS_PROGRAMS: [&str; 11] =
+    [".git", ".hg", ".jj", ".svn", ".husky", ".vscode", ".idea", ".devcontainer", ".agents", ".envrc", ".mcp.json"];
+
 impl Policy {
+    /// True for a file whose contents may run later without being called: what is written there is outside of every
+    /// sandbox then.
+    fn runs_later(&self, path: &Path) -> bool {
+        let below = path.strip_prefix(&self.root).unwrap_or(path);
+        let starts = |part: std::path::Component<'_>| {
+            part.as_os_str().to_str().is_some_and(|name| STARTS_PROGRAMS.contains(&name))
+        };
+        below.components().any(starts) || runs_by_itself(&path.to_string_lossy())
+    }
+
     fn is_own(&self, path: &Path) -> bool {
         self.own.iter().any(|own| path.starts_with(own))
     }
@@ -52,6 +67,10 @@ impl Guard for Policy {
         let outside = |path: &&PathBuf| !path.starts_with(&self.root) && !self.is_own(path);
         for path in effects.writes.iter().filter(outside) {
             reasons.push(format!("it changes {}, which is outside of {}", path.display(), self.root.display()));
+        }
+        for path in effects.writes.iter().filter(|path| !self.is_own(path) && self.runs_later(path)) {
+            reasons
+                .push(format!("it changes {}, from which programs are started without being called", path.display()));
         }
         let own = !effects.writes.is_empty() && effects.writes.iter().all(|path| self.is_own(path));
         if effects.removes && !self.rights.removals && !own {
@@ -174,6 +193,11 @@ mod tests {
             (reads("/home/me/work/.env"), "ask", "ask"),
             (writes("/home/me/work/a.md"), "ask", "allow"),
             (writes("/home/me/workshop/a.md"), "ask", "ask"),
+            (writes("/home/me/work/.git/hooks/pre-commit"), "ask", "ask"),
+            (writes("/home/me/work/deep/.git/config"), "ask", "ask"),
+            (writes("/home/me/work/.envrc"), "ask", "ask"),
+            (writes("/home/me/work/.bashrc"), "ask", "ask"),
+            (writes("/home/me/work/.gitignore"), "ask", "allow"),
             (writes("/etc/passwd"), "ask", "ask"),
             (writes("/data/ws/files/a"), "allow", "allow"),
             (Effects { hazard: Hazard::Change, reasons: vec!["x".into()], ..Effects::default() }, "ask", "allow"),

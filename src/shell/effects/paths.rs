@@ -175,7 +175,7 @@ pub fn place_of(path: &str) -> Place {
 }
 
 /// True for a glob that matches nearly every name: `*`, `.??*`, `[a-z]*`, `!(x)`.
-fn matches_most(name: &str) -> bool {
+pub(crate) fn matches_most(name: &str) -> bool {
     if name == "!" || name.starts_with("!(") {
         return true;
     }
@@ -278,7 +278,7 @@ fn windows(path: &str) -> Option<Place> {
 }
 
 /// Normalizes a path: removes doubled slashes and `.`, resolves `..`.
-fn normalize(path: &str) -> String {
+pub(crate) fn normalize(path: &str) -> String {
     let absolute = path.starts_with('/');
     let mut parts: Vec<&str> = Vec::new();
     for part in path.split('/') {

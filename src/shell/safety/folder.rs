@@ -4,9 +4,10 @@
 
 use super::keeps::{may_fill_disk, reads_secrets};
 use super::{Level, Reason};
-use crate::effects::{Effect, Kind, Place, is_hidden, place_of};
+use crate::effects::{Effect, Kind, Place, is_hidden, matches_most, normalize, place_of};
 use crate::parse::{Invocation, Script, Word};
 use caro_base::size::size;
+use std::path::Path;
 
 /// The kind of file at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,6 +76,54 @@ pub(super) fn reassess(
         Kind::Move => reason,
         _ => Reason { why: format!("{} ({} there now)", reason.why, size(bytes)), ..reason },
     })
+}
+
+/// Returns a deletion of the working folder, of one above it, or of all that one of these contains, with the path `.` or
+/// `..`; `None` if it deletes something else. It may name the folder in another way: `../work`, `/home/me/work/*`,
+/// `cd ..; rm -r work`.
+pub(super) fn as_working_folder(script: &Script, effect: &Effect, around: &Surroundings<'_>) -> Option<Effect> {
+    if effect.kind != Kind::Delete || effect.remote {
+        return None;
+    }
+    let path = effect.path.as_deref()?;
+    let folder = match path.rsplit_once('/') {
+        Some((folder, name)) if matches_most(name) => folder,
+        None if matches_most(path) => ".",
+        _ => path,
+    };
+    let named: Vec<String> =
+        folders_of(script, effect, around).iter().filter_map(|from| resolved(folder, from, around)).collect();
+    let rest = named.iter().find_map(|folder| Path::new(around.folder).strip_prefix(folder).ok())?;
+    let name = if rest.as_os_str().is_empty() { "." } else { ".." };
+    Some(Effect { path: Some(name.to_owned()), ..effect.clone() })
+}
+
+/// Returns the folders that the path of an effect may start from: the working folder and, as the path may have the last
+/// change of the folder in it already, each folder that the script changes to before the command.
+fn folders_of(script: &Script, effect: &Effect, around: &Surroundings<'_>) -> Vec<String> {
+    let mut folders = vec![around.folder.to_owned()];
+    for command in &script.commands[..effect.command.unwrap_or(0)] {
+        if !matches!(command.name(), Some("cd" | "pushd" | "chdir")) {
+            continue;
+        }
+        let goal = command.operands().next().map_or("~", |goal| goal.value.as_deref().unwrap_or(&goal.text));
+        folders.extend(folders.last().and_then(|from| resolved(goal, from, around)));
+    }
+    folders
+}
+
+/// Returns the absolute path as its text says: `..` takes a name away, as links are not followed.
+fn resolved(path: &str, folder: &str, around: &Surroundings<'_>) -> Option<String> {
+    if !is_literal(path) || path.starts_with('-') {
+        return None;
+    }
+    let full = match path.strip_prefix('~') {
+        Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("{}{rest}", around.home?),
+        Some(_) => return None,
+        None if path.starts_with('/') => path.to_owned(),
+        None => format!("{folder}/{path}"),
+    };
+    Some(normalize(&full))
 }
 
 /// True if nothing else in the script changes the files that are checked.

@@ -114,7 +114,7 @@ pub(super) fn cron_command(line: &str) -> Option<&str> {
 }
 
 /// True for a file that runs automatically, or that grants logins or rights.
-pub(super) fn runs_by_itself(path: &str) -> bool {
+pub fn runs_by_itself(path: &str) -> bool {
     let decides = [
         "authorized_keys",
         "/etc/sudoers",
