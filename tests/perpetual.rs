@@ -38,10 +38,10 @@ fn a_line_is_answered_and_the_end_of_the_input_ends_the_loop() {
         json!([{"match": "HUMAN_MESSAGE: how are you?", "reply": r#"((send "fine, and you?"))"#}, {"reply": "()"}]);
     let ran = run_loop(&machine, rules.clone(), "how are you?\n", &[]);
     assert_eq!((ran.code, ran.out.as_str()), (Some(0), "fine, and you?\n"), "{ran:#?}");
-    // another process continues the loop without renewing its turns
+    // another process continues the loop, and answers the same question again
     let ran = run_loop(&machine, rules, "how are you?\n", &["--events", "jsonl"]);
     let events = events(&ran.out);
-    assert_eq!((count(&events, "model_call"), count(&events, "final_answer")), (3, 0), "{ran:#?}");
+    assert_eq!((count(&events, "model_call"), count(&events, "final_answer")), (3, 1), "{ran:#?}");
     let first = events.iter().find(|event| event["event_type"] == "model_call").unwrap();
     assert!(last_message(first).contains("fine, and you?"), "the prompt has the earlier answer: {first}");
     let shown = machine.run(&["loop", "history"]);

@@ -133,6 +133,7 @@ pub struct Perpetual {
     #[serde(default)]
     answered: bool,
     pinned: String,
+    /// The last text sent since the latest message: it is not sent twice in a row.
     last_sent: Option<String>,
     /// The time at which it wakes by itself (`&nextWakeAt`).
     next_wake: Millis,
@@ -257,6 +258,8 @@ impl Perpetual {
             }
             self.previous.clone_from(&message);
             self.answered = false;
+            // the same answer to another message is an answer
+            self.last_sent = None;
             self.made.clear();
             self.repeated.clear();
         }

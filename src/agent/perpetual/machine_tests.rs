@@ -225,6 +225,10 @@ fn the_same_text_is_not_sent_twice_in_a_row() {
     bench.say("x");
     bench.until_idle(r#"((send "b") (send "a") (send ""))"#);
     assert_eq!(bench.sent, ["a", "b", "a", "b", "a", "b", "a"]);
+    // the same answer to another message is sent, once
+    bench.say("y");
+    bench.until_idle(r#"((send "a"))"#);
+    assert_eq!(bench.sent[7..], ["a"]);
 }
 
 /// An identical call is refused unless something has changed (decision 2 of the harness).
