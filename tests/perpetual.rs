@@ -172,6 +172,48 @@ fn the_text_of_a_file_gives_no_permission() {
     assert!(prompts.iter().all(|prompt| !last_message(prompt).contains("Ignore all previous")), "{prompts:#?}");
 }
 
+#[test]
+fn messages_of_several_files_and_of_lines_are_each_read_once() {
+    let machine = Machine::new();
+    let rules = json!([{"regex": "HUMAN_MESSAGE: \\w+", "reply": r#"((send "ok"))"#}, {"reply": "()"}]);
+    // a file never ends, so that the turns end the loop
+    let run = |channel: &str, lines: &str| {
+        let ran = run_loop(&machine, rules.clone(), lines, &["--channel", channel, "--max-turns", "4"]);
+        assert_eq!(ran.code, Some(0), "{ran:#?}");
+    };
+    let messages = || -> Vec<String> {
+        let history = machine.run(&["loop", "history", "--json"]).json();
+        history.as_array().unwrap().iter().filter_map(|entry| Some(entry["message"].as_str()?.to_owned())).collect()
+    };
+    machine.write("work/in1", "alpha\n");
+    machine.write("work/in2", "beta\ngamma one\n");
+    run("file:in1,out1", "");
+    run("file:in2,out2", "");
+    assert_eq!(messages(), ["alpha", "beta | gamma one"]);
+    run("stdio", "line\n");
+    run("file:in1,out1", "");
+    run("file:in2,out2", "");
+    assert_eq!(messages(), ["alpha", "beta | gamma one", "line"]);
+    machine.write("work/in1", "alpha\ndelta\n");
+    run("file:./in1,out1", "");
+    assert_eq!(messages()[3..], ["delta"]);
+}
+
+#[test]
+fn a_file_of_messages_is_regular_and_its_lines_are_not_too_long() {
+    let machine = Machine::new();
+    machine.write("work/in", format!("{}\nshort\n", "x".repeat(70_000)));
+    let rules = json!([{"match": "HUMAN_MESSAGE: short", "reply": r#"((send "got it"))"#}, {"reply": "()"}]);
+    let ran = run_loop(&machine, rules.clone(), "", &["--channel", "file:in,out", "--max-turns", "4"]);
+    assert!(ran.err.contains("warning: a line of more than 65536 bytes"), "{ran:#?}");
+    assert_eq!(std::fs::read_to_string(machine.path("work/out")).unwrap(), "got it\n");
+    let fifo = std::process::Command::new("mkfifo").arg(machine.path("work/pipe")).status();
+    if fifo.is_ok_and(|status| status.success()) {
+        let ran = run_loop(&machine, rules, "", &["--channel", "file:pipe,out"]);
+        ran.fails(2, &["pipe is not a regular file", "caro loop <"]);
+    }
+}
+
 /// A loop that runs in the background between two files.
 struct Running(Child);
 

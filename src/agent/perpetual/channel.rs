@@ -1,6 +1,7 @@
 //! The channels that messages arrive and answers leave by: standard input and output, files, and other implementations
 //! of [`Channel`]. A server's channel queues what is posted until the loop asks for it.
 
+use caro_base::id;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::PathBuf;
@@ -9,18 +10,29 @@ use std::sync::mpsc::{Receiver, TryRecvError};
 /// Longest message, bytes.
 pub const MAX_MESSAGE_BYTES: usize = 64 << 10;
 
+/// Returns the warning about a line that is longer.
+pub fn too_long() -> String {
+    format!("a line of more than {MAX_MESSAGE_BYTES} bytes is not a message: it is not read")
+}
+
 /// The messages since the last call of [`Channel::receive`].
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Received {
     /// The messages, in order.
     pub messages: Vec<String>,
-    /// The channel's position after them; stored with the messages, and passed back at the next start.
+    /// The position after them in the channel's source; stored with the messages, and passed back at the next start.
     pub cursor: String,
 }
 
 /// A way to talk with the loop. It is polled for messages between two turns, and never waits for one.
 pub trait Channel: Send {
-    /// Returns the messages after the cursor; empty if there are none.
+    /// Returns the name of what it reads from. Each source of a session has a cursor of its own; empty if the channel
+    /// has no positions, so that none is stored.
+    fn source(&self) -> String {
+        String::new()
+    }
+
+    /// Returns the messages after the source's cursor; empty if there are none.
     ///
     /// # Errors
     /// If it cannot be read. This ends the loop; nothing stored is lost.
@@ -85,48 +97,126 @@ impl<W: FnMut(&str) -> io::Result<()> + Send> Channel for Lines<W> {
 }
 
 /// A channel of two files: lines appended to one are messages, and answers are appended to the other.
-#[derive(Debug)]
 pub struct Files {
     from: PathBuf,
     to: PathBuf,
+    warn: Box<dyn Fn(&str) + Send>,
 }
 
 impl Files {
-    /// Creates the channel; the files need not exist yet.
-    pub fn new(from: PathBuf, to: PathBuf) -> Self {
-        Self { from, to }
+    /// Creates the channel; the files need not exist yet. `warn` takes the warnings about lines that are not read.
+    pub fn new(from: PathBuf, to: PathBuf, warn: impl Fn(&str) + Send + 'static) -> Self {
+        Self { from, to, warn: Box::new(warn) }
+    }
+
+    /// Checks that messages can be appended to what it reads from.
+    ///
+    /// # Errors
+    /// If that exists and is not a regular file: reading a FIFO waits for its writer, and it has no positions.
+    pub fn check(&self) -> io::Result<()> {
+        match std::fs::metadata(&self.from) {
+            Ok(meta) if !meta.is_file() => {
+                let text = format!("{} is not a regular file", self.from.display());
+                Err(io::Error::new(io::ErrorKind::InvalidInput, text))
+            }
+            _ => Ok(()),
+        }
     }
 }
 
+/// The number of bytes before a position that must be the same for a file to count as the same.
+const TAIL_BYTES: u64 = 256;
+
+/// A position in a file, stored as a cursor: `OFFSET TAIL`, and ` long` within a line that is too long. Older versions
+/// stored the offset alone.
+///
+/// A file is the same one as long as the text before the position is: its inode changes when an editor saves it, and
+/// stays when it is written anew.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Position {
+    offset: u64,
+    is_in_long_line: bool,
+}
+
+impl Position {
+    /// Returns the stored position in the file, or the start of a file that is another one.
+    fn find(cursor: &str, file: &mut File) -> io::Result<Self> {
+        let mut words = cursor.split(' ');
+        let offset = words.next().and_then(|word| word.parse().ok()).unwrap_or(0);
+        let tail = words.next();
+        let is_same = file.metadata()?.len() >= offset
+            && match tail {
+                Some(tail) => tail == tail_of(file, offset)?,
+                None => true,
+            };
+        Ok(if is_same { Self { offset, is_in_long_line: words.next().is_some() } } else { Self::default() })
+    }
+
+    fn cursor(&self, file: &mut File) -> io::Result<String> {
+        let tail = tail_of(file, self.offset)?;
+        Ok(format!("{} {tail}{}", self.offset, if self.is_in_long_line { " long" } else { "" }))
+    }
+}
+
+/// Returns the short hash of the text before a position.
+fn tail_of(file: &mut File, offset: u64) -> io::Result<String> {
+    let start = offset.saturating_sub(TAIL_BYTES);
+    file.seek(SeekFrom::Start(start))?;
+    let mut bytes = Vec::new();
+    file.take(offset - start).read_to_end(&mut bytes)?;
+    Ok(id::hash(bytes).chars().take(16).collect())
+}
+
 impl Channel for Files {
+    fn source(&self) -> String {
+        let in_folder = || Some(self.from.parent()?.canonicalize().ok()?.join(self.from.file_name()?));
+        let path = self.from.canonicalize().ok().or_else(in_folder);
+        path.as_ref().unwrap_or(&self.from).display().to_string()
+    }
+
     fn receive(&mut self, cursor: &str) -> io::Result<Received> {
-        let mut start: u64 = cursor.parse().unwrap_or(0);
-        let unchanged = |start: u64| Ok(Received { messages: Vec::new(), cursor: start.to_string() });
+        let unchanged = || Ok(Received { messages: Vec::new(), cursor: cursor.to_owned() });
+        self.check()?;
         let mut file = match File::open(&self.from) {
             Ok(file) => file,
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return unchanged(0),
+            // it may be about to be written anew
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return unchanged(),
             Err(e) => return Err(e),
         };
-        let length = file.metadata()?.len();
-        // a file that has become shorter was replaced
-        if length < start {
-            start = 0;
+        if file.metadata()?.len() == 0 {
+            return unchanged();
         }
-        if length == start {
-            return unchanged(start);
-        }
-        file.seek(SeekFrom::Start(start))?;
+        let mut position = Position::find(cursor, &mut file)?;
+        file.seek(SeekFrom::Start(position.offset))?;
         let mut bytes = Vec::new();
-        file.take(16 * MAX_MESSAGE_BYTES as u64).read_to_end(&mut bytes)?;
+        Read::by_ref(&mut file).take(16 * MAX_MESSAGE_BYTES as u64).read_to_end(&mut bytes)?;
+        let warn = || (self.warn)(&too_long());
+        let (mut messages, mut rest) = (Vec::new(), bytes.as_slice());
+        while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
+            let line = &rest[..end];
+            rest = &rest[end + 1..];
+            if std::mem::take(&mut position.is_in_long_line) {
+                continue;
+            }
+            if line.len() > MAX_MESSAGE_BYTES {
+                warn();
+                continue;
+            }
+            let text = String::from_utf8_lossy(line);
+            if !text.trim().is_empty() {
+                messages.push(text.trim().to_owned());
+            }
+        }
         // a line without end is still being written, unless it is too long for a message
-        let whole = match bytes.iter().rposition(|byte| *byte == b'\n') {
-            Some(end) => end + 1,
-            None if bytes.len() > MAX_MESSAGE_BYTES => bytes.len(),
-            None => return unchanged(start),
-        };
-        let text = String::from_utf8_lossy(&bytes[..whole]);
-        let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && line.len() <= MAX_MESSAGE_BYTES);
-        Ok(Received { messages: lines.map(str::to_owned).collect(), cursor: (start + whole as u64).to_string() })
+        if !position.is_in_long_line && rest.len() > MAX_MESSAGE_BYTES {
+            warn();
+            position.is_in_long_line = true;
+        }
+        if position.is_in_long_line {
+            rest = &[];
+        }
+        position.offset += (bytes.len() - rest.len()) as u64;
+        Ok(Received { messages, cursor: position.cursor(&mut file)? })
     }
 
     fn send(&mut self, text: &str) -> io::Result<()> {
@@ -155,27 +245,108 @@ fn line(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::Path;
+
+    /// A channel in a folder, with its warnings and the cursor that it was given last.
+    struct Bench {
+        files: Files,
+        warnings: Receiver<String>,
+        cursor: String,
+    }
+
+    impl Bench {
+        fn new(dir: &Path) -> Self {
+            let (send, warnings) = std::sync::mpsc::channel();
+            let warn = move |text: &str| send.send(text.to_owned()).unwrap();
+            Self { files: Files::new(dir.join("in"), dir.join("out"), warn), warnings, cursor: String::new() }
+        }
+
+        fn receive(&mut self) -> Vec<String> {
+            let received = self.files.receive(&self.cursor).unwrap();
+            self.cursor = received.cursor;
+            received.messages
+        }
+    }
 
     #[test]
     fn complete_lines_of_a_file_are_received_once() {
         let dir = tempfile::tempdir().unwrap();
-        let (from, to) = (dir.path().join("in"), dir.path().join("out"));
-        let mut files = Files::new(from.clone(), to.clone());
-        let of = |received: Received| (received.messages, received.cursor);
-        assert_eq!(of(files.receive("").unwrap()), (vec![], "0".into()), "it is not there yet");
+        let (from, mut bench) = (dir.path().join("in"), Bench::new(dir.path()));
+        assert_eq!(bench.receive(), [""; 0], "it is not there yet");
         std::fs::write(&from, "one\n\ntwo\nthr").unwrap();
-        assert_eq!(of(files.receive("0").unwrap()), (vec!["one".into(), "two".into()], "9".into()));
-        assert_eq!(of(files.receive("9").unwrap()), (vec![], "9".into()));
+        assert_eq!(bench.receive(), ["one", "two"]);
+        assert_eq!(bench.receive(), [""; 0]);
         std::fs::write(&from, "one\n\ntwo\nthree\n").unwrap();
-        assert_eq!(of(files.receive("9").unwrap()), (vec!["three".into()], "15".into()));
-        std::fs::write(&from, "anew\n").unwrap();
-        assert_eq!(of(files.receive("15").unwrap()), (vec!["anew".into()], "5".into()));
+        assert_eq!(bench.receive(), ["three"]);
+        let cursor = bench.cursor.clone();
+        assert_eq!((bench.receive(), &bench.cursor), (vec![], &cursor));
+        // a cursor of an older version is the offset alone
+        "9".clone_into(&mut bench.cursor);
+        assert_eq!((bench.receive(), &bench.cursor), (vec!["three".to_owned()], &cursor));
+    }
+
+    #[test]
+    fn another_file_is_read_from_its_start_and_a_saved_one_is_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let (from, mut bench) = (dir.path().join("in"), Bench::new(dir.path()));
+        std::fs::write(&from, "one\n").unwrap();
+        assert_eq!(bench.receive(), ["one"]);
+        std::fs::write(&from, "this one is longer\n").unwrap();
+        assert_eq!(bench.receive(), ["this one is longer"]);
+        std::fs::write(&from, "new\n").unwrap();
+        assert_eq!(bench.receive(), ["new"], "it is shorter");
+        // an editor renames the file, or empties it, and writes it again
+        std::fs::remove_file(&from).unwrap();
+        assert_eq!(bench.receive(), [""; 0]);
+        std::fs::write(&from, "").unwrap();
+        assert_eq!(bench.receive(), [""; 0]);
+        std::fs::write(dir.path().join("saved"), "new\nlast\n").unwrap();
+        std::fs::rename(dir.path().join("saved"), &from).unwrap();
+        assert_eq!(bench.receive(), ["last"]);
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_is_told_once_and_no_part_of_it_is_a_message() {
+        let dir = tempfile::tempdir().unwrap();
+        let (from, mut bench) = (dir.path().join("in"), Bench::new(dir.path()));
+        for length in [MAX_MESSAGE_BYTES + 1, 17 * MAX_MESSAGE_BYTES] {
+            let long = "x".repeat(length);
+            std::fs::write(&from, format!("one\n{long}")).unwrap();
+            let mut received = bench.receive();
+            std::fs::write(&from, format!("one\n{long} end")).unwrap();
+            received.extend(bench.receive());
+            std::fs::write(&from, format!("one\n{long} end\ntwo\n")).unwrap();
+            (0..3).for_each(|_| received.extend(bench.receive()));
+            assert_eq!(received, ["one", "two"], "{length}");
+            assert_eq!(bench.warnings.try_iter().collect::<Vec<_>>(), [too_long()]);
+            std::fs::write(&from, "another\n").unwrap();
+            bench.receive();
+        }
+        std::fs::write(&from, format!("{}\nshort\n", "x".repeat(MAX_MESSAGE_BYTES + 1))).unwrap();
+        assert_eq!((bench.receive(), bench.warnings.try_iter().count()), (vec!["short".to_owned()], 1));
+        std::fs::write(&from, format!("{}\n", "x".repeat(MAX_MESSAGE_BYTES))).unwrap();
+        assert_eq!((bench.receive().len(), bench.warnings.try_iter().count()), (1, 0));
+    }
+
+    #[test]
+    fn a_source_is_named_by_its_file_and_only_a_regular_file_is_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let of = |name: &str| Files::new(dir.path().join(name), dir.path().join("out"), |_| ());
+        let before = of("in").source();
+        std::fs::write(dir.path().join("in"), "").unwrap();
+        assert_eq!([of("in").source(), of("./in").source()], [before.clone(), before.clone()]);
+        assert_ne!(of("other").source(), before);
+        std::fs::create_dir(dir.path().join("folder")).unwrap();
+        assert!(of("in").check().is_ok() && of("none").check().is_ok());
+        for error in [of("folder").check().unwrap_err(), of("folder").receive("").unwrap_err()] {
+            assert!(error.to_string().ends_with("folder is not a regular file"), "{error}");
+        }
     }
 
     #[test]
     fn texts_sent_after_a_mark_are_recognised() {
         let dir = tempfile::tempdir().unwrap();
-        let mut files = Files::new(dir.path().join("in"), dir.path().join("out"));
+        let mut files = Files::new(dir.path().join("in"), dir.path().join("out"), |_| ());
         files.send("first").unwrap();
         let mark = files.mark();
         assert!(!files.has_sent(&mark, "second"));

@@ -94,7 +94,7 @@ pub async fn run(harness: &Harness, setup: Setup) -> Result<Ended, HarnessError>
     let approver = ChannelApprover { mailbox: mailbox.clone(), cancel: cancel.clone() };
     let approver = asks.then(|| Arc::new(approver) as Arc<dyn Approver>);
     let runtime = harness.standing(&task, parameters.skill_timeout, sinks.clone(), approver, cancel)?;
-    let (state, _) = store.loop_state(&session)?;
+    let state = store.loop_state(&session)?;
     let mut machine = match state.is_empty() {
         true => Perpetual::new(parameters),
         false => Perpetual::restore(&state, parameters)

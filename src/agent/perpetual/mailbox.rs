@@ -34,17 +34,20 @@ impl Mailbox {
 
     /// Stores the new messages of the channel.
     pub(super) fn collect(&self) -> Result<(), HarnessError> {
-        let mut channel = self.channel();
-        let (_, cursor) = self.store.loop_state(&self.session)?;
-        let received = channel.receive(&cursor).map_err(HarnessError::Channel)?;
-        self.store_received(&cursor, &received)
+        self.collect_after(|_| ())
     }
 
-    fn store_received(&self, before: &str, received: &Received) -> Result<(), HarnessError> {
-        if received.messages.is_empty() && received.cursor == before {
-            return Ok(());
+    /// Stores the new messages of the channel, without those that `take` removes from them; returns what `take` returns.
+    fn collect_after<T>(&self, take: impl FnOnce(&mut Vec<String>) -> T) -> Result<T, HarnessError> {
+        let mut channel = self.channel();
+        let source = channel.source();
+        let before = self.store.loop_cursor(&self.session, &source)?;
+        let Received { mut messages, cursor } = channel.receive(&before).map_err(HarnessError::Channel)?;
+        let taken = take(&mut messages);
+        if !messages.is_empty() || cursor != before {
+            self.store.keep_messages(&self.session, &source, &messages, &cursor)?;
         }
-        Ok(self.store.keep_messages(&self.session, &received.messages, &received.cursor)?)
+        Ok(taken)
     }
 
     /// True if no more messages will arrive.
@@ -87,18 +90,10 @@ impl Approver for ChannelApprover {
         }
         let until = Instant::now() + ANSWER_TIMEOUT;
         while Instant::now() < until && !self.cancel.is_cancelled() {
-            let Ok((_, cursor)) = mailbox.store.loop_state(&mailbox.session) else { return no };
-            let Ok(mut received) = mailbox.channel().receive(&cursor) else { return no };
-            if !received.messages.is_empty() {
-                let answer = received.messages[0].trim().to_lowercase();
-                let is_yes = ["y", "yes"].contains(&answer.as_str());
-                if is_yes || ["n", "no"].contains(&answer.as_str()) {
-                    received.messages.remove(0);
-                }
-                if mailbox.store_received(&cursor, &received).is_err() {
-                    return no;
-                }
-                return if is_yes { (Approval::Yes, None) } else { no };
+            match mailbox.collect_after(take_answer) {
+                Ok(Some(true)) => return (Approval::Yes, None),
+                Ok(Some(false)) | Err(_) => return no,
+                Ok(None) => {}
             }
             if mailbox.is_over() {
                 return no;
@@ -107,4 +102,14 @@ impl Approver for ChannelApprover {
         }
         no
     }
+}
+
+/// Returns true if the first message is a yes and false if it is anything else; removes it if it is a yes or a no.
+fn take_answer(messages: &mut Vec<String>) -> Option<bool> {
+    let answer = messages.first()?.trim().to_lowercase();
+    let is_yes = ["y", "yes"].contains(&answer.as_str());
+    if is_yes || ["n", "no"].contains(&answer.as_str()) {
+        messages.remove(0);
+    }
+    Some(is_yes)
 }

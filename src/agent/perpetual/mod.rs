@@ -10,7 +10,7 @@
 //! - [`prompt`]: the prompt of a turn; `examples`: example turns in it. [`skills`]: the skills, as a list and as a
 //!   grammar. [`sexpr`]: parses and repairs the model's output. [`history`]: one entry per turn.
 //! - [`channel`]: the trait for messages and answers, with lines and files. `mailbox`: connects a channel with the
-//!   store.
+//!   store, which has a position for each file that messages come from.
 //! - [`driver`]: runs the machine on a harness, with its model, tools, guards, sandbox, consent, store and notes.
 //!   Between two turns, background tasks that are due are run ([`background`](crate::background)).
 //!

@@ -8,7 +8,7 @@ use crate::{Cx, Exit, Failure, Outcome};
 use caro_agent::clock::{parse_time, stamp};
 use caro_agent::event::{Event, Kind, Sink};
 use caro_agent::harness::Harness;
-use caro_agent::perpetual::channel::MAX_MESSAGE_BYTES;
+use caro_agent::perpetual::channel::{MAX_MESSAGE_BYTES, too_long};
 use caro_agent::perpetual::history::episodes;
 use caro_agent::perpetual::{self, Channel, Ended, Entry, Files, Lines, PARAMETERS, Setup};
 use std::io::{self, IsTerminal};
@@ -155,10 +155,11 @@ fn run_loop(args: &Args, cx: &Cx) -> Outcome {
     }
     let cancel = cx.interrupt().cancel().clone();
     let (send, receive) = mpsc::channel();
+    let channel = open(&args.channel, &root, &send)?;
     let setup = Setup {
         session,
         parameters,
-        channel: open(&args.channel, &root, &send),
+        channel,
         asks: args.ask,
         max_turns: args.max_turns,
         sinks: vec![Arc::new(EventSender(Mutex::new(send)))],
@@ -257,17 +258,28 @@ impl Sink for EventSender {
 }
 
 /// Opens the channel.
-fn open(wire: &ChannelSpec, root: &Path, out: &Sender<PrintJob>) -> Box<dyn Channel> {
-    match wire {
-        ChannelSpec::Files(from, to) => Box::new(Files::new(root.join(from), root.join(to))),
+fn open(spec: &ChannelSpec, root: &Path, out: &Sender<PrintJob>) -> Result<Box<dyn Channel>, Failure> {
+    let out = out.clone();
+    match spec {
+        ChannelSpec::Files(from, to) => {
+            // fails if the printer has ended, which also ends the loop
+            let warn = move |text: &str| _ = out.send(PrintJob::Warning(text.to_owned()));
+            let files = Files::new(root.join(from), root.join(to), warn);
+            files.check().map_err(|error| {
+                Failure::usage(format!("messages cannot be read: {error}")).hint(
+                    "IN of file:IN,OUT is a file that lines are appended to; from a pipe `caro loop < PIPE` reads them",
+                )
+            })?;
+            Ok(Box::new(files))
+        }
         ChannelSpec::Stdio => {
-            let out = Arc::new(out.clone());
-            Box::new(Lines::new(read_stdin(Arc::downgrade(&out)), move |text: &str| {
+            let out = Arc::new(out);
+            Ok(Box::new(Lines::new(read_stdin(Arc::downgrade(&out)), move |text: &str| {
                 let closed = || io::Error::from(io::ErrorKind::BrokenPipe);
                 let (reply, result) = mpsc::channel();
                 out.send(PrintJob::Say(text.to_owned(), reply)).map_err(|_| closed())?;
                 result.recv().map_err(|_| closed())?
-            }))
+            })))
         }
     }
 }
@@ -281,8 +293,7 @@ fn read_stdin(out: Weak<Sender<PrintJob>>) -> Receiver<String> {
         let mut input = io::stdin().lock();
         while let Ok(Some(line)) = next_line(&mut input, MAX_MESSAGE_BYTES) {
             let Ok(line) = line else {
-                let text = format!("a line of more than {MAX_MESSAGE_BYTES} bytes is not a message: it is not read");
-                let _ = out.upgrade().map(|out| out.send(PrintJob::Warning(text)));
+                let _ = out.upgrade().map(|out| out.send(PrintJob::Warning(too_long())));
                 continue;
             };
             let line = String::from_utf8_lossy(&line).trim_end_matches('\r').to_owned();
