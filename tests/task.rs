@@ -1,8 +1,14 @@
 //! Tests `caro task` (row B43): tasks are stored, run when due, retried after a failure, and leave their results.
 
 use crate::agent::{answer, step};
+#[cfg(unix)]
+use crate::machine::{AMPLE, wait_for_exit};
 use crate::machine::{Machine, Ran, feed};
 use serde_json::{Value, json};
+#[cfg(unix)]
+use std::process::Stdio;
+#[cfg(unix)]
+use std::time::{Duration, Instant};
 
 fn listed(machine: &Machine) -> Value {
     machine.run(&["task", "list", "--json"]).json()
@@ -76,6 +82,56 @@ fn a_task_is_run_when_it_is_due_and_leaves_its_files_and_events() {
     // it is not run again
     run_loop(&machine, rules, &[]);
     assert_eq!(listed(&machine)[1]["runs"].as_array().unwrap().len(), 1, "{}", listed(&machine));
+}
+
+/// The states of the runs of the only task, latest first.
+fn states(machine: &Machine) -> Vec<String> {
+    let listed = listed(machine);
+    let runs = listed[0]["runs"].as_array().unwrap().iter();
+    runs.map(|run| run["state"].as_str().unwrap().to_owned()).collect()
+}
+
+/// Starts a loop that runs the only task, and ends the loop with a signal while the task is running.
+#[cfg(unix)]
+fn interrupt(machine: &Machine, signal: &str) {
+    let model =
+        machine.model(json!([{"match": "Task: say hello", "reply": answer(&"hello ".repeat(40)), "delay_ms": 500}]));
+    let mut caro = machine.caro(&["loop", "sleepInterval=0"]);
+    caro.env("CARO_MODEL", &model).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = caro.spawn().unwrap();
+    let until = Instant::now() + AMPLE;
+    while states(machine).first().is_none_or(|state| state != "running") {
+        assert!(Instant::now() < until, "{:#}", listed(machine));
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let id = child.id().to_string();
+    assert!(std::process::Command::new("kill").args([signal, &id]).status().unwrap().success());
+    assert!(wait_for_exit(&mut child).is_some(), "it does not end");
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_task_that_runs_once_is_run_by_the_next_loop_once() {
+    let quick = json!([{"match": "Task: say hello", "reply": answer("hello")}, {"reply": "()"}]);
+    for (signal, shown, second) in
+        [("-KILL", "interrupted (its process was ended)", "failed"), ("-INT", "queued", "cancelled")]
+    {
+        let machine = Machine::new();
+        machine.run(&["task", "add", "--at", "2020-01-01", "--name", "once", "say hello to everybody"]);
+        interrupt(&machine, signal);
+        assert!(states(&machine).contains(&"interrupted".to_owned()), "{:?}", states(&machine));
+        let list = machine.run(&["task", "list"]).out;
+        assert!(list.contains(shown), "{list}");
+        let ran = run_loop(&machine, quick.clone(), &["maxNewInputLoops=3"]);
+        assert_eq!((ran.code, states(&machine)), (Some(0), vec!["completed".into(), "interrupted".into()]), "{ran:#?}");
+        // one that was interrupted twice is not run again
+        machine.run(&["task", "rm", "once"]);
+        machine.run(&["task", "add", "--at", "2020-01-01", "--name", "once", "say hello to everybody"]);
+        interrupt(&machine, signal);
+        interrupt(&machine, signal);
+        let ran = run_loop(&machine, quick.clone(), &["maxNewInputLoops=3"]);
+        assert_eq!((ran.code, states(&machine)), (Some(0), vec![second.into(), "interrupted".into()]), "{ran:#?}");
+    }
 }
 
 #[test]

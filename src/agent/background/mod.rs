@@ -5,6 +5,8 @@
 //! - [`run_due`], [`run_now`]: run a task and store the result: its state, its files (`background/AGENT/TASK/RUN` of
 //!   the workspaces), its events, and the next attempt if the run failed.
 //!
+//! A task that runs once runs again, once, if its process ended before it did.
+//!
 //! While a task is running its next run is skipped. The user is never asked: what needs permission is refused, unless
 //! it was allowed beforehand.
 
@@ -32,6 +34,9 @@ pub const DELAY: u64 = 30;
 
 /// Seconds that a run may take, by default.
 pub const TIMEOUT: u64 = 600;
+
+/// The note of a stopped run of a task that runs once.
+const QUEUED_AGAIN: &str = "it is queued again";
 
 /// The session in the workspaces that holds the files of all runs.
 const FILES_SESSION: &str = "background";
@@ -121,7 +126,7 @@ pub async fn run_due(
     sinks: Vec<Arc<dyn Sink>>,
 ) -> Result<Option<TaskRun>, HarnessError> {
     let now = id::millis(SystemTime::now());
-    if !harness.events().is_task_due(harness.root(), now)? {
+    if !harness.events().is_task_due(harness.root(), now, is_alive)? {
         return Ok(None);
     }
     let next = |task: &StoredTask| task.schedule.parse::<Schedule>().ok()?.after(now);
@@ -157,12 +162,18 @@ async fn execute(
 ) -> Result<TaskRun, HarnessError> {
     let store = harness.events();
     let result = attempt(harness, task, &run, cancel, sinks).await;
+    let stopped = |id: String| {
+        let is_queued = store.requeue_task(task, &run)?;
+        let (state, note) = if is_queued { (TaskState::Interrupted, QUEUED_AGAIN) } else { (TaskState::Cancelled, "") };
+        Ok::<_, HarnessError>((state, id, note.to_owned(), None))
+    };
     let (state, agent_run, note, report) = match result {
         Ok((Driven::Done(report), id)) if report.status == "completed" => {
             (TaskState::Completed, id, String::new(), Some(report))
         }
         Ok((Driven::Done(report), id)) => (TaskState::Failed, id, report.termination_reason.clone(), Some(report)),
-        Ok((Driven::Stopped(_), id)) if cancel.is_cancelled() => (TaskState::Cancelled, id, String::new(), None),
+        Ok((Driven::Stopped(_), id)) if cancel.is_cancelled() => stopped(id)?,
+        Err(_) if cancel.is_cancelled() => stopped(String::new())?,
         Ok((Driven::Stopped(_), id)) => (TaskState::Timeout, id, format!("after {} s", task.timeout), None),
         Err(error) => (TaskState::Failed, String::new(), error.to_string(), None),
     };

@@ -2,7 +2,8 @@
 //!
 //! The tables were added without a new layout version: older programs ignore them.
 
-use super::{Owner, Store, StoreError, count, int, now};
+use super::{Owner, Store, StoreError, count, int, now, process};
+use crate::clock::parse_time;
 use caro_base::id;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 use serde::Serialize;
@@ -44,10 +45,12 @@ pub enum TaskState {
     Cancelled,
     /// It was skipped because the previous run was still running.
     Skipped,
+    /// Its process ended before it did.
+    Interrupted,
 }
 
 impl TaskState {
-    const ALL: [(&'static str, Self); 8] = [
+    const ALL: [(&'static str, Self); 9] = [
         ("queued", Self::Queued),
         ("claimed", Self::Claimed),
         ("running", Self::Running),
@@ -56,11 +59,17 @@ impl TaskState {
         ("timeout", Self::Timeout),
         ("cancelled", Self::Cancelled),
         ("skipped", Self::Skipped),
+        ("interrupted", Self::Interrupted),
     ];
 
     /// Returns its name.
     pub fn name(self) -> &'static str {
         Self::ALL[self as usize].0
+    }
+
+    /// True if a process is at work on the run.
+    fn is_active(self) -> bool {
+        matches!(self, Self::Claimed | Self::Running)
     }
 
     /// Returns the state of that name; an unknown one is [`TaskState::Failed`].
@@ -139,7 +148,7 @@ fn task_of(row: &Row<'_>) -> rusqlite::Result<StoredTask> {
 }
 
 fn run_of(row: &Row<'_>) -> rusqlite::Result<TaskRun> {
-    Ok(TaskRun {
+    let mut run = TaskRun {
         id: row.get("id")?,
         task: row.get("task")?,
         state: TaskState::of(&row.get::<_, String>("state")?),
@@ -148,8 +157,20 @@ fn run_of(row: &Row<'_>) -> rusqlite::Result<TaskRun> {
         updated: count(row, "updated")?,
         run: row.get("run")?,
         note: row.get("note")?,
-    })
+    };
+    // the store has it as running until the next claim
+    if run.state.is_active() && process::is_gone(Owner { pid: row.get("owner")?, heard: run.updated }) {
+        run.state = TaskState::Interrupted;
+        run.note = ENDED.into();
+    }
+    Ok(run)
 }
+
+/// The note of a run whose process has ended.
+const ENDED: &str = "its process was ended";
+
+/// The note of the second such run of a task that runs once.
+const ENDED_AGAIN: &str = "its process was ended again, so it is not repeated";
 
 /// Inserts a run in a state. This process owns it if it is claimed.
 fn insert_run(tx: &Transaction<'_>, task: &str, state: TaskState, attempt: u32, due: u64) -> rusqlite::Result<TaskRun> {
@@ -171,29 +192,77 @@ fn insert_run(tx: &Transaction<'_>, task: &str, state: TaskState, attempt: u32, 
     Ok(run)
 }
 
-/// Returns the run of a task that is still running. Runs whose process has ended are marked as failed.
-fn running_run(
-    tx: &Transaction<'_>,
-    task: &str,
-    is_alive: &impl Fn(Owner) -> bool,
-) -> rusqlite::Result<Option<String>> {
-    let mut query = tx.prepare(
-        "SELECT id, owner, updated FROM background_runs WHERE task = ?1 AND state IN ('claimed', 'running')",
+/// Returns the active runs of the tasks in a folder with their tasks and processes.
+fn active_runs(sql: &Connection, root: &str) -> rusqlite::Result<Vec<(StoredTask, TaskRun, Owner)>> {
+    let mut query = sql.prepare_cached(
+        "SELECT r.*, t.name, t.text, t.schedule, t.root, t.retries, t.delay, t.timeout, t.next, t.created
+         FROM background_runs r JOIN background_tasks t ON t.name = r.task
+         WHERE t.root = ?1 AND r.state IN ('claimed', 'running')",
     )?;
-    let rows = query.query_map([task], |row| Ok((row.get(0)?, Owner { pid: row.get(1)?, heard: count(row, 2)? })))?;
-    let found: Vec<(String, Owner)> = rows.collect::<rusqlite::Result<_>>()?;
-    let mut living = None;
-    for (run, owner) in found {
-        if owner.is_this() || is_alive(owner) {
-            living = Some(run);
-        } else {
-            tx.execute(
-                "UPDATE background_runs SET state = 'failed', note = 'its process was ended', updated = ?2 WHERE id = ?1",
-                params![run, now()],
-            )?;
+    let all = query.query_map([root], |row| {
+        Ok((task_of(row)?, run_of(row)?, Owner { pid: row.get("owner")?, heard: count(row, "updated")? }))
+    })?;
+    all.collect()
+}
+
+/// True if the process of an active run has ended. Where that cannot be known, it counts as ended after the timeout.
+fn is_interrupted(task: &StoredTask, owner: Owner, is_alive: &impl Fn(Owner) -> bool) -> bool {
+    let is_late =
+        || owner.heard.saturating_add(task.timeout.saturating_mul(1000)) < id::millis(std::time::SystemTime::now());
+    !owner.is_this() && !is_alive(owner) && (cfg!(unix) || is_late())
+}
+
+/// Marks the runs in a folder whose process has ended as interrupted, and queues those of tasks that run once again.
+fn sweep(tx: &Transaction<'_>, root: &str, is_alive: &impl Fn(Owner) -> bool) -> rusqlite::Result<()> {
+    for (task, run, owner) in active_runs(tx, root)? {
+        if !is_interrupted(&task, owner, is_alive) {
+            continue;
         }
+        let (state, note) = match requeue(tx, &task, &run)? {
+            Requeued::Refused => (TaskState::Failed, ENDED_AGAIN),
+            Requeued::Done | Requeued::Needless => (TaskState::Interrupted, ENDED),
+        };
+        tx.execute(
+            "UPDATE background_runs SET state = ?2, note = ?3, updated = ?4 WHERE id = ?1",
+            params![run.id, state.name(), note, now()],
+        )?;
     }
-    Ok(living)
+    Ok(())
+}
+
+/// The result of queueing an interrupted run again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Requeued {
+    Done,
+    /// It was queued again before.
+    Refused,
+    /// Its task runs again by itself, or it was started by hand.
+    Needless,
+}
+
+/// Queues an interrupted run again if its task runs once, at a time. It does so once: a task that ends its process must
+/// not do so forever.
+fn requeue(tx: &Transaction<'_>, task: &StoredTask, run: &TaskRun) -> rusqlite::Result<Requeued> {
+    // a run by hand is due at its own time
+    let is_due_at = |at: &str| run.attempt > 1 || parse_time(at) == Some(run.due);
+    if !task.schedule.strip_prefix("at ").is_some_and(is_due_at) {
+        return Ok(Requeued::Needless);
+    }
+    let mut earlier = tx.prepare_cached(
+        "SELECT 1 FROM background_runs
+         WHERE task = ?1 AND due = ?2 AND attempt = ?3 AND id <> ?4 AND state <> 'skipped'",
+    )?;
+    if earlier.exists(params![task.name, int(run.due), run.attempt, run.id])? {
+        return Ok(Requeued::Refused);
+    }
+    insert_run(tx, &task.name, TaskState::Queued, run.attempt, run.due)?;
+    Ok(Requeued::Done)
+}
+
+/// Returns the active run of a task, if there is one.
+fn active_run(tx: &Transaction<'_>, task: &str) -> rusqlite::Result<Option<String>> {
+    let query = "SELECT id FROM background_runs WHERE task = ?1 AND state IN ('claimed', 'running')";
+    tx.query_row(query, [task], |row| row.get(0)).optional()
 }
 
 impl Store {
@@ -247,21 +316,26 @@ impl Store {
         Ok(query.query_map(params![task, int(limit)], run_of)?.collect::<Result<_, _>>()?)
     }
 
-    /// True if a task of that folder is due at `time`. It is cheap enough to be called at every turn.
+    /// True if a task of that folder is due at `time`, or one of its runs was interrupted. It is cheap enough to be
+    /// called at every turn.
     ///
     /// # Errors
     /// If it cannot be read.
-    pub fn is_task_due(&self, root: &Path, time: u64) -> Result<bool, StoreError> {
+    pub fn is_task_due(&self, root: &Path, time: u64, is_alive: impl Fn(Owner) -> bool) -> Result<bool, StoreError> {
         let sql = self.sql();
+        let root = root.display().to_string();
         let mut query = sql.prepare_cached(
             "SELECT 1 FROM background_tasks WHERE root = ?1 AND (next <= ?2 OR EXISTS (
                  SELECT 1 FROM background_runs WHERE task = name AND state = 'queued' AND due <= ?2)) LIMIT 1",
         )?;
-        Ok(query.exists(params![root.display().to_string(), int(time)])?)
+        let is_due = query.exists(params![root, int(time)])?;
+        let active = if is_due { Vec::new() } else { active_runs(&sql, &root)? };
+        Ok(is_due || active.iter().any(|(task, _, owner)| is_interrupted(task, *owner, &is_alive)))
     }
 
     /// Claims the next due run in a folder for this process. `next` returns the next time a task is due. A task whose
-    /// previous run is still running gets a run in the state [`TaskState::Skipped`].
+    /// previous run is still running gets a run in the state [`TaskState::Skipped`]. A task that runs once and was
+    /// interrupted is due again, once.
     ///
     /// # Errors
     /// If it cannot be read or written.
@@ -275,6 +349,7 @@ impl Store {
         let mut sql = self.sql();
         let tx = sql.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let folder = root.display().to_string();
+        sweep(&tx, &folder, &is_alive)?;
         let queued = "SELECT r.* FROM background_runs r JOIN background_tasks t ON t.name = r.task
                       WHERE t.root = ?1 AND r.state = 'queued' AND r.due <= ?2 ORDER BY r.due LIMIT 1";
         if let Some(run) = tx.query_row(queued, params![folder, int(time)], run_of).optional()? {
@@ -298,7 +373,7 @@ impl Store {
                 "UPDATE background_tasks SET next = ?2 WHERE name = ?1",
                 params![task.name, next(&task).map(int)],
             )?;
-            let busy = running_run(&tx, &task.name, &is_alive)?;
+            let busy = active_run(&tx, &task.name)?;
             let state = if busy.is_some() { TaskState::Skipped } else { TaskState::Claimed };
             let run = insert_run(&tx, &task.name, state, 1, when)?;
             if busy.is_none() {
@@ -319,7 +394,8 @@ impl Store {
         let tx = sql.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let found = tx.query_row("SELECT * FROM background_tasks WHERE name = ?1", [name], task_of).optional()?;
         let Some(task) = found else { return Ok(Claim::Nothing) };
-        let busy = running_run(&tx, name, &is_alive)?;
+        sweep(&tx, &task.root.display().to_string(), &is_alive)?;
+        let busy = active_run(&tx, name)?;
         let time = id::millis(std::time::SystemTime::now());
         let claim = match busy {
             Some(run) => {
@@ -342,6 +418,19 @@ impl Store {
             params![id, state.name(), run, note, now()],
         )?;
         Ok(())
+    }
+
+    /// Queues a run that was stopped with its process again, if its task runs once and it was not queued again before;
+    /// returns false otherwise.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn requeue_task(&self, task: &StoredTask, run: &TaskRun) -> Result<bool, StoreError> {
+        let mut sql = self.sql();
+        let tx = sql.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let requeued = requeue(&tx, task, run)?;
+        tx.commit()?;
+        Ok(requeued == Requeued::Done)
     }
 
     /// Queues another attempt, due at that time.
@@ -390,9 +479,9 @@ mod tests {
         let store = store();
         let root = Path::new("/w");
         let claim = |time| store.claim_due(root, time, |task| task.next.map(|next| next + 60), |_| false).unwrap();
-        assert!(!store.is_task_due(root, 99).unwrap());
+        assert!(!store.is_task_due(root, 99, |_| true).unwrap());
         assert_eq!(claim(99), Claim::Nothing);
-        assert!(store.is_task_due(root, 100).unwrap());
+        assert!(store.is_task_due(root, 100, |_| true).unwrap());
         let Claim::Have(task, run) = claim(100) else { panic!("it is due") };
         assert_eq!((task.name.as_str(), run.state, run.attempt, run.due), ("a", TaskState::Claimed, 1, 100));
         assert_eq!(claim(100), Claim::Nothing);
@@ -409,10 +498,68 @@ mod tests {
     fn the_run_of_an_ended_process_does_not_block_the_task() {
         let store = store();
         let Claim::Have(_, run) = store.claim_task("a", |_| false).unwrap() else { panic!() };
-        store.sql().execute("UPDATE background_runs SET owner = 999999999", []).unwrap();
+        store.sql().execute("UPDATE background_runs SET owner = 999999999, updated = 1", []).unwrap();
         assert_eq!(store.claim_task("a", |_| true).unwrap(), Claim::Busy(run.id));
         assert!(matches!(store.claim_task("a", |_| false).unwrap(), Claim::Have(..)));
-        assert_eq!(states(&store, "a"), ["claimed", "skipped", "failed"]);
+        assert_eq!(states(&store, "a"), ["claimed", "skipped", "interrupted"]);
+    }
+
+    /// Adds a task that runs once, at a time that has passed, and returns that time.
+    fn add_once(store: &Store) -> u64 {
+        let at = parse_time("2026-11-27 08:00:00").unwrap();
+        let [task, ..] = &store.tasks().unwrap()[..] else { panic!() };
+        let (name, root, schedule) = ("once".into(), "/once".into(), "at 2026-11-27 08:00:00".into());
+        assert!(store.add_task(&StoredTask { name, root, schedule, next: Some(at), ..task.clone() }).unwrap());
+        at
+    }
+
+    #[test]
+    fn an_interrupted_task_that_runs_once_is_due_again_once() {
+        let store = store();
+        let (root, at) = (Path::new("/once"), add_once(&store));
+        let claim = |is_alive: bool| store.claim_due(root, at, |_| None, |_| is_alive).unwrap();
+        let kill = || {
+            let killed = "UPDATE background_runs SET owner = 999999999, updated = 1 WHERE owner <> 0";
+            store.sql().execute(killed, []).unwrap();
+        };
+        let Claim::Have(_, first) = claim(false) else { panic!("it is due") };
+        store.set_task_run(&first.id, TaskState::Running, "run_1", "").unwrap();
+        assert!(!store.is_task_due(root, at, |_| false).unwrap(), "this process runs it");
+        kill();
+        #[cfg(unix)]
+        assert_eq!(states(&store, "once"), ["interrupted"], "it is shown as such before the next claim");
+        assert!(!store.is_task_due(root, at, |_| true).unwrap());
+        assert_eq!(claim(true), Claim::Nothing, "its process is alive");
+        assert!(store.is_task_due(root, at, |_| false).unwrap());
+        let Claim::Have(_, second) = claim(false) else { panic!("it is due again") };
+        assert_eq!((second.attempt, second.due, second.id == first.id), (1, at, false));
+        assert_eq!(states(&store, "once"), ["claimed", "interrupted"]);
+        kill();
+        assert_eq!(claim(false), Claim::Nothing);
+        assert_eq!(states(&store, "once"), ["failed", "interrupted"]);
+        assert!(!store.is_task_due(root, at, |_| false).unwrap());
+    }
+
+    #[test]
+    fn a_stopped_run_is_queued_again_once_if_its_task_runs_once_and_its_time_began_it() {
+        let store = store();
+        let (root, at) = (Path::new("/once"), add_once(&store));
+        let Claim::Have(task, by_hand) = store.claim_task("once", |_| true).unwrap() else { panic!() };
+        assert!(!store.requeue_task(&task, &by_hand).unwrap(), "it was begun by hand");
+        store.set_task_run(&by_hand.id, TaskState::Cancelled, "", "").unwrap();
+        let claim = || match store.claim_due(root, at, |_| None, |_| true).unwrap() {
+            Claim::Have(_, run) => run,
+            other => panic!("{other:?}"),
+        };
+        for is_queued in [true, false] {
+            let run = claim();
+            assert_eq!(store.requeue_task(&task, &run).unwrap(), is_queued);
+            store.set_task_run(&run.id, TaskState::Interrupted, "", "").unwrap();
+        }
+        let Claim::Have(task, run) = store.claim_due(Path::new("/w"), 100, |_| Some(160), |_| true).unwrap() else {
+            panic!()
+        };
+        assert!(!store.requeue_task(&task, &run).unwrap(), "it has its next time");
     }
 
     #[test]
@@ -421,7 +568,7 @@ mod tests {
         store.queue_task("b", 2, 500).unwrap();
         let claim = |time| store.claim_due(Path::new("/w"), time, |_| None, |_| false).unwrap();
         assert!(matches!(claim(100), Claim::Have(task, _) if task.name == "a"));
-        assert!(!store.is_task_due(Path::new("/w"), 499).unwrap());
+        assert!(!store.is_task_due(Path::new("/w"), 499, |_| true).unwrap());
         assert_eq!(claim(499), Claim::Nothing);
         let Claim::Have(_, run) = claim(500) else { panic!() };
         assert_eq!((run.task.as_str(), run.attempt), ("b", 2));

@@ -232,7 +232,7 @@ fn run_now(name: &str, yes: bool, model: Option<String>, cx: &Cx) -> Outcome {
     Ok(match done.state {
         TaskState::Completed => Exit::Success,
         TaskState::Timeout => Exit::Timeout,
-        TaskState::Cancelled => Exit::Interrupted,
+        TaskState::Cancelled | TaskState::Interrupted => Exit::Interrupted,
         _ => Exit::No,
     })
 }
