@@ -26,6 +26,6 @@ pub struct Exchange {
     pub run: String,
     /// The user's message.
     pub asked: String,
-    /// The answer.
+    /// The answer; empty if the run ended without one.
     pub answered: String,
 }

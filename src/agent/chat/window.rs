@@ -70,7 +70,7 @@ pub fn window(summary: &str, exchanges: &[Exchange], budget: usize, count: &dyn 
     let mut lines: Vec<String> = Vec::new();
     for exchange in exchanges[..exchanges.len() - window.whole].iter().rev() {
         let (asked, answered) = (beginning(&exchange.asked, MAX_BRIEF), beginning(&exchange.answered, MAX_BRIEF));
-        let line = format!("- {asked} -> {answered}");
+        let line = if answered.is_empty() { format!("- {asked}") } else { format!("- {asked} -> {answered}") };
         let cost = count(&line) + 1;
         if cost + HEADING_TOKENS > left {
             break;
@@ -124,10 +124,11 @@ fn side_limit(back: usize) -> usize {
     if back == 0 { MAX_NEWEST } else { MAX_OLDER }
 }
 
-/// Renders both sides of an exchange, each in at most `most` characters.
+/// Renders both sides of an exchange, each in at most `most` characters; the user's alone if there was no answer.
 pub fn render(exchange: &Exchange, most: usize) -> String {
     let side = |text: &str| compress(&normalise(text.trim()), most);
-    format!("User: {}\ncaro: {}", side(&exchange.asked), side(&exchange.answered))
+    let (asked, answered) = (side(&exchange.asked), side(&exchange.answered));
+    if answered.is_empty() { format!("User: {asked}") } else { format!("User: {asked}\ncaro: {answered}") }
 }
 
 /// Returns the beginning of a text on one line.
@@ -162,6 +163,17 @@ mod tests {
         assert!(window.text.starts_with(&expected), "{}", window.text);
         assert!(window.text.contains("User: q39") && !window.text.contains("User: q0 "), "the newest are whole");
         assert!(words(&window.text) <= 400);
+    }
+
+    #[test]
+    fn an_exchange_without_an_answer_has_only_the_users_side() {
+        let mut talk = talk(12, 60);
+        [9, 11].into_iter().for_each(|at| talk[at].answered.clear());
+        let text = window("", &talk, 300, &words).text;
+        assert!(text.contains("\n- q9 word") && text.contains("\nUser: q11 word"), "{text}");
+        let of = |at: usize| text.lines().find(|line| line.contains(&format!("q{at} "))).unwrap();
+        assert!(!of(9).contains("->") && of(8).contains("->") && !text.contains("caro: \n"), "{text}");
+        assert!(text.lines().last().unwrap().starts_with("User: q11 "), "{text}");
     }
 
     #[test]

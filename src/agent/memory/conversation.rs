@@ -1,5 +1,5 @@
-//! Records the question and answer of a run in its conversation when the run ends. It acts on the end event, so that
-//! the exchange is stored before a waiting run of the same session starts.
+//! Records the question and answer of a run in its conversation when the run ends, however it ends. It acts on the end
+//! event, so that the exchange is stored before a waiting run of the same session starts.
 
 use super::{ConversationKey, Memory};
 use crate::chat::{Exchange, Fold, Keeps};
@@ -27,18 +27,26 @@ impl Conversation {
     }
 }
 
+/// The states of a run that is over. A stopped one is recorded when it is resumed and ends.
+const ENDED: [&str; 3] = ["completed", "incomplete", "failed"];
+
 impl Sink for Conversation {
     /// Stores the exchange. A failure is ignored: it must not cost the answer.
     fn take(&self, event: &Event) {
         let text = |value: &serde_json::Value, name: &str| {
             value.get(name).and_then(serde_json::Value::as_str).unwrap_or_default().to_owned()
         };
-        // without marks of the harness: the model would imitate them
-        let answered = own_words(&text(&event.output, "response")).to_owned();
-        let counts = ["completed", "incomplete"].contains(&text(&event.metadata, "status").as_str());
-        if event.event_type != Kind::AgentEnd || !counts || answered.trim().is_empty() {
+        let status = text(&event.metadata, "status");
+        if event.event_type != Kind::AgentEnd || !ENDED.contains(&status.as_str()) {
             return;
         }
+        // only the model's own text: it would imitate a limit or an error that the harness reports in place of an answer
+        let answered = match text(&event.output, "termination_reason").as_str() {
+            reason if status != "failed" || reason == "cannot" => {
+                own_words(&text(&event.output, "response")).to_owned()
+            }
+            _ => String::new(),
+        };
         let exchange = Exchange { run: event.trace_id.clone(), asked: self.asked.clone(), answered };
         let _ = self.memory.add_exchange(self.key(), &exchange);
     }
@@ -74,18 +82,33 @@ mod tests {
         }
     }
 
-    #[test]
-    fn marks_of_the_harness_are_not_stored() {
+    /// Returns what is stored of a run that ended with this status, reason and response.
+    fn stored(status: &str, reason: &str, response: &str) -> Vec<(String, String)> {
         let memory = Arc::new(Memory::in_memory());
         let (session, agent, asked) = ("s".to_owned(), "chat".to_owned(), "how many?".to_owned());
         let runs = Arc::<FailsOnce>::default();
         let conversation = Arc::new(Conversation { memory: memory.clone(), session, agent, asked, runs });
         let emitter = Emitter::new("run_1", 1, Redactor::default(), vec![conversation.clone()]);
-        let marked = "[SYSTEM_CONTEXT: MAX_STEPS_REACHED - Agent hit 5 step limit]\nThere are 3.";
-        let end = Draft::new(Kind::AgentEnd).output(json!({ "response": marked }));
-        emitter.emit(end.metadata(json!({"status": "incomplete"})));
+        let end = Draft::new(Kind::AgentEnd).output(json!({ "response": response, "termination_reason": reason }));
+        emitter.emit(end.metadata(json!({ "status": status })));
         let past = memory.past(conversation.key(), 9).unwrap();
-        assert_eq!(past.exchanges[0].answered, "There are 3.");
+        past.exchanges.into_iter().map(|exchange| (exchange.asked, exchange.answered)).collect()
+    }
+
+    #[test]
+    fn every_end_of_a_run_is_stored_without_words_of_the_harness() {
+        let marked = "[SYSTEM_CONTEXT: MAX_STEPS_REACHED - Agent hit 5 step limit]\nThere are 3.";
+        for (status, reason, response, answered) in [
+            ("completed", "answered", "There are 3.", "There are 3."),
+            ("incomplete", "max_steps", marked, "There are 3."),
+            ("failed", "cannot", "There is no such cat.", "There is no such cat."),
+            ("failed", "cannot", "", ""),
+            ("failed", "request_limit", "Usage limit error: 1 request(s) were allowed. I look", ""),
+            ("failed", "model_error", "The model failed: out of memory", ""),
+        ] {
+            assert_eq!(stored(status, reason, response), [("how many?".to_owned(), answered.to_owned())], "{reason}");
+        }
+        assert_eq!(stored("stopped", "", ""), [], "it may still be resumed");
     }
 
     #[test]

@@ -36,11 +36,10 @@ pub struct DroppedSteps {
 
 /// Returns the grammar of a summary: at most `most` list items of at most `characters` characters.
 pub fn lines(most: usize, characters: usize) -> Shape {
-    Shape::Lark(format!(
-        "start: item (\"\\n\" item){{0,{}}}\nitem: \"- \" /[^\\s\\-][^\\n]{{2,{}}}/\n",
-        most.saturating_sub(1),
-        characters - 1
-    ))
+    let more = most.saturating_sub(1);
+    // a repetition of at most 0 times is not valid
+    let repeat = if more > 0 { format!(" (\"\\n\" item){{0,{more}}}") } else { String::new() };
+    Shape::Lark(format!("start: item{repeat}\nitem: \"- \" /[^\\s\\-][^\\n]{{2,{}}}/\n", characters - 1))
 }
 
 impl AgentRun {
