@@ -83,8 +83,10 @@ fn a29_a30_the_tests_fail_before_there_is_a_script_and_pass_at_its_end() {
     for file in ["SKILL.md", "scripts/main.py", "tests/1.text", "tests/3.expected"] {
         assert!(machine.path(&format!("skills/unit-converter/{file}")).is_file(), "{file}");
     }
-    let check = machine.run(&["skills", "check", "unit-converter"]);
-    assert!(check.code == Some(0) && check.out.contains("fine"), "{check:#?}");
+    for check in [&["skills", "check", "unit-converter"][..], &["skills", "check"]] {
+        let check = machine.run(check);
+        assert_eq!((check.code, check.out.as_str()), (Some(0), "unit-converter  fine\n"), "no quarantine: {check:#?}");
+    }
     let found = machine.run(&["skills", "search", "a converter for units"]);
     assert!(found.out.contains("unit-converter"), "found by search: {found:#?}");
     // the text output
@@ -361,4 +363,14 @@ fn a36_a_skill_is_fixed_or_left_unchanged() {
     let text = |file: &str| std::fs::read_to_string(machine.path(&format!("skills/{file}"))).unwrap();
     assert!(text("greet/scripts/greet.py").contains("Hello") && text("greet/SKILL.md").contains("Run greet.py."));
     assert!(text(".quarantine/greet.previous/scripts/greet.py").contains("Helo"), "the old version is stored");
+}
+
+#[test]
+fn a_skill_that_is_not_the_users_own_is_copied_before_it_is_fixed() {
+    let machine = Machine::new();
+    std::fs::create_dir_all(machine.path("work/.agents/skills/greet")).unwrap();
+    machine.write("work/.agents/skills/greet/SKILL.md", "---\nname: greet\ndescription: Greets.\n---\nSay hello.\n");
+    let fix = |name: &str| forge(&machine, &[GOOD], &["--fix", name, "--example", "a => b"]);
+    fix("git").fails(2, &["the skill `git` came with caro", "skills-on-board/git to ", "in its place"]);
+    fix("greet").fails(2, &["the skill `greet` came with the project", ".agents/skills/greet to "]);
 }

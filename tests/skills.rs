@@ -384,3 +384,12 @@ fn a_skill_that_cannot_be_rendered_is_a_warning_or_if_named_an_error() {
     let asked = agent(&machine, &[ANSWER], &["tell me what figs are", "--skill", "bananas"]);
     asked.fails(1, &["bananas", "undefined value"]);
 }
+
+#[test]
+fn check_skips_hidden_folders() {
+    let machine = Machine::new();
+    write_skill(&machine, OWN, "bananas", "Knows fruit.", "Say yellow.");
+    std::fs::create_dir_all(machine.path("skills/.quarantine/half-made")).unwrap();
+    let check = machine.run(&["skills", "check"]);
+    assert_eq!((check.code, check.out.as_str()), (Some(0), "bananas  fine\n"), "{check:#?}");
+}

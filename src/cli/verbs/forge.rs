@@ -12,10 +12,11 @@ use caro_agent::forge::language::Language;
 use caro_agent::forge::report::{Report, Verdict, name_of};
 use caro_agent::forge::scan::{ALLOWED, Effect};
 use caro_agent::forge::{Wanted, tests_of};
-use caro_agent::skill::Skill;
+use caro_agent::skill::{Origin, Skill};
 use caro_policy as policy;
 use clap::builder::PossibleValuesParser;
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::Arc;
 
 const EXAMPLES: &str = "\
@@ -117,10 +118,9 @@ fn to_fix(name: &str, words: &str, args: &Args, allowed: BTreeSet<Effect>, cx: &
     let root = cx.folder()?;
     let (all, _) = stores::searched_skills(&root, cx).find();
     let skill: Arc<Skill> = all.get(name)?.clone();
-    let own = stores::own_skills(cx).and_then(|own| own.canonicalize().ok());
-    if !own.is_some_and(|own| skill.folder.starts_with(own)) {
-        return Err(Failure::usage(format!("the skill `{name}` came with the project"))
-            .hint("copy its folder to your own skills, and correct it there"));
+    let own = stores::own_skills(cx);
+    if !own.as_ref().and_then(|own| own.canonicalize().ok()).is_some_and(|own| skill.folder.starts_with(own)) {
+        return Err(not_own(&skill, own.as_deref()));
     }
     let more = args.examples.order(words, cx)?;
     let request = if more.request.is_empty() {
@@ -130,6 +130,19 @@ fn to_fix(name: &str, words: &str, args: &Args, allowed: BTreeSet<Effect>, cx: &
     };
     let order = Order { request, cases: tests_of(&skill, more.cases) };
     Ok(Wanted { order, name: name.to_owned(), language: None, allowed, fix: Some(skill) })
+}
+
+/// The failure to fix a skill that is not in the folder of the user's own skills.
+fn not_own(skill: &Skill, own: Option<&Path>) -> Failure {
+    let (name, folder) = (&skill.front.name, skill.folder.display());
+    let own = own.map_or_else(|| "your own skills".to_owned(), |own| own.display().to_string());
+    let copy = format!("copy {folder} to {own}, and correct it there: your own skill is used in its place");
+    let (origin, hint) = match skill.origin {
+        Origin::Board => ("came with caro", copy),
+        Origin::Project => ("came with the project", copy),
+        Origin::User => ("is a link", format!("put a copy of {folder} in the place of the link, and correct that")),
+    };
+    Failure::usage(format!("the skill `{name}` {origin}")).hint(hint)
 }
 
 /// The exit code of a verdict.

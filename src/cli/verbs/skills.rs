@@ -221,7 +221,9 @@ fn check(root: &Path, names: &[String], json: bool, cx: &Cx) -> Outcome {
         // the user cannot fix the skills that come with the program
         for place in places.iter().filter(|place| place.origin != Origin::Board) {
             let entries = std::fs::read_dir(&place.folder).into_iter().flatten().flatten().map(|e| e.path());
-            folders.extend(entries.filter(|p| p.is_dir()));
+            // a hidden folder is no skill: `caro forge` keeps what is unfinished in one
+            let is_hidden = |p: &Path| p.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+            folders.extend(entries.filter(|p| p.is_dir() && !is_hidden(p)));
         }
         folders.sort();
     }
