@@ -188,3 +188,14 @@ fn a_run_that_takes_too_long_is_ended() {
     assert_eq!(ran.code, Some(124), "{ran:#?}");
     assert_eq!(listed(&machine)[0]["runs"][0]["state"], "timeout");
 }
+
+#[test]
+fn a_call_that_the_time_limit_ends_is_not_said_to_be_aborted_by_the_user() {
+    let machine = Machine::new();
+    machine.run(&["task", "add", "--name", "slow", "--timeout", "5", "wait a minute"]);
+    let wait = step("wait", &[("shell", json!({"command": "sleep 60"}))]);
+    let ran = machine.ask(json!([{ "reply": wait }]), &["task", "run", "slow", "--yes"]);
+    assert_eq!(ran.code, Some(124), "{ran:#?}");
+    assert!(ran.err.contains("stopped after ") && !ran.err.contains("by the user"), "{ran:#?}");
+    assert!(ran.err.contains("slow: timeout, after 5 s"), "{ran:#?}");
+}

@@ -369,8 +369,8 @@ pub enum ToolError {
     /// It took too long.
     #[error("Tool call timed out after {0} s. Please try again or use a different approach.")]
     TimedOut(u64),
-    /// It was stopped.
-    #[error("aborted by the user after {0:.1} s")]
+    /// It was stopped with its run: by the user, or by a time limit of the run.
+    #[error("stopped after {0:.1} s")]
     Cancelled(f64),
 }
 

@@ -351,7 +351,7 @@ fn cancelling_the_lead_cancels_its_workers() {
         cancel.cancel();
     });
     let Driven::Stopped(_) = drive(&bench, turn()) else { panic!() };
-    assert!(result(&bench).contains("aborted"), "{}", result(&bench));
+    assert!(result(&bench).contains("stopped after"), "{}", result(&bench));
     assert_one_result_each(&bench, 2);
     for result in of(&bench.lead, Kind::SubagentResult) {
         assert_eq!(result.metadata["status"], "stopped");
