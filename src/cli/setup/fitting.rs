@@ -3,8 +3,8 @@
 use caro_agent::turn::{Fitting, Mode, Strategy};
 
 /// The message about the valid forms.
-const FORMS: &str = "budget, budget:PERCENT, window:N with a number of steps or off; all but off with :truncate or \
-                     :summary and with :last=N or without";
+const FORMS: &str = "budget, budget:PERCENT (10 to 100), window:N with a number of steps (1 or more) or off; all but off \
+                     with :truncate or :summary and with :last=N (0 to 100) or without";
 /// The valid thresholds, percent of the window, and the valid numbers of entries that stay whole.
 const PERCENT: std::ops::RangeInclusive<usize> = 10..=100;
 const LAST: std::ops::RangeInclusive<usize> = 0..=100;
@@ -54,6 +54,15 @@ pub fn read(text: &str) -> Result<Fitting, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_message_has_the_valid_numbers() {
+        let message = read("budget:1").unwrap_err();
+        for (what, range) in [("PERCENT", PERCENT), ("last=N", LAST)] {
+            let range = format!("{what} ({} to {})", range.start(), range.end());
+            assert!(message.contains(&range), "no {range:?} in {message}");
+        }
+    }
 
     #[test]
     fn b5_the_forms_of_context_are_read() {
