@@ -266,7 +266,7 @@ fn limits_end_a_run_with_their_own_exit_code() {
     let ran = agent(&machine, &endless, &["count the lines again and again", "--max-requests", "1"]);
     assert_eq!(ran.code, Some(4), "{ran:#?}");
     assert_eq!(ran.out, "", "the reason for its end is not an answer: {ran:#?}");
-    let text = "error: 1 request(s) to the model were allowed, and all are used\n\nhint: raise the limit with --max-requests N";
+    let text = "error: 1 request(s) to the model were allowed, and all are used\n\nhint: begin again with a higher limit, --max-requests N";
     assert!(ran.err.contains(text) && ran.err.matches("all are used").count() == 1, "{ran:#?}");
     let args = ["count the lines again and again", "--max-requests", "1", "--json"];
     let response = agent(&machine, &endless, &args).json()["response"].as_str().unwrap().to_owned();

@@ -41,6 +41,38 @@ fn each_line_is_a_turn_and_later_ones_know_the_earlier() {
     assert!(shown.out.contains("> what is my dog called?\nI do not know"), "{shown:#?}");
 }
 
+/// The text of the last prompt.
+fn last_prompt(machine: &Machine) -> String {
+    events(machine).iter().rfind(|e| e["event_type"] == "model_call").unwrap()["input"].to_string()
+}
+
+#[test]
+fn what_was_said_is_known_whatever_the_answer_was() {
+    let machine = Machine::new();
+    let cannot = "Thought: x\nAction: cannot {\"reason\": \"There is no such cat.\"}";
+    let look = step("look", &[("shell", json!({"command": "echo Lola"}))]);
+    let rules = json!([
+        {"match": "Task: my cat is called Tom", "reply": cannot},
+        {"match": "Task: my cow is called Berta", "error": "out of memory"},
+        {"match": "Task: print the name of my goat Lola", "reply": look},
+        {"reply": answer("fine")}
+    ]);
+    let said = "my cat is called Tom\nmy cow is called Berta\n";
+    let ran = chat(&machine, rules.clone(), &["--session", "s"], &format!("{said}how are you?\n"));
+    assert_eq!((ran.code, ran.out.as_str()), (Some(0), "There is no such cat.\nfine\n"), "{ran:#?}");
+    let prompt = last_prompt(&machine);
+    assert!(prompt.contains("User: my cat is called Tom\\ncaro: There is no such cat."), "{prompt}");
+    assert!(prompt.contains("User: my cow is called Berta\\n") && !prompt.contains("out of memory"), "{prompt}");
+    // nor does a limit make it forget what was said
+    let limited = ["--session", "s", "--max-requests", "1"];
+    let ran = chat(&machine, rules.clone(), &limited, "print the name of my goat Lola\n");
+    assert_eq!(ran.code, Some(4), "{ran:#?}");
+    chat(&machine, rules, &["--session", "s"], "how are you?\n");
+    let prompt = last_prompt(&machine);
+    assert!(prompt.contains("User: print the name of my goat Lola\\n"), "{prompt}");
+    assert!(!prompt.contains("Usage limit error"), "{prompt}");
+}
+
 #[test]
 fn lines_of_deleted_runs_are_removed_from_the_input_history() {
     let machine = Machine::new();
@@ -147,7 +179,7 @@ fn a_limit_is_reported_and_is_no_answer() {
     let ask = |args: &[&str]| chat(&machine, by_step(&replies), args, "count the lines again and again\n");
     let ran = ask(&["--max-requests", "1"]);
     assert_eq!((ran.code, ran.out.as_str()), (Some(4), ""), "the reason for its end is not an answer: {ran:#?}");
-    let line = "error: 1 request(s) to the model were allowed, and all are used\n\nhint: raise the limit with --max-requests N";
+    let line = "error: 1 request(s) to the model were allowed, and all are used\n\nhint: begin again with a higher limit, --max-requests N";
     assert!(ran.err.contains(line) && ran.err.matches("all are used").count() == 1, "{ran:#?}");
     let ran = ask(&["--max-tokens", "1"]);
     assert!(ran.code == Some(4) && ran.out.is_empty() && ran.err.contains("--max-tokens N"), "{ran:#?}");
@@ -335,6 +367,15 @@ fn messages_outside_the_window_are_summarised_and_marked() {
     // another process: the summary stays
     let ran = chat(&machine, rex(), &["--session", "s"], "what is the name of my dog?\n/clear\nwhat is it?\n");
     assert_eq!(ran.out, "Rex\nfine\n", "{ran:#?}");
+}
+
+#[test]
+fn a_limit_of_few_tokens_has_a_summary_of_one_line() {
+    let machine = Machine::new();
+    let ran = chat(&machine, rex(), &["--session", "s", "--history", "tokens:20:summary"], TALK);
+    assert_eq!(ran.out, "fine\nfine\nfine\nRex\n", "{ran:#?}");
+    assert!(machine.run(&["session", "show", "s"]).out.contains("- the dog of the user is called Rex\n"));
+    assert!(events(&machine).iter().all(|e| e["event_type"] != "model_error"), "{ran:#?}");
 }
 
 #[test]

@@ -81,6 +81,37 @@ fn limits_apply_to_advice_chats_and_resumed_runs() {
 }
 
 #[test]
+fn a_run_that_a_limit_ended_is_begun_again_and_not_resumed() {
+    let machine = Machine::new();
+    machine.write("work/a.txt", "one\ntwo\n");
+    let look = step("look", &[("shell", json!({"command": "wc -l a.txt"}))]);
+    let task = ["agent", "count the lines of a.txt", "--max-requests", "1", "--advise", "never"];
+    let ended = machine.ask(json!([{ "reply": look }]), &task);
+    let hint = "hint: begin again with a higher limit, --max-requests N";
+    assert!(ended.code == Some(4) && ended.err.contains(hint), "{ended:#?}");
+    let again = machine.run(&["resume", "--max-requests", "5"]);
+    assert!(again.code == Some(4) && again.err.contains(hint), "{again:#?}");
+    assert!(again.err.contains(" is over, and cannot go on: it ended so\n"), "{again:#?}");
+}
+
+#[test]
+fn the_hint_of_a_model_error_holds_for_every_verb() {
+    let machine = Machine::new();
+    machine.write("work/broken.json", "{}}");
+    let hint =
+        "`--debug` of a request for a command shows the prompt and the raw answer, `caro events --json` those of a run";
+    for verb in [&["agent", TASK][..], &["chat"], &["list files"]] {
+        machine.run(&[verb, &["--model", "script:broken.json"]].concat()).fails(2, &["scripted model: ", hint]);
+    }
+    // the events have what the hint says
+    let rules = json!([{"match": "Task:", "error": "out of memory"}]);
+    let ran = machine.ask(rules, &["agent", TASK, "--advise", "never"]);
+    assert_eq!(ran.code, Some(2), "{ran:#?}");
+    let call = events(&machine, "").into_iter().rfind(|event| event["event_type"] == "model_call");
+    assert!(call.is_some_and(|call| call["input"].to_string().contains(TASK)), "{ran:#?}");
+}
+
+#[test]
 fn resume_uses_the_model_of_the_run() {
     // a run on a model of its own, killed; and another model
     let killed = || {

@@ -79,8 +79,8 @@ pub fn reflect(task: &str, response: &str, end: &End, state: &RunState) -> Refle
         End::Stuck => ("partial", 0.28, "say it differently, or name the files and commands to use"),
         End::Cannot => ("failure", 0.28, "read the reason, and give what is missing"),
         End::Halted(why) if why == "context_limit" => ("failure", 0.28, "take a model with a larger window (--model)"),
-        End::Halted(_) => ("failure", 0.28, "raise the limit, or split the task"),
-        End::Failed(_) => ("failure", 0.28, "run it again with --show-prompt to see what the model was told"),
+        End::Halted(_) => ("failure", 0.28, "begin again with a higher limit, or split the task"),
+        End::Failed(_) => ("failure", 0.28, "`caro events --json` shows what the model was told"),
     };
     let penalty = 0.08 * errors as f64 + 0.04 * refused as f64;
     Reflection {

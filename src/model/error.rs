@@ -60,6 +60,10 @@ pub enum ModelError {
     Engine(String),
 }
 
+/// Where the prompt and the answer of a model are shown, whatever the verb.
+const TRACES: &str = "`--debug` of a request for a command shows the prompt and the raw answer, `caro events --json` \
+                      those of a run";
+
 impl ModelError {
     /// Returns the next step for the user, in words.
     pub fn hint(&self) -> String {
@@ -84,9 +88,8 @@ impl ModelError {
             Self::Remote { .. } => {
                 "check the address and that the server is running; without `--model` caro answers locally".into()
             }
-            Self::BadShape(_) | Self::Script(_) | Self::Engine(_) => {
-                "run again with `--debug` to see the prompt and the raw answer".into()
-            }
+            Self::Script(_) => format!("correct the script; {TRACES}"),
+            Self::BadShape(_) | Self::Engine(_) => TRACES.into(),
         }
     }
 }

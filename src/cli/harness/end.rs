@@ -35,7 +35,9 @@ pub fn failure_of(report: &Report) -> Option<Failure> {
 fn limit_failure(report: &Report) -> Failure {
     let text = report.response.strip_prefix(LIMIT_PREFIX).unwrap_or(&report.response);
     let why = text.split_once(". ").map_or(text, |(first, _)| first).trim_end_matches('.');
-    let raise = |option: &str| format!("raise the limit with {option} N (0 for any number), or split the task");
+    // a run that is over cannot be resumed
+    let raise =
+        |option: &str| format!("begin again with a higher limit, {option} N (0 for any number), or split the task");
     Failure::new(Exit::Limit, why).hint(match report.termination_reason.as_str() {
         "request_limit" => raise("--max-requests"),
         "total_tokens_limit" => raise("--max-tokens"),

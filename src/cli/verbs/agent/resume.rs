@@ -51,7 +51,8 @@ fn continue_run(args: &Args, cx: &Cx) -> Outcome {
     }
     if found.is_over() {
         let none_left = if args.run.is_empty() { "no run is left to go on with: the latest, " } else { "" };
-        cx.ui.note(&format!("{none_left}{} is over; it answered:", found.id));
+        let how = if found.status == "failed" { ", and cannot go on: it ended so" } else { "; it answered:" };
+        cx.ui.note(&format!("{none_left}{} is over{how}", found.id));
         return report_end(&found, &store.events(&found.id, 0).map_err(failure)?, &args.drive, cx);
     }
     if !found.root.is_dir() {
