@@ -1,6 +1,7 @@
 //! Tests the public interface of the harness: its behaviour on a scripted model, and the list of its public items.
 
 use crate::agent::{answer, by_step, step};
+use crate::machine::AMPLE;
 use caro::agent::harness::{Harness, HarnessError, Options, RunOptions, Setup};
 use caro::agent::memory::Memory;
 use caro::agent::state::Limits;
@@ -13,6 +14,7 @@ use caro::model::Cancel;
 use caro::model::scripted::Scripted;
 use serde_json::{Value, json};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 mod rows;
 
@@ -150,6 +152,26 @@ impl Tool for Dice {
     }
 }
 
+/// A tool that heeds neither its timeout nor the end of the run.
+struct Stuck(ToolSpec);
+
+impl Stuck {
+    const TIME: Duration = AMPLE;
+}
+
+impl Tool for Stuck {
+    fn spec(&self) -> &ToolSpec {
+        &self.0
+    }
+    fn effects(&self, _: &Args, _: &ToolCx) -> Effects {
+        Effects::default()
+    }
+    fn call(&self, _: &Args, _: &ToolCx) -> Result<Raw, ToolError> {
+        std::thread::sleep(Self::TIME);
+        Ok(Raw::text("at last"))
+    }
+}
+
 #[test]
 fn custom_tools_are_added_to_the_others() {
     let replies = [step("throw", &[("dice", json!({}))]), answer("It is a four")];
@@ -212,6 +234,15 @@ fn b1_a_run_has_options_of_its_own_and_needs_no_runtime() {
     assert!(matches!(ran, Err(HarnessError::Stopped(_))));
     let bench = Bench::new(dog_rules());
     assert_eq!(bench.harness.run_sync(FACT, Some("s")).unwrap().response, "Nice name");
+    // a call that never ends is given up
+    let mut stuck = Bench::with(by_step(&[step("wait", &[("stuck", json!({}))]), answer("Later")]), |setup, _| {
+        let options = Options { tool_timeout: Duration::from_millis(10), ..Options::default() };
+        Setup { options, ..setup }
+    });
+    stuck.harness.add(Arc::new(Stuck(ToolSpec::new("stuck", "never ends.", json!({}), &[])))).unwrap();
+    let started = Instant::now();
+    assert_eq!(stuck.harness.run_sync("wait with stuck", Some("s")).unwrap().response, "Later");
+    assert!(started.elapsed() < Stuck::TIME, "{:?}", started.elapsed());
     // `run_sync` works within a runtime too
     let reply = bench.runtime.block_on(async { bench.harness.run_sync(QUESTION, Some("s")) });
     assert_eq!(reply.unwrap().response, "Rex");

@@ -16,6 +16,22 @@ pub fn modified_nanos(meta: &fs::Metadata) -> io::Result<u128> {
     Ok(meta.modified()?.duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_nanos()))
 }
 
+/// Opens a file whose reads never wait: where there is nothing to read yet, as in `/proc/kmsg`, which claims to be a
+/// regular file, they fail with [`ErrorKind::WouldBlock`].
+///
+/// # Errors
+/// The system's.
+pub fn open_nonblocking(path: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    options.read(true);
+    #[cfg(unix)]
+    {
+        let flags = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).map_err(io::Error::other)?;
+        std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, flags);
+    }
+    options.open(path)
+}
+
 /// Reads a file of at most `most` bytes.
 ///
 /// # Errors

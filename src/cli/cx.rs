@@ -108,6 +108,18 @@ impl Cx {
             .build()
             .map_err(|e| Failure::internal(format!("no async runtime: {e}")))
     }
+
+    /// Runs a future to its end on a runtime of its own. What it leaves behind is not waited for: a tool whose call was
+    /// given up may read from what never says anything.
+    ///
+    /// # Errors
+    /// If the system gives no threads.
+    pub fn block_on<T>(&self, work: impl Future<Output = T>) -> Result<T, Failure> {
+        let runtime = self.runtime()?;
+        let done = runtime.block_on(work);
+        wind_up(runtime);
+        Ok(done)
+    }
 }
 
 /// Shuts the runtime down, and with it look-ups whose results are no longer needed: their programs are killed and their

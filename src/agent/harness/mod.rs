@@ -163,7 +163,11 @@ impl Harness {
     pub fn run_sync(&self, text: &str, session: Option<&str>) -> Result<Report, HarnessError> {
         let work = || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-            runtime.map_err(HarnessError::Thread)?.block_on(self.run(text, session))
+            let runtime = runtime.map_err(HarnessError::Thread)?;
+            let ended = runtime.block_on(self.run(text, session));
+            // a call that was given up may never end
+            runtime.shutdown_background();
+            ended
         };
         std::thread::scope(|scope| {
             let thread = std::thread::Builder::new().spawn_scoped(scope, work).map_err(HarnessError::Thread)?;

@@ -2,6 +2,7 @@
 //! printed output may be wrong; this shows what happened.
 
 use crate::evidence::{Changes, Entry, Measured, Query};
+use caro_base::files::open_nonblocking;
 use std::collections::BTreeMap;
 use std::collections::hash_map::DefaultHasher;
 use std::fs;
@@ -146,14 +147,14 @@ fn text(path: &Path, seen: &EntryState) -> Option<String> {
     String::from_utf8(read_regular(path, MAX_TEXT_BYTES).ok()?).ok()
 }
 
-/// Reads the first `most` bytes of a regular file. A pipe without a writer would block, and a link may lead to an
-/// endless device.
+/// Reads the first `most` bytes of a regular file. A pipe without a writer and some files of
+/// the kernel would block, and a link may lead to an endless device.
 fn read_regular(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     if !path.symlink_metadata()?.is_file() {
         return Err(io::ErrorKind::InvalidInput.into());
     }
     let mut bytes = Vec::new();
-    fs::File::open(path)?.take(most).read_to_end(&mut bytes)?;
+    open_nonblocking(path)?.take(most).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 

@@ -3,9 +3,9 @@
 use super::{io, number, read_path, shown};
 use crate::observe::Raw;
 use crate::tool::{Args, Effects, Tool, ToolCx, ToolError, ToolSpec, shown_part};
+use caro_base::files::open_nonblocking;
 use serde_json::json;
-use std::fs::File;
-use std::io::{BufRead, BufReader, Read as _};
+use std::io::{BufRead, BufReader, ErrorKind, Read as _};
 use std::time::SystemTime;
 
 /// Most bytes of a file shown at once: a page that fits into a prompt.
@@ -51,8 +51,14 @@ impl Tool for Read {
         if !meta.is_file() {
             return Err(ToolError::Failed(format!("{name} is not a regular file")));
         }
-        let mut reader = BufReader::new(File::open(&path).map_err(failed)?);
-        if reader.fill_buf().map_err(failed)?.iter().take(4096).any(|b| *b == 0) {
+        let mut reader = BufReader::new(open_nonblocking(&path).map_err(failed)?);
+        let start = reader.fill_buf().map_err(|why| match why.kind() {
+            ErrorKind::WouldBlock => {
+                ToolError::Failed(format!("there is nothing to read in {name} now: reading it would wait for more"))
+            }
+            _ => failed(why),
+        })?;
+        if start.iter().take(4096).any(|b| *b == 0) {
             return Ok(Raw::text(format!("{name} is a binary file of {} bytes", meta.len())));
         }
         let from = number(args, "from").unwrap_or(1).max(1);
@@ -62,8 +68,9 @@ impl Tool for Read {
         while !cx.cancel.is_cancelled() {
             line.clear();
             // an endless line is read in pieces of 1 MiB
-            let read = (&mut reader).take(1 << 20).read_until(b'\n', &mut line).map_err(failed)?;
-            if read == 0 {
+            let read = (&mut reader).take(1 << 20).read_until(b'\n', &mut line);
+            let is_all = read.as_ref().is_err_and(|why| why.kind() == ErrorKind::WouldBlock);
+            if is_all || read.map_err(failed)? == 0 {
                 break;
             }
             total += 1;

@@ -4,6 +4,7 @@
 use super::{io, read_path, shown, text};
 use crate::observe::Raw;
 use crate::tool::{Args, Effects, Tool, ToolCx, ToolError, ToolSpec};
+use caro_base::files::open_nonblocking;
 use caro_model::Cancel;
 use caro_policy::is_secret;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
@@ -78,7 +79,8 @@ impl Tool for Search {
                 continue;
             }
             found.begin(file);
-            let searched = searcher.search_path(&matcher, file, &mut found);
+            let opened = open_nonblocking(file);
+            let searched = opened.and_then(|file| searcher.search_file(&matcher, &file, &mut found));
             found.end(searched.is_err());
         }
         Ok(Raw::text(found.report(pattern, wanted.is_some())))

@@ -115,6 +115,22 @@ fn a_pipe_is_not_opened() {
     assert_eq!(bench.failed("edit", json!({"path": "pipe", "old": "a", "new": "b"})), "pipe is not a regular file");
 }
 
+/// The kernel's log claims to be a regular file and blocks where there is nothing new.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_file_that_blocks_does_not_hold_up_a_call() {
+    let path = "/proc/kmsg";
+    if caro_base::files::open_nonblocking(Path::new(path)).is_err() {
+        eprintln!("this user may not read {path}");
+        return;
+    }
+    for (tool, args) in [("read", json!({"path": path})), ("search", json!({"path": path, "pattern": "x"}))] {
+        let (send, receive) = std::sync::mpsc::channel();
+        std::thread::spawn(move || send.send(Bench::new().run(tool, args)));
+        assert!(receive.recv_timeout(Duration::from_secs(20)).is_ok(), "{tool} does not end");
+    }
+}
+
 #[test]
 fn a_long_file_is_shown_in_pages_and_a_binary_one_is_not_shown() {
     let bench = Bench::new();

@@ -153,7 +153,7 @@ fn flags_of(entry: &Entry, words: &[&str]) -> Vec<Flag> {
 pub fn tell(line: &str, dialect: Dialect, context: &ExecutionContext, cx: &Cx) -> Result<(), Failure> {
     let explanation = {
         let _status = cx.ui.status("looking it up");
-        cx.runtime()?.block_on(explain(line, dialect, context, &wire::manual(cx)))
+        cx.block_on(explain(line, dialect, context, &wire::manual(cx)))?
     };
     for line in lines(&explanation, |role, text| cx.ui.paint_err(role, text)) {
         cx.ui.tell(&cx.ui.fold(&format!("  {line}"), "      "));

@@ -126,7 +126,7 @@ pub fn forge_skill(
             cancel: cx.interrupt().cancel().clone(),
             place,
         };
-        let result = cx.runtime()?.block_on(forge.forge(wanted));
+        let result = cx.block_on(forge.forge(wanted))?;
         let status = match &result {
             Ok((report, _)) if report.verdict == Verdict::Promoted => "completed",
             _ => "failed",

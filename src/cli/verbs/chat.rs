@@ -166,7 +166,7 @@ impl Talk<'_> {
         let shows = drive.shows();
         let driven = view::show_during(self.cx, shows, drive.verbose(), |signals| {
             let runtime = run.runtime(1, vec![signals.sink()], signals.approver(self.cx.ui.can_ask()));
-            Ok::<_, Failure>(self.cx.runtime()?.block_on(runtime.run(turn)))
+            self.cx.block_on(runtime.run(turn))
         })?;
         match driven {
             Driven::Stopped(_) if shows == Shows::Nothing => self.refused(&Failure::new(Exit::Interrupted, "stopped")),

@@ -32,7 +32,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
     let named = flags.shell.as_deref().and_then(|name| Dialect::ALL.iter().find(|(n, _)| *n == name));
     let dialect = named.map(|(_, dialect)| *dialect).or(cx.settings(&[])?.shell).unwrap_or(context.shell.dialect);
     let manual = wire::manual(cx);
-    let explanation = cx.runtime()?.block_on(explain(&line, dialect, &context, &manual));
+    let explanation = cx.block_on(explain(&line, dialect, &context, &manual))?;
     if flags.json {
         cx.ui.document(&explanation)?;
     } else {

@@ -76,12 +76,12 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
 fn show(name: &[String], json: bool, manual: &Manual, cx: &Cx) -> Outcome {
     let context = ExecutionContext::detect(cx.dirs.cache.as_deref());
     let program = program(&name[0], &context)?;
-    let entry = cx.runtime()?.block_on(async {
+    let entry = cx.block_on(async {
         match name.get(1) {
             Some(sub) => manual.get_or_fetch_sub(&program, sub).await,
             None => manual.get_or_fetch(&program).await,
         }
-    })?;
+    })??;
     if json {
         cx.ui.document(&*entry)?;
     } else {
@@ -136,12 +136,12 @@ fn warm(names: &[String], jobs: usize, manual: &Arc<Manual>, cx: &Cx) -> Outcome
     let started = Instant::now();
     let status = cx.ui.status("reading manuals");
     let (mut read, mut problems) = (0usize, Vec::new());
-    cx.runtime()?.block_on(manual.warm(programs, jobs, |program, entry| {
+    cx.block_on(manual.warm(programs, jobs, |program, entry| {
         read += 1;
         if let Some(problem) = &entry.problem {
             problems.push(format!("{} {problem}", program.name()));
         }
-    }));
+    }))?;
     drop(status);
     for line in &problems {
         cx.ui.note(line);

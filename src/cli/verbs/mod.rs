@@ -4,7 +4,7 @@
 //! **A verb** is a file with `pub struct Args` (clap) and `pub fn run(args: &Args, cx: &Cx) -> Outcome`. It is added
 //! with its `pub mod`, its variant of [`args::Verb`](crate::args::Verb) and its arm in [`mod@crate::dispatch`]. It
 //! prints through `cx.ui`, takes its folders from `cx.dirs` and its settings from `cx.settings(..)`, and runs async
-//! code in `cx.runtime()?.block_on(..)`.
+//! code in `cx.block_on(..)`.
 //!
 //! [`request`] is the default verb. [`perpetual`] is `caro loop`, [`uninstall`] is `caro self`.
 

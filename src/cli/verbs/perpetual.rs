@@ -190,7 +190,7 @@ fn drive_loop(
             printed
         });
         // the future owns the setup and with it the senders: the printer ends when it is dropped
-        let ended = cx.runtime().map(|runtime| runtime.block_on(perpetual::run(harness, setup)));
+        let ended = cx.block_on(perpetual::run(harness, setup));
         let printed = printer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         printed?;
         Ok(ended??)

@@ -212,7 +212,7 @@ fn run_now(name: &str, yes: bool, model: Option<String>, cx: &Cx) -> Outcome {
     let cancel = cx.interrupt().cancel().clone();
     let done = view::show_during(cx, Shows::Steps, false, |signals| {
         let work = background::run_now(&harness, name, &cancel, vec![signals.sink()]);
-        Ok(cx.runtime()?.block_on(work)?)
+        Ok(cx.block_on(work)??)
     })?;
     let Some(done) = done else {
         return Err(Failure::no(format!("a run of {name} is under way: this one was skipped"))

@@ -157,7 +157,7 @@ fn work(args: &Args, cx: &Cx) -> Outcome {
     let turn = limited_run(task);
     if args.plan_only {
         let runtime = run.runtime(1, Vec::new(), None).unrecorded();
-        let turn = cx.runtime()?.block_on(runtime.planned(turn));
+        let turn = cx.block_on(runtime.planned(turn))?;
         if cx.interrupt().cancel().is_cancelled() {
             return Err(Failure::silent(Exit::Interrupted));
         }
@@ -250,7 +250,7 @@ fn drive(run: &Prepared<'_>, turn: AgentRun, first_event: u64, drive: &Drive, cx
 fn drive_run(run: &Prepared<'_>, turn: AgentRun, first_event: u64, drive: &Drive, cx: &Cx) -> Result<Driven, Failure> {
     view::show_during(cx, drive.shows(), drive.verbose(), |signals| {
         let runtime = run.runtime(first_event, vec![signals.sink()], signals.approver(cx.ui.can_ask_at_terminal()));
-        Ok::<_, Failure>(cx.runtime()?.block_on(runtime.run(turn)))
+        cx.block_on(runtime.run(turn))
     })
 }
 

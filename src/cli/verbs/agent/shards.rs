@@ -28,7 +28,7 @@ pub(super) fn run(question: &str, place: &Path, session: Option<&str>, drive: &D
             sinks: vec![signals.sink()],
             cancel: cx.interrupt().cancel().clone(),
         };
-        Ok::<_, Failure>(cx.runtime()?.block_on(shard::run(&harness, order))?)
+        Ok::<_, Failure>(cx.block_on(shard::run(&harness, order))??)
     })?;
     print_report(&sharded, drive, cx)
 }
