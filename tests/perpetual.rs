@@ -159,6 +159,22 @@ fn files_are_changed_only_with_yes() {
     }
 }
 
+#[cfg(unix)]
+#[test]
+fn what_the_file_skills_change_is_undone() {
+    let machine = Machine::new();
+    machine.write("work/a.txt", "old\n");
+    let rules = json!([
+        {"match": "HUMAN_MESSAGE", "reply": r#"((append-file "a.txt" "more") (write-file "a.txt" "one"))"#},
+        {"reply": "()"}
+    ]);
+    let ran = run_loop(&machine, rules, "write it\n", &["--yes"]);
+    for text in ["one\n", "old\nmore\n", "old\n"] {
+        assert_eq!(std::fs::read_to_string(machine.path("work/a.txt")).unwrap(), text, "{ran:#?}");
+        machine.run(&["undo"]);
+    }
+}
+
 #[test]
 fn the_text_of_a_file_gives_no_permission() {
     let machine = Machine::new();

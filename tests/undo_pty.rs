@@ -237,3 +237,54 @@ fn a_command_of_the_agent_is_undone() {
     assert_eq!(undone.code, Some(0), "{undone:#?}");
     assert_eq!(text(&machine, "work/build/deep/b.o").as_deref(), Some("object b"));
 }
+
+/// Has the agent make these calls, one a step, with `--yes`.
+fn agent(machine: &Machine, calls: &[(&str, Value)], task: &str) {
+    let steps = calls.iter().map(|(tool, args)| step("go", &[(*tool, args.clone())]));
+    let replies: Vec<String> = steps.chain([answer("Done.")]).collect();
+    let ran = machine.ask(by_step(&replies), &["agent", task, "--yes", "--no-guard", "ground"]);
+    assert!(ran.err.contains("Done.") || ran.out.contains("Done."), "{ran:#?}");
+}
+
+#[test]
+fn what_the_file_tools_of_the_agent_change_is_undone() {
+    use std::os::unix::fs::PermissionsExt;
+    let machine = machine();
+    let notes = machine.path("work/notes");
+    std::fs::set_permissions(&notes, std::fs::Permissions::from_mode(0o640)).unwrap();
+    let calls = [
+        ("shell", json!({"command": "rm build/a.o"})),
+        ("write", json!({"path": "notes", "content": "OVERWRITTEN"})),
+        ("edit", json!({"path": "notes", "old": "OVER", "new": "UNDER"})),
+        ("write", json!({"path": "new/deep/x", "content": "x"})),
+    ];
+    agent(&machine, &calls, "delete build/a.o and write OVERWRITTEN to notes");
+    assert_eq!(text(&machine, "work/notes").as_deref(), Some("UNDERWRITTEN\n"));
+    let listed = machine.run(&["undo", "--list"]).out;
+    assert!(["write notes", "edit notes", "write new/deep/x"].iter().all(|title| listed.contains(title)), "{listed}");
+    let undo = |title: &str| {
+        let undone = machine.run(&["undo"]);
+        assert_eq!((undone.code, undone.out.contains(title)), (Some(0), true), "{undone:#?}");
+    };
+    undo("undone: write new/deep/x; 3 paths that it made removed");
+    assert!(!machine.path("work/new").exists());
+    undo("undone: edit notes; 1 path put back");
+    assert_eq!(text(&machine, "work/notes").as_deref(), Some("OVERWRITTEN\n"));
+    undo("undone: write notes; 1 path put back");
+    assert_eq!(text(&machine, "work/notes").as_deref(), Some("my notes\n"));
+    assert_eq!(std::fs::metadata(&notes).unwrap().permissions().mode() & 0o777, 0o640);
+    undo("undone: rm build/a.o");
+    machine.run(&["undo"]).fails(1, &["nothing to undo"]);
+    // a file changed since is not written over
+    agent(&machine, &calls[1..2], "write OVERWRITTEN to notes");
+    machine.write("work/notes", "by hand\n");
+    machine.run(&["undo"]).fails(1, &["notes"]);
+    // the setting holds for these tools too, and so do its limits
+    assert_eq!(machine.run(&["undo", "--clear"]).code, Some(0));
+    for setting in ["undo = \"off\"\n", "undo_total = \"1\"\n"] {
+        machine.write("config.toml", setting);
+        agent(&machine, &calls[1..2], "write OVERWRITTEN to notes");
+        assert_eq!(text(&machine, "work/notes").as_deref(), Some("OVERWRITTEN\n"), "{setting}");
+        machine.run(&["undo"]).fails(1, &["nothing to undo"]);
+    }
+}

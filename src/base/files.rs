@@ -4,7 +4,7 @@
 //! moment.
 
 use std::fs::{self, File, Permissions};
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read, Seek, Write};
 use std::path::Path;
 use tempfile::NamedTempFile;
 
@@ -86,9 +86,70 @@ pub fn create(path: &Path, bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
+/// Replaces the content of an existing file, which keeps its permissions, owner, group and other names: atomically
+/// where that keeps them, else in place. If it fails, the old content stays or is restored.
+///
+/// # Errors
+/// [`ErrorKind::PermissionDenied`] if this user may not write the file, although its folder would let it be replaced;
+/// [`ErrorKind::InvalidInput`] if it is not a regular file; or the system's.
+pub fn overwrite(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let path = &path.canonicalize()?;
+    let before = fs::metadata(path)?;
+    if !before.is_file() {
+        return Err(io::Error::new(ErrorKind::InvalidInput, "it is not a regular file"));
+    }
+    let mut file = File::options().write(true).open(path)?;
+    let new = write_temporary(path, bytes, Access::Like(before.permissions()))?;
+    if replaces(&new.as_file().metadata()?, &before) {
+        new.persist(path).map_err(|e| e.error)?;
+        return Ok(());
+    }
+    drop(new);
+    write_in_place(&mut file, &mut &*bytes, path)
+}
+
+/// True if a new file in place of an old one keeps its owner and group, and the old one has no other name.
+#[cfg(unix)]
+fn replaces(new: &fs::Metadata, old: &fs::Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    old.nlink() == 1 && (old.uid(), old.gid()) == (new.uid(), new.gid())
+}
+
+#[cfg(not(unix))]
+fn replaces(_: &fs::Metadata, _: &fs::Metadata) -> bool {
+    true
+}
+
+/// Replaces the content of an open file. Its old content lies in a file beside it until the new one is on the disk, and
+/// is restored from there if that fails.
+fn write_in_place(file: &mut File, content: &mut dyn Read, path: &Path) -> io::Result<()> {
+    let mut old = tempfile::Builder::new().prefix(".old-").tempfile_in(folder_of(path))?;
+    io::copy(&mut File::open(path)?, &mut old)?;
+    old.as_file().sync_all()?;
+    let Err(why) = refill(file, content) else { return Ok(()) };
+    if old.rewind().and_then(|()| refill(file, &mut old)).is_ok() {
+        return Err(why);
+    }
+    let (_, kept) = old.keep().map_err(|e| e.error)?;
+    Err(io::Error::new(why.kind(), format!("{why}; its old content is in {}", kept.display())))
+}
+
+/// Writes the whole content of an open file anew, and syncs it to the disk.
+fn refill(file: &mut File, content: &mut dyn Read) -> io::Result<()> {
+    file.rewind()?;
+    let length = io::copy(content, file)?;
+    file.set_len(length)?;
+    file.sync_all()
+}
+
+/// Returns the folder of a file.
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
 /// Writes the bytes to a temporary file in the folder of `path` and syncs it to the disk.
 fn write_temporary(path: &Path, bytes: &[u8], access: Access) -> io::Result<NamedTempFile> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = folder_of(path);
     fs::create_dir_all(folder)?;
     let mut new = tempfile::Builder::new();
     #[cfg(unix)]
@@ -171,6 +232,79 @@ mod tests {
         assert_eq!(mode(Access::Private), 0o600);
         assert_eq!(mode(Access::Like(Permissions::from_mode(0o640))), 0o640);
         assert_eq!(mode(Access::Umask) & 0o600, 0o600);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn an_overwritten_file_keeps_its_mode_its_owner_and_its_other_names() {
+        use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
+        let dir = tempfile::tempdir().unwrap();
+        let [file, other, link] = ["f", "other", "link"].map(|name| dir.path().join(name));
+        fs::write(&file, "one").unwrap();
+        fs::set_permissions(&file, Permissions::from_mode(0o640)).unwrap();
+        // only root may give a file away
+        let owner = chown(&file, Some(12), Some(34)).ok().map(|()| (12, 34));
+        let number = |path: &Path| fs::metadata(path).unwrap().ino();
+        overwrite(&file, b"two").unwrap();
+        let meta = fs::metadata(&file).unwrap();
+        assert_eq!(
+            (meta.mode() & 0o7777, owner.unwrap_or((meta.uid(), meta.gid()))),
+            (0o640, (meta.uid(), meta.gid()))
+        );
+        fs::hard_link(&file, &other).unwrap();
+        symlink("f", &link).unwrap();
+        overwrite(&link, b"thr").unwrap();
+        assert_eq!((number(&file), fs::read_to_string(&other).unwrap().as_str()), (number(&other), "thr"));
+        assert!(link.is_symlink());
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 3, "nothing is left beside it");
+        assert_eq!(overwrite(dir.path(), b"x").unwrap_err().kind(), ErrorKind::InvalidInput);
+        assert_eq!(overwrite(&dir.path().join("new"), b"x").unwrap_err().kind(), ErrorKind::NotFound);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_that_this_user_may_not_write_is_not_overwritten() {
+        use std::os::unix::fs::PermissionsExt;
+        if rustix::process::geteuid().is_root() {
+            eprintln!("root may write everything");
+            return;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("f");
+        fs::write(&file, "one").unwrap();
+        fs::set_permissions(&file, Permissions::from_mode(0o444)).unwrap();
+        assert_eq!(overwrite(&file, b"two").unwrap_err().kind(), ErrorKind::PermissionDenied);
+        assert_eq!(fs::read_to_string(&file).unwrap(), "one");
+    }
+
+    #[test]
+    fn a_file_written_in_place_is_restored_if_that_fails() {
+        /// A content that ends with an error.
+        struct Breaks(usize);
+
+        impl Read for Breaks {
+            fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+                let left = self.0.min(buffer.len());
+                self.0 -= left;
+                buffer[..left].fill(b'x');
+                if left == 0 { Err(ErrorKind::StorageFull.into()) } else { Ok(left) }
+            }
+        }
+
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("f");
+        fs::write(&path, "old text").unwrap();
+        for length in [0, 3, 20_000] {
+            let mut file = File::options().write(true).open(&path).unwrap();
+            let failed = write_in_place(&mut file, &mut Breaks(length), &path).unwrap_err();
+            assert_eq!(
+                (failed.kind(), fs::read_to_string(&path).unwrap().as_str()),
+                (ErrorKind::StorageFull, "old text")
+            );
+        }
+        write_in_place(&mut File::options().write(true).open(&path).unwrap(), &mut &b"new"[..], &path).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "new");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "nothing is left beside it");
     }
 
     #[test]

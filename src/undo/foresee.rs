@@ -99,6 +99,20 @@ pub fn foresee(script: &Script, cwd: &Path) -> Foreseen {
     found
 }
 
+/// Returns the effects of writing one file, and of creating the folders that are missing above it.
+pub fn foresee_file(path: &Path) -> Foreseen {
+    let mut found = Foreseen::default();
+    let is_missing = |path: &&Path| fs::symlink_metadata(path).is_err();
+    match path.canonicalize().ok().or_else(|| resolve(path)) {
+        Some(path) => found.targets.push(match path.ancestors().take_while(is_missing).last() {
+            Some(first) => Target::new(first, Touch::Make),
+            None => Target::new(path, Touch::Write),
+        }),
+        None => found.opaque.push("which file that is cannot be told".into()),
+    }
+    found
+}
+
 /// Converts one effect to targets and gaps.
 struct EffectReader<'a> {
     script: &'a Script,
@@ -491,6 +505,23 @@ mod tests {
         // an interrupted rehearsal is not relied on
         let plan = found.plan(Some(Shown { changes: &changes, whole: false }));
         assert_eq!(plan.targets.len(), 2, "{plan:?}");
+    }
+
+    #[test]
+    fn a_written_file_is_one_target_and_so_are_new_folders_above_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        fs::write(root.join("a"), "a").unwrap();
+        std::os::unix::fs::symlink("a", root.join("link")).unwrap();
+        for (path, want, touch) in [
+            ("a", "a", Touch::Write),
+            ("link", "a", Touch::Write),
+            ("new", "new", Touch::Make),
+            ("new/deep/x", "new", Touch::Make),
+        ] {
+            let plan = foresee_file(&root.join(path)).plan(None);
+            assert_eq!((plan.targets, plan.cover), (vec![Target::new(root.join(want), touch)], Cover::Whole), "{path}");
+        }
     }
 
     #[test]

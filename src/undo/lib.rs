@@ -44,7 +44,7 @@ mod surface;
 mod trash;
 
 pub use error::UndoError;
-pub use foresee::{Foreseen, Shown, foresee};
+pub use foresee::{Foreseen, Shown, foresee, foresee_file};
 pub use keep::{Demand, Keeping, demand, keep};
 pub use look::node as look_at;
 pub use restore::{Restored, restore};

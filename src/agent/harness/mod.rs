@@ -79,6 +79,8 @@ pub struct Harness {
     agent: String,
     /// The tools that do not come from a session, a server or a skill.
     tools: Registry,
+    /// Saves what tools change, for undo.
+    keeper: Option<Arc<dyn tools::Keeper>>,
     hub: Option<Hub>,
     workspaces: Option<Workspaces>,
     /// The folder of the workspaces if none was given; removed with the harness.
@@ -107,16 +109,18 @@ impl Harness {
     pub fn new(setup: Setup) -> Result<Self, HarnessError> {
         let Setup { model, root, agent, shell, manual, workspaces, librarian, memory, skills, .. } = setup;
         let Setup { suggester, store, secrets, cancel, options, .. } = setup;
-        let Setup { instruction, guards, providers, .. } = setup;
+        let Setup { instruction, guards, providers, keeper, .. } = setup;
         let wanted = workspaces.is_none() && (options.workspace || options.subagents);
         let scratch = wanted.then(tempfile::tempdir).transpose()?;
         let workspaces = workspaces.or_else(|| Some(Workspaces::at(scratch.as_ref()?.path().to_owned())));
-        let parts = tools::Setup { shell, manual, knowledge: librarian.clone(), ..tools::Setup::default() };
+        let knowledge = librarian.clone();
+        let parts = tools::Setup { shell, keeper: keeper.clone(), manual, knowledge, ..tools::Setup::default() };
         let harness = Self {
             model,
             root: root.canonicalize().unwrap_or(root),
             agent,
             tools: tools::builtin(parts)?,
+            keeper,
             hub: None,
             workspaces,
             _scratch: scratch,

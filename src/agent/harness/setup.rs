@@ -9,7 +9,7 @@ use crate::skill::Shelf;
 use crate::state::Limits;
 use crate::store::Store;
 use crate::suggest::Suggester;
-use crate::tools::{ManualSource, Shell};
+use crate::tools::{Keeper, ManualSource, Shell};
 use crate::turn::{Fitting, Mode};
 use crate::workspace::Workspaces;
 use caro_documents::Librarian;
@@ -31,6 +31,8 @@ pub struct Setup {
     pub agent: String,
     /// The shell that runs commands; without one there is no tool for commands.
     pub shell: Option<Shell>,
+    /// Saves what commands and the file tools change, for undo; without it nothing can be undone.
+    pub keeper: Option<Arc<dyn Keeper>>,
     /// The installed manuals.
     pub manual: Option<Arc<dyn ManualSource>>,
     /// The store of the agent's own files, one folder per session. Without it they are in a temporary folder that is
@@ -105,6 +107,7 @@ impl Setup {
             instruction: String::new(),
             agent: "agent".into(),
             shell: None,
+            keeper: None,
             manual: None,
             workspaces: None,
             librarian: None,

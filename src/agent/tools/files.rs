@@ -1,11 +1,15 @@
-//! The tools `write`, `edit` and `append`: create and change the user's files, always atomically.
+//! The tools `write`, `edit` and `append`: create and change the user's files, each as a whole or not at all, and as
+//! the user can undo it.
 
-use super::{io, path, replace_file, shown, text};
+use super::keeper::{Change, Keeper, keep, reasons};
+use super::{io, path, shown, text};
 use crate::observe::Raw;
 use crate::tool::{Args, Effects, Tool, ToolCx, ToolError, ToolSpec};
-use caro_base::files::read_text;
+use caro_base::files::{Access, overwrite, read_text, replace};
 use serde_json::json;
+use std::io::ErrorKind;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Most bytes of a file that is edited.
 const MAX_BYTES: u64 = 16 << 20;
@@ -13,8 +17,62 @@ const MAX_BYTES: u64 = 16 << 20;
 /// The count in the examples ([`crate::action::EXAMPLE`]).
 const EXAMPLE_COUNT: &str = "8317 lines";
 
+/// One of these tools.
+struct Writer {
+    spec: ToolSpec,
+    /// Saves what is changed, for undo.
+    keeper: Option<Arc<dyn Keeper>>,
+}
+
+impl Writer {
+    /// Creates one that saves nothing.
+    fn new(spec: ToolSpec) -> Self {
+        Self { spec, keeper: None }
+    }
+
+    /// Returns the effects of writing a file.
+    fn effects(&self, path: &Path, root: &Path, reasons_before: Vec<String>) -> Effects {
+        let mut effects = Effects { writes: vec![path.to_path_buf()], reasons: reasons_before, ..Effects::default() };
+        if let Some(keeper) = &self.keeper {
+            effects.reasons.extend(reasons(&**keeper, Change::File { text: &self.title(path, root), path }, root));
+        }
+        effects
+    }
+
+    /// Replaces a file or creates it, after saving what is there.
+    fn replace(&self, path: &Path, root: &Path, content: &[u8]) -> Result<(), ToolError> {
+        let kept = keep(self.keeper.as_deref(), Change::File { text: &self.title(path, root), path }, root)?;
+        let written = match path.try_exists() {
+            Ok(false) => replace(path, content, Access::Umask),
+            _ => overwrite(path, content),
+        };
+        if let Some(kept) = kept {
+            kept.ended(i32::from(written.is_err()));
+        }
+        written.map_err(|why| self.failure(path, root, why))
+    }
+
+    /// Names what is done to a file, for the list of what can be undone.
+    fn title(&self, path: &Path, root: &Path) -> String {
+        format!("{} {}", self.spec.name, shown(path, root))
+    }
+
+    /// Converts an error of writing a file.
+    fn failure(&self, path: &Path, root: &Path, why: std::io::Error) -> ToolError {
+        let verb = if self.spec.name == "append" { "append to" } else { &self.spec.name };
+        if why.kind() == ErrorKind::PermissionDenied && path.is_file() {
+            return ToolError::Failed(format!(
+                "could not {verb} {}, which is as it was: this user may not write it, or not into its folder ({why}). The \
+                 user can allow it (chmod u+w)",
+                shown(path, root)
+            ));
+        }
+        io(&format!("could not {verb}"), path, root, why)
+    }
+}
+
 /// The tool that writes a file.
-pub struct Write(ToolSpec);
+pub struct Write(Writer);
 
 impl Default for Write {
     fn default() -> Self {
@@ -23,13 +81,22 @@ impl Default for Write {
         let mut spec = ToolSpec::new("write", description, parameters, &["path", "content"]);
         spec.example = json!({"path": "notes.txt", "content": format!("# Notes\n\n- a.txt has {EXAMPLE_COUNT}\n")});
         (spec.core, spec.parallel) = (true, false);
-        Self(spec)
+        Self(Writer::new(spec))
+    }
+}
+
+impl Write {
+    /// Sets the keeper that saves what is changed, for undo.
+    #[must_use]
+    pub(crate) fn keeping(mut self, keeper: Option<Arc<dyn Keeper>>) -> Self {
+        self.0.keeper = keeper;
+        self
     }
 }
 
 impl Tool for Write {
     fn spec(&self) -> &ToolSpec {
-        &self.0
+        &self.0.spec
     }
 
     fn effects(&self, args: &Args, cx: &ToolCx) -> Effects {
@@ -38,7 +105,7 @@ impl Tool for Write {
             Ok(meta) => vec![format!("it replaces {} ({} bytes)", shown(&path, &cx.root), meta.len())],
             Err(_) => Vec::new(),
         };
-        Effects { writes: vec![path], reasons, ..Effects::default() }
+        self.0.effects(&path, &cx.root, reasons)
     }
 
     fn call(&self, args: &Args, cx: &ToolCx) -> Result<Raw, ToolError> {
@@ -52,14 +119,14 @@ impl Tool for Write {
         if !content.is_empty() && !content.ends_with('\n') {
             content.push('\n');
         }
-        replace_file(&path, content.as_bytes()).map_err(|e| io("could not write", &path, &cx.root, e))?;
+        self.0.replace(&path, &cx.root, content.as_bytes())?;
         let lines = content.lines().count();
         Ok(Raw::text(format!("wrote {} ({lines} lines, {} bytes)", shown(&path, &cx.root), content.len())))
     }
 }
 
 /// The tool that replaces one piece of a file.
-pub struct Edit(ToolSpec);
+pub struct Edit(Writer);
 
 impl Default for Edit {
     fn default() -> Self {
@@ -69,17 +136,26 @@ impl Default for Edit {
         let mut spec = ToolSpec::new("edit", description, parameters, &["path", "old", "new"]);
         spec.example = json!({"path": "notes.txt", "old": EXAMPLE_COUNT, "new": "8318 lines"});
         (spec.core, spec.parallel) = (true, false);
-        Self(spec)
+        Self(Writer::new(spec))
+    }
+}
+
+impl Edit {
+    /// Sets the keeper that saves what is changed, for undo.
+    #[must_use]
+    pub(crate) fn keeping(mut self, keeper: Option<Arc<dyn Keeper>>) -> Self {
+        self.0.keeper = keeper;
+        self
     }
 }
 
 impl Tool for Edit {
     fn spec(&self) -> &ToolSpec {
-        &self.0
+        &self.0.spec
     }
 
     fn effects(&self, args: &Args, cx: &ToolCx) -> Effects {
-        Effects { writes: vec![path(args, &cx.root)], edits: true, ..Effects::default() }
+        Effects { edits: true, ..self.0.effects(&path(args, &cx.root), &cx.root, Vec::new()) }
     }
 
     fn call(&self, args: &Args, cx: &ToolCx) -> Result<Raw, ToolError> {
@@ -104,7 +180,7 @@ impl Tool for Edit {
             n => return Err(ToolError::Failed(format!("`old` stands in {name} {n} times: give more of the text"))),
         }
         let after = before.replacen(old, new, 1);
-        replace_file(&path, after.as_bytes()).map_err(failed)?;
+        self.0.replace(&path, &cx.root, after.as_bytes())?;
         let line = before[..before.find(old).unwrap_or_default()].matches('\n').count() + 1;
         Ok(Raw::text(format!("changed {name} at line {line}")))
     }
@@ -133,7 +209,7 @@ fn regular_text(
 }
 
 /// The tool that adds text at the end of an existing file.
-pub struct Append(ToolSpec);
+pub struct Append(Writer);
 
 impl Default for Append {
     fn default() -> Self {
@@ -142,17 +218,26 @@ impl Default for Append {
         let mut spec = ToolSpec::new("append", description, parameters, &["path", "content"]);
         spec.example = json!({"path": "notes.txt", "content": format!("- a.txt has {EXAMPLE_COUNT}\n")});
         spec.parallel = false;
-        Self(spec)
+        Self(Writer::new(spec))
+    }
+}
+
+impl Append {
+    /// Sets the keeper that saves what is changed, for undo.
+    #[must_use]
+    pub(crate) fn keeping(mut self, keeper: Option<Arc<dyn Keeper>>) -> Self {
+        self.0.keeper = keeper;
+        self
     }
 }
 
 impl Tool for Append {
     fn spec(&self) -> &ToolSpec {
-        &self.0
+        &self.0.spec
     }
 
     fn effects(&self, args: &Args, cx: &ToolCx) -> Effects {
-        Effects { writes: vec![path(args, &cx.root)], edits: true, ..Effects::default() }
+        Effects { edits: true, ..self.0.effects(&path(args, &cx.root), &cx.root, Vec::new()) }
     }
 
     fn call(&self, args: &Args, cx: &ToolCx) -> Result<Raw, ToolError> {
@@ -166,7 +251,7 @@ impl Tool for Append {
                 whole.push('\n');
             }
         }
-        replace_file(&path, whole.as_bytes()).map_err(failed)?;
+        self.0.replace(&path, &cx.root, whole.as_bytes())?;
         Ok(Raw::text(format!("appended to {name} (now {} lines)", whole.lines().count())))
     }
 }

@@ -16,7 +16,7 @@ mod sweep;
 mod workspace;
 
 pub use files::{Append, Edit, Write};
-pub use keeper::{Keeper, Kept};
+pub use keeper::{Change, Keeper, Kept};
 pub use knowledge::KnowledgeSearch;
 pub use manual::{ManualSearch, ManualSource};
 pub use read::{List, Read};
@@ -27,7 +27,6 @@ pub(crate) use workspace::all as workspace_tools;
 use super::observe::Artifacts;
 use super::tool::{Args, Registry, RegistryError, Tool, ToolError, home, normal};
 use super::workspace::Workspace;
-use caro_base::files::{Access, replace};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -37,6 +36,8 @@ use std::sync::Arc;
 pub struct Setup {
     /// The shell that commands run in.
     pub shell: Option<Shell>,
+    /// Saves what commands and the file tools change, for undo.
+    pub keeper: Option<Arc<dyn Keeper>>,
     /// The agent's own files.
     pub workspace: Option<Arc<Workspace>>,
     /// The store of long results.
@@ -56,12 +57,12 @@ pub fn builtin(setup: Setup) -> Result<Registry, RegistryError> {
     let mut all: Vec<Arc<dyn Tool>> = vec![
         Arc::new(Read::default()),
         Arc::new(List::default()),
-        Arc::new(Write::default()),
-        Arc::new(Edit::default()),
+        Arc::new(Write::default().keeping(setup.keeper.clone())),
+        Arc::new(Edit::default().keeping(setup.keeper.clone())),
         Arc::new(Search::default()),
     ];
     if let Some(shell) = setup.shell {
-        all.push(Arc::new(shell));
+        all.push(Arc::new(shell.keeping(setup.keeper)));
     }
     if let Some(manual) = setup.manual {
         all.push(Arc::new(ManualSearch::new(manual)));
@@ -158,12 +159,6 @@ fn nearest(path: &Path) -> Option<PathBuf> {
     let same = all().find(|p| of(p) == name);
     let stem = name.split('.').next().unwrap_or_default();
     same.or_else(|| all().find(|p| !stem.is_empty() && of(p).split('.').next() == Some(stem))).cloned()
-}
-
-/// Replaces a user's file atomically; an existing file keeps its permissions.
-fn replace_file(path: &Path, content: &[u8]) -> std::io::Result<()> {
-    let access = std::fs::metadata(path).map_or(Access::Umask, |before| Access::Like(before.permissions()));
-    replace(path, content, access)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The tool `shell`: runs a command line through `exec`. Its effects are derived from its parse tree beforehand; the
 //! sandbox keeps a command that only reads from doing anything else.
 
-use super::keeper::{Keeper, Kept};
+use super::keeper::{Change, Keeper, Kept, keep, reasons};
 use super::sockets::{Need, need};
 use super::sweep::{unlisted_secrets, unnamed_secret};
 use super::{child, ended, text};
@@ -52,7 +52,7 @@ impl Shell {
 
     /// Sets the keeper that saves the files that commands change before they run.
     #[must_use]
-    pub fn keeping(mut self, keeper: Option<Arc<dyn Keeper>>) -> Self {
+    pub(super) fn keeping(mut self, keeper: Option<Arc<dyn Keeper>>) -> Self {
         self.keeper = keeper;
         self
     }
@@ -62,13 +62,7 @@ impl Shell {
         if shell::is_read_only(script) {
             return Ok(None);
         }
-        let Some(keeper) = &self.keeper else { return Ok(None) };
-        keeper.keep(command, script, root).map_err(|why| {
-            ToolError::Failed(format!(
-                "Not run: what it changes could not be kept for an undo ({why}). The user can allow commands without undo: \
-                 CARO_UNDO=off."
-            ))
-        })
+        keep(self.keeper.as_deref(), Change::Command { text: command, script }, root)
     }
 
     /// Returns the sandbox of a command. One that only reads can do nothing else; an approved one may write below the
@@ -218,8 +212,8 @@ impl Tool for Shell {
         if let Some(keeper) = &self.keeper
             && !shell::is_read_only(&script)
         {
-            let gaps = keeper.gaps(&script, &cx.root).into_iter();
-            effects.reasons.extend(gaps.map(|gap| format!("undo does not cover all of it: {gap}")));
+            let change = Change::Command { text: text(args, "command"), script: &script };
+            effects.reasons.extend(reasons(&**keeper, change, &cx.root));
         }
         effects
     }

@@ -23,10 +23,11 @@ impl Bench {
             shell: Some(Shell::new("/bin/sh".into(), Dialect::Sh)),
             workspace: Some(Arc::new(Workspace::open(dir.path().join("ws")))),
             artifacts: Some(Arc::new(MemoryArtifacts::default())),
-            manual: None,
-            knowledge: None,
+            ..Setup::default()
         };
-        Self { registry: builtin(setup).unwrap(), dir }
+        let mut registry = builtin(setup).unwrap();
+        registry.add(Arc::new(Append::default())).unwrap();
+        Self { registry, dir }
     }
 
     fn root(&self) -> PathBuf {
@@ -128,6 +129,98 @@ fn a_file_that_blocks_does_not_hold_up_a_call() {
         let (send, receive) = std::sync::mpsc::channel();
         std::thread::spawn(move || send.send(Bench::new().run(tool, args)));
         assert!(receive.recv_timeout(Duration::from_secs(20)).is_ok(), "{tool} does not end");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_changed_file_keeps_its_names_and_one_that_may_not_be_written_its_text() {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+    let bench = Bench::new();
+    let file = |name: &str| bench.root().join(name);
+    std::fs::write(file("a"), "one\n").unwrap();
+    std::fs::hard_link(file("a"), file("b")).unwrap();
+    let changes = [
+        ("edit", json!({"path": "a", "old": "one", "new": "two"}), "two\n"),
+        ("append", json!({"path": "a", "content": "three"}), "two\nthree\n"),
+        ("write", json!({"path": "a", "content": "four"}), "four\n"),
+    ];
+    for (tool, args, text) in &changes {
+        bench.done(tool, args.clone());
+        assert_eq!(std::fs::read_to_string(file("b")).unwrap(), *text);
+    }
+    assert_eq!(std::fs::metadata(file("a")).unwrap().nlink(), 2);
+    if rustix::process::geteuid().is_root() {
+        eprintln!("root may write everything");
+        return;
+    }
+    std::fs::write(file("a"), "one\n").unwrap();
+    std::fs::set_permissions(file("a"), std::fs::Permissions::from_mode(0o444)).unwrap();
+    for (tool, args, _) in changes {
+        let text = bench.failed(tool, args);
+        assert!(text.contains("may not write it") && text.contains("chmod u+w"), "{text}");
+        assert_eq!(std::fs::read_to_string(file("a")).unwrap(), "one\n");
+    }
+}
+
+/// A keeper that notes what it is to keep, and keeps nothing if it is full.
+#[derive(Default)]
+struct Notes {
+    seen: Arc<std::sync::Mutex<Vec<String>>>,
+    full: bool,
+}
+
+struct Noted(Arc<std::sync::Mutex<Vec<String>>>);
+
+impl Kept for Noted {
+    fn ended(self: Box<Self>, code: i32) {
+        self.0.lock().unwrap().push(format!("ended {code}"));
+    }
+}
+
+impl Keeper for Notes {
+    fn gaps(&self, change: Change<'_>, _: &Path) -> Vec<String> {
+        if matches!(change, Change::File { .. }) { vec!["it is large".into()] } else { Vec::new() }
+    }
+
+    fn keep(&self, change: Change<'_>, _: &Path) -> Result<Option<Box<dyn Kept>>, String> {
+        let (Change::Command { text, .. } | Change::File { text, .. }) = change;
+        self.seen.lock().unwrap().push(text.to_owned());
+        if self.full { Err("the disk is full".into()) } else { Ok(Some(Box::new(Noted(self.seen.clone())))) }
+    }
+}
+
+#[test]
+fn what_is_written_is_kept_for_an_undo_first() {
+    for full in [false, true] {
+        let mut bench = Bench::new();
+        let keeper = Notes { full, ..Notes::default() };
+        let seen = keeper.seen.clone();
+        let keeper: Option<Arc<dyn Keeper>> = Some(Arc::new(keeper));
+        bench.registry = builtin(Setup { keeper: keeper.clone(), ..Setup::default() }).unwrap();
+        bench.registry.add(Arc::new(Append::default().keeping(keeper))).unwrap();
+        std::fs::write(bench.root().join("a"), "one\n").unwrap();
+        let edit = json!({"path": "a", "old": "one", "new": "two"});
+        assert_eq!(bench.effects("edit", edit.clone()).reasons, ["undo does not cover all of it: it is large"]);
+        let calls = [
+            ("edit", edit),
+            ("append", json!({"path": "a", "content": "three"})),
+            ("write", json!({"path": "new/x", "content": "x"})),
+        ];
+        for (tool, args) in calls {
+            let (outcome, text) = bench.run(tool, args);
+            assert_eq!((outcome == Outcome::Failed, text.contains("CARO_UNDO=off")), (full, full), "{text}");
+        }
+        let now = std::fs::read_to_string(bench.root().join("a")).unwrap();
+        assert_eq!(
+            (now.as_str(), bench.root().join("new/x").exists()),
+            (if full { "one\n" } else { "two\nthree\n" }, !full)
+        );
+        let titles = ["edit a", "append a", "write new/x"];
+        let ended = if full { &[][..] } else { &["ended 0"] };
+        let want: Vec<&str> =
+            titles.iter().flat_map(|title| [*title].into_iter().chain(ended.iter().copied())).collect();
+        assert_eq!(*seen.lock().unwrap(), want);
     }
 }
 

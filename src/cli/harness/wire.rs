@@ -186,7 +186,8 @@ pub fn assemble(
     let key = workspace_key(cx).and_then(|key| Some(key.split_once(':')?.1.to_owned()));
     let mut harness = Harness::new(harness::Setup {
         agent: agent.to_owned(),
-        shell: Some(Shell::new(program, dialect).writable(writable).keeping(keeper)),
+        shell: Some(Shell::new(program, dialect).writable(writable)),
+        keeper,
         manual: recipe.manual.clone().map(|manual| manuals(manual, &recipe.context)),
         workspaces: workspaces(cx, settings)?,
         // neither is opened before its first use
@@ -281,6 +282,7 @@ pub fn all_tools(cx: &Cx, root: &Path, hub: Option<&Hub>) -> Result<Registry, Fa
         workspace: Some(workspace),
         manual: Some(manuals(wire::manual(cx), &context)),
         knowledge: stores::librarian(cx).filter(Librarian::exists).map(Arc::new),
+        ..tools::Setup::default()
     })
     .map_err(HarnessError::from)?;
     if let Some(hub) = hub {

@@ -16,8 +16,8 @@ const MAX_NAMED: usize = 10;
 /// Put back what the last command that caro ran has deleted, moved or changed
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Before `caro -x` and the agent run a command, what it is foreseen to change is kept. An undo can be undone: it \
-                  says by which number. What is kept goes after `undo_days`, or when all of it is more than `undo_total`."
+    after_help = "Before `caro -x` and the agent run a command, and before the agent writes a file, what is foreseen to change is \
+                  kept. An undo can be undone: it says by which number. What is kept goes after `undo_days`, or when all of it is more than `undo_total`."
 )]
 pub struct Args {
     /// Number of the command, as `--list` has it; the latest if there is none
@@ -99,17 +99,12 @@ fn list(store: &Store, json: bool, cx: &Cx) -> Outcome {
         cx.ui.document(&rows)?;
         return Ok(Exit::Success);
     }
-    cx.ui.list(
-        false,
-        &all,
-        "nothing is kept: `caro -x` and the agent keep what the commands they run would change",
-        |entry| {
-            let id = cx.ui.paint(Role::Accent, &format!("{:>4}", entry.id));
-            let command = cx.ui.entry(Role::Command, &entry.command);
-            let about = cx.ui.paint(Role::Dim, &format!("{}, {}", ago(now.saturating_sub(entry.began)), about(entry)));
-            cx.ui.line(&format!("{id}  {command}\n      {about}"))
-        },
-    )?;
+    cx.ui.list(false, &all, "nothing is kept: `caro -x` and the agent keep what they would change", |entry| {
+        let id = cx.ui.paint(Role::Accent, &format!("{:>4}", entry.id));
+        let command = cx.ui.entry(Role::Command, &entry.command);
+        let about = cx.ui.paint(Role::Dim, &format!("{}, {}", ago(now.saturating_sub(entry.began)), about(entry)));
+        cx.ui.line(&format!("{id}  {command}\n      {about}"))
+    })?;
     Ok(Exit::Success)
 }
 

@@ -1,19 +1,19 @@
-//! Saves what the commands of the agent's shell change, before they run.
+//! Saves what the agent's commands and file tools change, before they do.
 
 use super::net::{REHEARSAL_TIMEOUT, named_variables, refusal, shown_changes};
 use super::store;
 use crate::{Cx, Settings};
-use caro_agent::tools::{Keeper, Kept};
+use caro_agent::tools::{Change, Keeper, Kept};
 use caro_command::rehearsal::mode_for_preview;
 use caro_exec::rehearse::{Rehearsal, RehearsalJob, rehearse};
 use caro_shell::Script;
 use caro_undo::plan::{Plan, Touch};
 use caro_undo::scope::{MOMENT, scopes};
-use caro_undo::{Keeping, Store, demand, foresee, keep};
+use caro_undo::{Foreseen, Keeping, Store, demand, foresee, foresee_file, keep};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Returns the keeper for the agent's shell; `None` if the settings turn undo off or there is no folder for it.
+/// Returns the keeper for the agent's tools; `None` if the settings turn undo off or there is no folder for it.
 pub fn keeper(settings: &Settings, cx: &Cx, shell: &Path) -> Option<Arc<dyn Keeper>> {
     if !settings.undo {
         return None;
@@ -54,10 +54,21 @@ impl AgentKeeper {
     }
 }
 
+/// Returns the effects that follow from the description of a change.
+fn foreseen(change: Change<'_>, cwd: &Path) -> Foreseen {
+    match change {
+        Change::Command { script, .. } => foresee(script, cwd),
+        Change::File { path, .. } => foresee_file(path),
+    }
+}
+
 impl Keeper for AgentKeeper {
-    fn gaps(&self, script: &Script, cwd: &Path) -> Vec<String> {
-        let foreseen = foresee(script, cwd);
-        let is_rehearsed = self.rehearse && mode_for_preview(script).is_ok();
+    fn gaps(&self, change: Change<'_>, cwd: &Path) -> Vec<String> {
+        let foreseen = foreseen(change, cwd);
+        let is_rehearsed = match change {
+            Change::Command { script, .. } => self.rehearse && mode_for_preview(script).is_ok(),
+            Change::File { .. } => false,
+        };
         let mut gaps = foreseen.outside.clone();
         if !is_rehearsed {
             gaps.extend(foreseen.opaque.iter().cloned());
@@ -67,15 +78,18 @@ impl Keeper for AgentKeeper {
         gaps
     }
 
-    fn keep(&self, command: &str, script: &Script, cwd: &Path) -> Result<Option<Box<dyn Kept>>, String> {
-        let foreseen = foresee(script, cwd);
+    fn keep(&self, change: Change<'_>, cwd: &Path) -> Result<Option<Box<dyn Kept>>, String> {
+        let foreseen = foreseen(change, cwd);
         let is_refused = self.refusal(&foreseen.clone().plan(None)).is_some();
-        let rehearsal = if foreseen.wants_rehearsal() { self.rehearse(command, script, cwd) } else { None };
+        let (text, rehearsal) = match change {
+            Change::Command { text, script } if foreseen.wants_rehearsal() => (text, self.rehearse(text, script, cwd)),
+            Change::Command { text, .. } | Change::File { text, .. } => (text, None),
+        };
         let plan = foreseen.plan(rehearsal.as_ref().map(shown_changes));
         if is_refused || plan.is_empty() {
             return Ok(None);
         }
-        match keep(&self.store, command, cwd, plan, &mut ()) {
+        match keep(&self.store, text, cwd, plan, &mut ()) {
             Ok(keeping) => Ok(Some(Box::new(AgentKept(keeping)))),
             Err(why) => Err(why.to_string()),
         }

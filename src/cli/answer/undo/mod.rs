@@ -1,6 +1,6 @@
 //! Saves files before a command deletes, moves or changes them.
 //!
-//! `net`: undo for runs of `-x`. `keeper`: undo for the agent's shell. `preview`: prints what a command would change.
+//! `net`: undo for runs of `-x`. `keeper`: undo for the agent's tools. `preview`: prints what a command would change.
 //! On systems without undo, `elsewhere` replaces them.
 
 mod keeper;
