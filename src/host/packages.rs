@@ -3,15 +3,15 @@
 //!
 //! The managers and their queries are data (`platform-rules/packages.toml`).
 
-use caro_exec::{Job, Limits, capture};
+use caro_exec::{Job, Limits, Output, Status, capture};
 use rusqlite::{Connection, OpenFlags};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-/// Timeout of a package manager.
-const TIMEOUT: Duration = Duration::from_millis(1500);
+/// Timeout of a package manager; one that reads a large index takes seconds.
+const TIMEOUT: Duration = Duration::from_secs(6);
 /// Most bytes of its output.
 const MAX_OUTPUT: usize = 64 << 10;
 
@@ -33,6 +33,17 @@ struct Manager {
     commands: Option<PathBuf>,
 }
 
+/// What the package managers know of a program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Lookup {
+    /// The command that installs its package.
+    Found(String),
+    /// No package has it.
+    NotFound,
+    /// There is no package manager, or one did not answer.
+    Unknown,
+}
+
 /// Returns the package managers, in the order in which they are queried. An invalid file counts as empty; a test
 /// makes sure that it is valid.
 fn managers() -> &'static [Manager] {
@@ -47,33 +58,42 @@ fn managers() -> &'static [Manager] {
     })
 }
 
-/// Returns the command that installs the package of a program; `None` if no manager of this machine knows any.
+/// Looks up the command that installs the package of a program.
 ///
 /// Needs a Tokio runtime with time and IO enabled.
-pub async fn installing(name: &str, programs: &BTreeMap<String, PathBuf>, is_root: bool) -> Option<String> {
+pub async fn installing(name: &str, programs: &BTreeMap<String, PathBuf>, is_root: bool) -> Lookup {
     let is_name = !name.is_empty() && name.len() < 64 && !name.starts_with('-');
     if !is_name || !name.chars().all(|c| c.is_ascii_alphanumeric() || "+._-".contains(c)) {
-        return None;
+        return Lookup::NotFound;
     }
+    let (mut is_answered, mut is_unknown) = (false, false);
     for manager in managers() {
         if !programs.contains_key(&manager.name) {
             continue;
         }
         let from_database = manager.commands.as_deref().and_then(|file| package_in_database(file, name));
         let package = match from_database {
-            Some(package) => package,
-            None => match query_manager(manager, name, programs).await {
-                Some(package) => package,
-                None => continue,
-            },
+            Some(package) => Lookup::Found(package),
+            None => query_manager(manager, name, programs).await,
+        };
+        let package = match package {
+            Lookup::Found(package) => package,
+            Lookup::NotFound => {
+                is_answered = true;
+                continue;
+            }
+            Lookup::Unknown => {
+                is_unknown = true;
+                continue;
+            }
         };
         let elevation = ["sudo", "doas"]
             .into_iter()
             .find(|elevation| programs.contains_key(*elevation) && manager.root && !is_root);
         let install = manager.install.replace("{}", &package);
-        return Some(elevation.map_or(install.clone(), |elevation| format!("{elevation} {install}")));
+        return Lookup::Found(elevation.map_or(install.clone(), |elevation| format!("{elevation} {install}")));
     }
-    None
+    if is_answered && !is_unknown { Lookup::NotFound } else { Lookup::Unknown }
 }
 
 /// Looks up the package in the database of `command-not-found`.
@@ -85,14 +105,33 @@ fn package_in_database(file: &Path, name: &str) -> Option<String> {
 }
 
 /// Asks the manager for the package.
-async fn query_manager(manager: &Manager, name: &str, programs: &BTreeMap<String, PathBuf>) -> Option<String> {
-    let (program, args) = manager.ask.split_first()?;
+async fn query_manager(manager: &Manager, name: &str, programs: &BTreeMap<String, PathBuf>) -> Lookup {
+    let Some((program, args)) = manager.ask.split_first() else { return Lookup::Unknown };
+    let Some(path) = programs.get(program) else { return Lookup::Unknown };
     let limits = Limits { wall: TIMEOUT, output: MAX_OUTPUT };
     let args = args.iter().map(|arg| arg.replace("{}", name));
-    let job = Job { limits, ..Job::new(programs.get(program)?).args(args) };
-    let output = capture(&job).await.ok()?;
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    text.lines().find_map(|line| package(&manager.line, line.trim(), name))
+    let job = Job { limits, ..Job::new(path).args(args) };
+    match capture(&job).await {
+        Ok(output) => lookup(&output, manager, name),
+        Err(_) => Lookup::Unknown,
+    }
+}
+
+/// Finds the package in the output of a manager. An output that is incomplete, or that reports an error, does not say
+/// that there is none.
+fn lookup(output: &Output, manager: &Manager, name: &str) -> Lookup {
+    let text = String::from_utf8_lossy(&output.stdout);
+    if let Some(package) = text.lines().find_map(|line| package(&manager.line, line.trim(), name)) {
+        return Lookup::Found(package);
+    }
+    let is_complete = output.stdout_cut.is_none()
+        && match output.status {
+            Status::Exited(0) => true,
+            // some report with their exit code alone that there is none
+            Status::Exited(_) => output.stderr.is_empty(),
+            _ => false,
+        };
+    if is_complete { Lookup::NotFound } else { Lookup::Unknown }
 }
 
 /// Returns the package named in a line of the output.
@@ -146,7 +185,32 @@ mod tests {
     #[tokio::test]
     async fn invalid_names_are_not_queried() {
         for name in ["", "-x", "a b", "a;b", "../x"] {
-            assert_eq!(installing(name, &BTreeMap::new(), true).await, None);
+            assert_eq!(installing(name, &BTreeMap::new(), true).await, Lookup::NotFound);
+        }
+        assert_eq!(installing("htop", &BTreeMap::new(), true).await, Lookup::Unknown, "no manager can say");
+    }
+
+    #[test]
+    fn an_output_that_is_no_answer_does_not_say_that_there_is_no_package() {
+        let apt = managers().iter().find(|manager| manager.name == "apt").unwrap();
+        let of = |status, stdout: &str, stderr: &str| {
+            let output = Output {
+                status,
+                stdout: stdout.into(),
+                stderr: stderr.into(),
+                stdout_cut: None,
+                stderr_cut: None,
+                took: Duration::ZERO,
+            };
+            lookup(&output, apt, "mpv")
+        };
+        assert_eq!(of(Status::Exited(0), "mpv-mpris\nmpv\n", ""), Lookup::Found("mpv".into()));
+        assert_eq!(of(Status::TimedOut, "mpv\n", ""), Lookup::Found("mpv".into()));
+        for (status, stderr) in [(Status::Exited(0), "warning"), (Status::Exited(1), "")] {
+            assert_eq!(of(status, "mpv-mpris\n", stderr), Lookup::NotFound, "{status}");
+        }
+        for (status, stderr) in [(Status::TimedOut, ""), (Status::Flooded, ""), (Status::Exited(1), "no index")] {
+            assert_eq!(of(status, "mpv-mpris\n", stderr), Lookup::Unknown, "{status}");
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Reads the facts of this machine and of the folder that a command failed in, without running the command.
 
-use super::near::nearest;
+use super::near::{is_misspelling, nearest};
+use caro_host::packages::Lookup;
 use caro_manual::{Entry, common};
 use caro_shell::{Dialect, is_builtin};
 use std::collections::BTreeMap;
@@ -34,8 +35,8 @@ pub struct Facts<'a> {
     pub is_root: bool,
     /// Finds the manual of a program, or of a subcommand of it.
     pub manual: &'a Manuals<'a>,
-    /// Returns the command that installs the package of a program, by this machine's package index.
-    pub package: &'a dyn Fn(&str) -> Option<String>,
+    /// Looks up the command that installs the package of a program, in this machine's package index.
+    pub package: &'a dyn Fn(&str) -> Lookup,
 }
 
 impl Facts<'_> {
@@ -77,7 +78,8 @@ impl Facts<'_> {
             return Some(name);
         }
         let names = self.programs.keys().map(String::as_str).filter(|name| !name.starts_with('.'));
-        nearest(typed, names.chain(BUILTINS), |name| common().any(|other| other == name) || BUILTINS.contains(&name))
+        let names = names.chain(BUILTINS).filter(|name| is_misspelling(typed, name, self.dialect));
+        nearest(typed, names, |name| common().any(|other| other == name) || BUILTINS.contains(&name))
     }
 
     /// Returns the names in a folder, hidden ones only if `hidden` is true.
@@ -202,7 +204,9 @@ mod tests {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, "x").unwrap();
         }
-        let programs = ["grep", "perl", "git"].map(|name| (name.to_owned(), PathBuf::from("/bin").join(name))).into();
+        let programs = ["caro", "grep", "mv", "perl", "git", "sync"]
+            .map(|name| (name.to_owned(), PathBuf::from("/bin").join(name)))
+            .into();
         let facts = Facts {
             cwd: dir.path(),
             home: Some(dir.path()),
@@ -210,7 +214,7 @@ mod tests {
             dialect: Dialect::Bash,
             is_root: false,
             manual: &|_, _| None,
-            package: &|_| None,
+            package: &|_| Lookup::NotFound,
         };
         look(&facts)
     }
@@ -251,7 +255,9 @@ mod tests {
             assert_eq!(facts.nearest_program("gerp"), Some("grep"));
             assert_eq!(facts.nearest_program("GREP"), Some("grep"));
             assert_eq!(facts.nearest_program("gti"), Some("git"));
-            assert_eq!(facts.nearest_program("ripgrep"), None);
+            for typed in ["ripgrep", "mpv", "rsync", "cargo", "caroo"] {
+                assert_eq!(facts.nearest_program(typed), None, "{typed}");
+            }
         });
     }
 }

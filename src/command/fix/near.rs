@@ -1,5 +1,7 @@
 //! Finds the name that is nearest to a mistyped one.
 
+use caro_shell::Dialect;
+use caro_shell::effects::is_known;
 use std::cmp::Reverse;
 
 /// The distance of a name: twice the edits (one more if letters are not only swapped), then whether it is uncommon,
@@ -51,6 +53,41 @@ fn distance(typed: &str, name: &str, is_common: &impl Fn(&str) -> bool) -> Optio
 /// True if both have the same letters in another order, the surest sign of a typing error.
 pub fn is_swapped(typed: &str, name: &str) -> bool {
     typed != name && letters(&typed.to_lowercase()) == letters(&name.to_lowercase())
+}
+
+/// Most characters of a short word, which is one edit away from many programs.
+const MAX_SHORT: usize = 4;
+
+/// True if `typed`, which is no program here, can be a typing error of the program `name`. A program that caro knows
+/// is not installed rather than mistyped, except for another version (`python` of `python3`). In a short word only
+/// swapped letters count. Nobody means caro itself.
+pub fn is_misspelling(typed: &str, name: &str, dialect: Dialect) -> bool {
+    if name == "caro" {
+        return false;
+    }
+    if is_same(typed, name) {
+        return true;
+    }
+    let is_short = typed.chars().count() <= MAX_SHORT;
+    !is_program_name(typed, dialect) && (!is_short || is_swapped(typed, name))
+}
+
+/// True if a name is typed for certain in place of `name`: it has the same letters in another order, is in capitals or
+/// lacks the version.
+pub fn is_sure(typed: &str, name: &str) -> bool {
+    is_same(typed, name) || is_swapped(typed, name)
+}
+
+/// True for the name of a program that caro knows, installed or not.
+pub fn is_program_name(typed: &str, dialect: Dialect) -> bool {
+    // `cd..` is no version of `cd`
+    !typed.ends_with('.') && is_known(typed, dialect)
+}
+
+/// True if the names differ only in capitals or in the version at the end.
+fn is_same(typed: &str, name: &str) -> bool {
+    let version = name.strip_prefix(typed).filter(|end| !end.is_empty());
+    typed.to_lowercase() == name || version.is_some_and(|end| end.chars().all(|c| c.is_ascii_digit() || c == '.'))
 }
 
 /// Returns the most edits of a typing error in a word of this length.
@@ -105,6 +142,43 @@ mod tests {
         {
             assert_eq!(of(typed, all), None, "{typed}");
         }
+    }
+
+    #[test]
+    fn a_known_program_is_no_misspelling_and_a_short_word_is_one_only_with_its_letters() {
+        for (typed, name) in [
+            ("gerp", "grep"),
+            ("mkdirr", "mkdir"),
+            ("sotr", "sort"),
+            ("RSYNC", "rsync"),
+            ("python", "python3"),
+            ("pyhton3", "python3"),
+            ("netsat", "netstat"),
+        ] {
+            assert!(is_misspelling(typed, name, Dialect::Bash), "{typed}");
+        }
+        for (typed, name) in [
+            ("mpv", "mv"),
+            ("rar", "tar"),
+            ("rename", "renice"),
+            ("yum", "sum"),
+            ("sar", "tar"),
+            ("dig", "dir"),
+            ("php", "pip"),
+            ("fd", "df"),
+            ("cargo", "caro"),
+            ("acro", "caro"),
+            ("rsync", "sync"),
+            ("tree", "free"),
+            ("python2", "python3"),
+            ("zmv", "mv"),
+            ("cpp", "cp"),
+            ("gre", "grep"),
+        ] {
+            assert!(!is_misspelling(typed, name, Dialect::Bash), "{typed}");
+        }
+        assert!(is_sure("GREP", "grep") && is_sure("python", "python3") && !is_sure("grepp", "grep"));
+        assert!(!is_program_name("cd..", Dialect::Bash));
     }
 
     #[test]

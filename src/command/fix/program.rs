@@ -1,8 +1,9 @@
 //! Repairs names of programs that do not exist.
 
 use super::complaint::Kind;
-use super::near::is_swapped;
+use super::near::{is_program_name, is_sure};
 use super::{Case, Class, Repair, repair};
+use caro_host::packages::Lookup;
 use caro_shell::{Invocation, Word};
 
 /// Finds the command whose program does not exist, with its word. A program called by its path is left to `path`.
@@ -23,7 +24,7 @@ fn missing<'c>(case: &'c Case) -> Option<(&'c Invocation, &'c Word)> {
 pub(super) fn misplaced_blank(case: &Case) -> Option<Repair> {
     let (command, word) = missing(case)?;
     let name = word.value.as_deref()?;
-    if swapped(case, name).is_some() {
+    if is_program_name(name, case.facts.dialect) || sure(case, name).is_some() {
         return None;
     }
     let why = |left: &str| format!("the blank behind `{left}` is missing");
@@ -67,16 +68,22 @@ pub(super) fn unknown(case: &Case) -> Option<Repair> {
             format!("there is no `{name}` here, there is `{near}`"),
         )
     };
-    if let Some(near) = swapped(case, name) {
+    if let Some(near) = sure(case, name) {
         return renamed(near);
     }
     // a package with exactly this program is likelier than a program with a similar name
-    if let Some(install) = (case.facts.package)(name) {
-        let why = format!("`{name}` is not installed: this brings it, then run `{}` again", case.text());
-        return Some(Repair { command: install, why, class: Class::Package });
-    }
-    if let Some(near) = case.facts.nearest_program(name) {
-        return renamed(near);
+    match (case.facts.package)(name) {
+        Lookup::Found(install) => {
+            let why = format!("`{name}` is not installed: this brings it, then run `{}` again", case.text());
+            return Some(Repair { command: install, why, class: Class::Package });
+        }
+        Lookup::NotFound => {
+            if let Some(near) = case.facts.nearest_program(name) {
+                return renamed(near);
+            }
+        }
+        // it may be a program that is not installed
+        Lookup::Unknown => {}
     }
     // `x = 5`, an assignment of other languages
     if let [equals, value] = command.args()
@@ -88,9 +95,9 @@ pub(super) fn unknown(case: &Case) -> Option<Repair> {
     None
 }
 
-/// Returns the program with the same letters in another order, or in lower case.
-fn swapped<'c>(case: &'c Case, name: &str) -> Option<&'c str> {
-    case.facts.nearest_program(name).filter(|near| is_swapped(name, near) || name.to_lowercase() == **near)
+/// Returns the program that was meant for certain.
+fn sure<'c>(case: &'c Case, name: &str) -> Option<&'c str> {
+    case.facts.nearest_program(name).filter(|near| is_sure(name, near))
 }
 
 /// Calls a script of that name, in the folder or near by, by its path.

@@ -1,6 +1,7 @@
 //! Tests of each kind of repair on invented facts; `tests/fix.rs` repairs and runs whole commands.
 
 use super::*;
+use caro_host::packages::Lookup;
 use caro_manual::{Entry, OptionEntry};
 use caro_shell::Dialect;
 use std::collections::BTreeMap;
@@ -60,7 +61,11 @@ impl Fixture {
             };
             Some(Arc::new(entry))
         };
-        let package = |name: &str| (name == "htop").then(|| "sudo apt install htop".to_owned());
+        let package = |name: &str| match name {
+            "htop" => Lookup::Found("sudo apt install htop".to_owned()),
+            "systemctll" => Lookup::Unknown,
+            _ => Lookup::NotFound,
+        };
         let facts = Facts {
             cwd: self.dir.path(),
             home: None,
@@ -115,6 +120,12 @@ fn a_mistyped_program_is_corrected_and_a_missing_one_is_installed() {
         ("htop -d 5", "htop", "sudo apt install htop"),
         ("x = 5", "x", "x=5"),
         ("frobnicate", "frobnicate", ""),
+        ("mkdirr a", "mkdirr", "mkdir a"),
+        ("systemctll status", "systemctll", ""),
+        ("python x.py", "python", "python3 x.py"),
+        ("cpp a b", "cpp", ""),
+        ("rmd a", "rmd", ""),
+        ("apt-file search x", "apt-file", ""),
     ] {
         assert_eq!(fixture.of(command, &unknown(name)), repaired, "{command}");
         assert_eq!(fixture.silent(command), repaired, "{command}: without its error");

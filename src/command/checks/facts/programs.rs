@@ -2,8 +2,9 @@
 
 use super::edit::Edits;
 use super::{CheckContext, renamed};
+use crate::fix::near::is_misspelling;
 use caro_shell::parse::Invocation;
-use caro_shell::{Finding, Severity, extract_commands};
+use caro_shell::{Dialect, Finding, Severity, extract_commands};
 
 /// The id of the finding.
 pub const ID: &str = "unknown-program";
@@ -19,7 +20,7 @@ pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
         // a program called by its path: the user's own, or one that the command itself creates
         .filter(|name| !all_calls(name, cx, |c| c.words.first().is_some_and(|w| w.text.contains('/'))))
         .map(|name| {
-            let near = nearest(&name, context.available_commands.keys());
+            let near = nearest(&name, context.available_commands.keys(), cx.dialect);
             Finding {
                 id: ID.into(),
                 severity: Severity::Error,
@@ -72,13 +73,15 @@ fn all_calls(name: &str, cx: &CheckContext, condition: impl Fn(&Invocation) -> b
 }
 
 /// Returns a program whose name is one edit away (`phyton`), for names of at least four bytes.
-fn nearest<'a>(name: &str, all: impl Iterator<Item = &'a String>) -> Option<&'a String> {
-    (name.len() >= 4)
-        .then(|| {
-            all.into_iter()
-                .find(|other| other.len().abs_diff(name.len()) <= 1 && strsim::osa_distance(name, other) <= 1)
-        })
-        .flatten()
+fn nearest<'a>(name: &str, mut all: impl Iterator<Item = &'a String>, dialect: Dialect) -> Option<&'a String> {
+    if name.len() < 4 {
+        return None;
+    }
+    all.find(|other| {
+        other.len().abs_diff(name.len()) <= 1
+            && strsim::osa_distance(name, other) <= 1
+            && is_misspelling(name, other, dialect)
+    })
 }
 
 #[cfg(test)]
@@ -117,10 +120,15 @@ mod tests {
 
     #[test]
     fn the_nearest_name_is_at_most_one_edit_away() {
-        let all: Vec<String> = ["python3", "rsync", "netstat"].map(String::from).into();
-        assert_eq!(nearest("netsat", all.iter()).map(String::as_str), Some("netstat"));
-        assert_eq!(nearest("rsycn", all.iter()).map(String::as_str), Some("rsync"));
-        assert_eq!(nearest("fd", all.iter()), None);
-        assert_eq!(nearest("ripgrep", all.iter()), None);
+        let all: Vec<String> = ["caro", "free", "python3", "rsync", "netstat", "sync"].map(String::from).into();
+        let of = |name: &str| nearest(name, all.iter(), Dialect::Bash).map(String::as_str);
+        for (name, near) in [("netsat", "netstat"), ("rsycn", "rsync"), ("python", "python3")] {
+            assert_eq!(of(name), Some(near), "{name}");
+        }
+        for name in ["fd", "ripgrep", "cargo", "tree", "python2"] {
+            assert_eq!(of(name), None, "{name}");
+        }
+        let without_rsync: Vec<String> = vec!["sync".into()];
+        assert_eq!(nearest("rsync", without_rsync.iter(), Dialect::Bash), None);
     }
 }
