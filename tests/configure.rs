@@ -33,6 +33,28 @@ fn set_changes_only_the_value() {
 }
 
 #[test]
+fn calls_that_overlap_lose_no_setting() {
+    let machine = Machine::new();
+    let settings = [("timeout", "90"), ("budget", "2.5"), ("shell", "fish"), ("serve.port", "9001"), ("undo", "off")];
+    for _ in 0..3 {
+        let _ = std::fs::remove_file(machine.path("config.toml"));
+        let calls: Vec<_> =
+            settings.iter().map(|(key, value)| machine.caro(&["config", "set", key, value]).spawn().unwrap()).collect();
+        for mut call in calls {
+            assert!(call.wait().unwrap().success());
+        }
+        for (key, value) in settings {
+            assert_eq!(
+                machine.run(&["config", "get", key]).out.trim(),
+                value,
+                "{}",
+                text(&machine.path("config.toml"))
+            );
+        }
+    }
+}
+
+#[test]
 fn a_new_file_can_only_be_read_by_its_owner() {
     let machine = Machine::new();
     assert_eq!(machine.run(&["config", "set", "memory_url", "redis://:hunter2@host"]).code, Some(0));
@@ -60,6 +82,8 @@ fn invalid_values_are_refused_and_the_file_is_unchanged() {
         ("serve.port", "99999", "serve.port"),
         ("model", "qwen2.5-codr-1.5b", "qwen2.5-coder-1.5b"),
         ("adapter", "nosuch", "nosuch"),
+        ("memory_url", "http://x", "must be redis://"),
+        ("memory_url", "redis://", "must be redis://"),
     ] {
         machine.run(&["config", "set", key, value]).fails(2, &[error]);
     }

@@ -166,6 +166,21 @@ fn write_temporary(path: &Path, bytes: &[u8], access: Access) -> io::Result<Name
     Ok(file)
 }
 
+/// Locks what is kept in a file against other processes, until the returned file is dropped or the process ends. The
+/// lock is a file of its own, since [`replace`] puts another file in the place of the old one. Creates its folder if
+/// that is missing.
+///
+/// # Errors
+/// The system's.
+pub fn lock(path: &Path) -> io::Result<File> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    let lock = File::options().write(true).create(true).truncate(false).open(path)?;
+    lock.lock()?;
+    Ok(lock)
+}
+
 /// Creates a folder atomically: `fill` fills an empty temporary folder beside it, which is then renamed.
 ///
 /// # Errors
@@ -217,6 +232,23 @@ mod tests {
             assert_eq!(fs::read_to_string(&file).unwrap(), text);
         }
         assert_eq!(fs::read_dir(dir.path().join("deep")).unwrap().count(), 1, "nothing is left beside it");
+    }
+
+    #[test]
+    fn a_lock_is_held_until_it_is_dropped() {
+        let dir = tempfile::tempdir().unwrap();
+        let (file, lock_file) = (dir.path().join("n"), dir.path().join("deep/n.lock"));
+        fs::write(&file, "0").unwrap();
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    let _lock = lock(&lock_file).unwrap();
+                    let count: u32 = fs::read_to_string(&file).unwrap().parse().unwrap();
+                    replace(&file, (count + 1).to_string().as_bytes(), Access::Private).unwrap();
+                });
+            }
+        });
+        assert_eq!(fs::read_to_string(&file).unwrap(), "8");
     }
 
     #[cfg(unix)]

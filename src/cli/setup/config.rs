@@ -161,7 +161,7 @@ pub const KEYS: [Key; 35] = [
         "CARO_MEMORY_URL",
         NONE,
         Project::Never,
-        "server of memory = redis: redis://[:PASSWORD@]HOST[/N]",
+        "server of memory = redis: redis://[:PASSWORD@]HOST[/N] or redis+unix:///SOCKET",
     ),
     // a cloned project must not turn on the log of requests
     key(
@@ -306,7 +306,7 @@ impl Config {
     pub fn parse<T>(&self, name: &str, read: impl Fn(&str) -> Result<T, String>) -> Result<T, Failure> {
         let text = self.text(name);
         read(text).map_err(|wanted| {
-            Failure::usage(format!("{}: `{name}` must be {wanted}, and not `{text}`", self.origin(name)))
+            Failure::usage(format!("{}: `{name}` must be {wanted}, and not `{}`", self.origin(name), shown(text)))
                 .hint("`caro config --origin` shows every setting and where it comes from")
         })
     }

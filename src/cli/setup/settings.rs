@@ -126,7 +126,7 @@ impl Settings {
                 seconds(v, 86_400.0).ok_or_else(|| "seconds, above 0 and up to 86400".to_string())
             })?,
             memory: config.parse("memory", |v| one_of(&memory::KINDS, v))?,
-            memory_url: url("memory_url"),
+            memory_url: config.parse("memory_url", memory_url)?,
             workspace_backend: workspace::Kind::named(config.text("workspace_backend")).map_err(|error| {
                 let (from, text) = (config.origin("workspace_backend"), config.text("workspace_backend"));
                 let hint = format!("{from} says `{text}`; {}", error.hint());
@@ -162,6 +162,18 @@ pub fn serve(config: &Config) -> Result<http::Settings, Failure> {
         cors_origins: config.parse("serve.cors_origins", http::settings::origins)?,
         rate_limit: config.parse("serve.rate_limit", http::settings::rate_limit)?,
     })
+}
+
+/// Parses the URL of the server of notes, without connecting to it.
+fn memory_url(text: &str) -> Result<Option<String>, String> {
+    let has_form = ["redis://", "redis+unix://"]
+        .iter()
+        .any(|scheme| text.strip_prefix(scheme).is_some_and(|rest| !rest.is_empty()));
+    match text {
+        NONE => Ok(None),
+        _ if has_form => Ok(Some(text.to_owned())),
+        _ => Err("redis://[:PASSWORD@]HOST[:PORT][/N], redis+unix:///SOCKET or none".to_owned()),
+    }
 }
 
 /// Parses a number of bytes: `1500`, `64K`, `1.5G`, in powers of 1024.

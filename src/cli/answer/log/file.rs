@@ -5,7 +5,7 @@ use crate::Dirs;
 use caro_base::files::{self, Access};
 use caro_policy::Redactor;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 /// Most requests stored.
@@ -80,10 +80,14 @@ impl Log {
             text.push_str(&line);
             return files::replace(&self.file, text.as_bytes(), Access::Private).map(|()| true);
         }
-        let mut file = private().append(true).open(&self.file)?;
+        let mut file = private().read(true).append(true).open(&self.file)?;
         // its permissions may have been changed
         #[cfg(unix)]
         file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
+        // a line that was cut off, as on a full disk, takes no other with it
+        if !ends_in_line_end(&mut file)? {
+            line.insert(0, '\n');
+        }
         file.write_all(line.as_bytes())?;
         Ok(true)
     }
@@ -152,14 +156,19 @@ impl Log {
 
     /// Locks the log until the returned file is dropped or the process ends.
     fn lock(&self) -> io::Result<File> {
-        if let Some(folder) = self.file.parent() {
-            fs::create_dir_all(folder)?;
-        }
-        let lock =
-            OpenOptions::new().write(true).create(true).truncate(false).open(self.file.with_extension("lock"))?;
-        lock.lock()?;
-        Ok(lock)
+        files::lock(&self.file.with_extension("lock"))
     }
+}
+
+/// True if a file ends in a line end, or is empty.
+fn ends_in_line_end(file: &mut File) -> io::Result<bool> {
+    if file.seek(SeekFrom::End(0))? == 0 {
+        return Ok(true);
+    }
+    let mut last = [0];
+    file.seek(SeekFrom::End(-1))?;
+    file.read_exact(&mut last)?;
+    Ok(last == *b"\n")
 }
 
 /// Options that create a file private to its owner.
@@ -280,5 +289,10 @@ mod tests {
         let text = fs::read_to_string(log.file()).unwrap();
         fs::write(log.file(), format!("{text}{{\"at\": 5, \"requ\n{text}")).unwrap();
         assert_eq!(log.entries(2).unwrap().len(), 2);
+        fs::write(log.file(), format!("{text}{{\"at\": 5")).unwrap();
+        log.add(&entry(2, "b")).unwrap();
+        log.add(&entry(3, "c")).unwrap();
+        assert_eq!(log.entries(3).unwrap(), [entry(1, "a"), entry(2, "b"), entry(3, "c")]);
+        assert_eq!(fs::read_to_string(log.file()).unwrap().lines().count(), 4);
     }
 }

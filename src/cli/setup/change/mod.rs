@@ -9,6 +9,7 @@ use crate::term::ui;
 use crate::{Config, Cx, Exit, Failure, Outcome, Settings, env};
 use caro_base::files::{self, Access};
 use caro_model::fetch::{self, ModelSource};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 /// A settings file to be changed.
@@ -95,6 +96,7 @@ pub fn set(name: &str, value: &str, is_project: bool, cx: &Cx) -> Outcome {
         value => value,
     };
     let value = &check_value(key, value, cx)?;
+    let _lock = lock(cx);
     let target = Target::open(is_project, cx)?;
     let text = document::with(&target.text, key, value).map_err(|why| target.unchangeable(&why))?;
     if text != target.text {
@@ -111,6 +113,7 @@ pub fn set(name: &str, value: &str, is_project: bool, cx: &Cx) -> Outcome {
 /// If the file cannot be changed.
 pub fn unset(name: &str, is_project: bool, cx: &Cx) -> Outcome {
     let key = key(name)?;
+    let _lock = lock(cx);
     let target = Target::open(is_project, cx)?;
     match document::without(&target.text, key).map_err(|why| target.unchangeable(&why))? {
         None => cx.ui.note(&format!("{} does not set {name}", target.path.display())),
@@ -121,6 +124,12 @@ pub fn unset(name: &str, is_project: bool, cx: &Cx) -> Outcome {
         }
     }
     Ok(Exit::Success)
+}
+
+/// Locks the settings files from before they are read until after they are written: a call that overlaps waits, or it
+/// would write what it has read before. `None` without a folder of state that can be written.
+fn lock(cx: &Cx) -> Option<File> {
+    files::lock(&cx.dirs.state.as_ref()?.join("settings.lock")).ok()
 }
 
 fn key(name: &str) -> Result<&'static Key, Failure> {
