@@ -208,7 +208,7 @@ impl Machine {
         let command = self.command().to_owned();
         let effect = match key {
             Key::Char(c) => match c.to_ascii_lowercase() {
-                'r' | 'x' if self.can_run => {
+                'r' if self.can_run => {
                     self.state = State::Running;
                     Effect::Run(command)
                 }
@@ -290,7 +290,6 @@ mod tests {
         for (key, effect) in [
             ('r', Effect::Run(command())),
             ('R', Effect::Run(command())),
-            ('x', Effect::Run(command())),
             ('e', Effect::Edit(command())),
             ('v', Effect::AskWords),
             ('a', Effect::Another),
@@ -309,7 +308,7 @@ mod tests {
         ] {
             assert_eq!(machine().on(Event::Key(key)), [Effect::Erase, Effect::End(ending)], "{key:?}");
         }
-        for key in [Key::Other, Key::Char('z'), Key::Char('1'), Key::Char('é'), Key::Char(' ')] {
+        for key in [Key::Other, Key::Char('x'), Key::Char('z'), Key::Char('1'), Key::Char('é'), Key::Char(' ')] {
             assert_eq!(machine().on(Event::Key(key)), [], "{key:?}");
         }
     }
@@ -422,7 +421,7 @@ mod tests {
             let mut machine = Machine::new(vec!["one".into(), "two".into()], true, true);
             let mut over = false;
             for event in events {
-                let is_run = matches!(event, Event::Key(Key::Char('r' | 'R' | 'x' | 'X')));
+                let is_run = matches!(event, Event::Key(Key::Char('r' | 'R')));
                 let shown = machine.command().to_owned();
                 let effects = machine.on(event);
                 prop_assert!(!over || effects.is_empty());
