@@ -509,6 +509,17 @@ fn explain_describes_each_program_and_flag() {
         let ran = machine.run(&["explain", "--shell", "bash", torn]);
         assert!(ran.code == Some(1) && ran.out.contains(words), "{ran:#?}");
     }
+    let torn = machine.run(&["explain", "--shell", "bash", "ls \\"]).out;
+    assert_eq!(torn.matches("syntax error").count(), 1, "{torn}");
+    for (command, said, unsaid) in [
+        ("kill -9 1", "-9", "signal name"),
+        ("tail -20f x", "-20 ", "0f"),
+        ("chmod -x f", "chmod", "does not define it"),
+        ("chmod -w f", "chmod", "does not define it"),
+    ] {
+        let told = machine.run(&["explain", "--shell", "bash", command]).out;
+        assert!(told.contains(said) && !told.contains(unsaid), "{command}: {told}");
+    }
     assert!(machine.run(&["explain", "--shell", "bash", "nosuchprogram -x"]).out.contains("is not installed here"));
     let own = machine.run(&["explain", "--shell", "bash", "./run.sh -x"]).out;
     assert!(own.contains("./run.sh") && !own.contains("not installed"), "{own}");

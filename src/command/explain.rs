@@ -163,8 +163,14 @@ fn clause(text: &str) -> Option<String> {
         return None;
     }
     let outside = outside.split_whitespace().collect::<Vec<_>>().join(" ");
-    let ends = ["; ", ". ", ": ", " - "].iter().filter_map(|end| outside.find(end)).min();
-    let first = outside[..ends.unwrap_or(outside.len())].trim_end_matches(['.', ':', ';', ',', ' ']);
+    // the period of "entries starting with ." is a name and ends nothing
+    let is_name = |at: usize| outside[at..].starts_with('.') && outside[..at].trim_end_matches('.').ends_with(' ');
+    let end_at = |end| outside.match_indices(end).map(|(at, _)| at).find(|at| !is_name(*at));
+    let end = ["; ", ". ", ": ", " - "].into_iter().filter_map(end_at).min().unwrap_or(outside.len());
+    let mut first = &outside[..end];
+    while first.ends_with(['.', ':', ';', ',', ' ']) && !first.ends_with(" .") && !first.ends_with(" ..") {
+        first = &first[..first.len() - 1];
+    }
     let is_short = !first.is_empty() && first.chars().count() <= MAX_CLAUSE && !first.contains(';');
     // `e.g.` and other abbreviations do not end a sentence
     let last = first.rsplit([' ', ',']).next().unwrap_or(first);
@@ -277,6 +283,9 @@ mod tests {
             ("print sizes (e.g., 1K 2G) as they are; not rounded", Some("print sizes as they are")),
             ("Do not try to resolve names. Show numbers.", Some("do not try to resolve names")),
             ("URL to be fetched", Some("URL to be fetched")),
+            ("do not ignore entries starting with .", Some("do not ignore entries starting with .")),
+            ("do not list implied . and .. of a folder. More", Some("do not list implied . and .. of a folder")),
+            ("the folder above: ..", Some("the folder above")),
             ("like the other one, e.g. that of sort", None),
             ("a bracket (that the store has cut", None),
             ("", None),

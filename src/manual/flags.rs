@@ -48,6 +48,9 @@ const RUNS_PROGRAM: &[&str] = &["-exec", "-execdir", "-ok", "-okdir"];
 /// Source: the info pages of the GNU coreutils, "obsolete syntax".
 const OBSOLETE_NUMBERS: &[(&str, &str)] =
     &[("head", "-n"), ("tail", "-n"), ("nice", "-n"), ("split", "-l"), ("fold", "-w"), ("fmt", "-w")];
+/// Programs whose operands may begin with a dash and consist of these letters: the modes that they take away
+/// (`chmod -w`).
+const MODES: &[(&str, &str)] = &[("chmod", "rwxXstugo"), ("chattr", "aAcCdDeFijmPsStTux")];
 /// Placeholders for names of signals: `-SIGNAL`.
 const SIGNALS: &[&str] = &["signal", "sigspec", "signame", "sig"];
 
@@ -83,7 +86,7 @@ impl Entry {
             if word == "--" {
                 break;
             }
-            let flag = word.len() > 1 && word.starts_with('-');
+            let flag = word.len() > 1 && word.starts_with('-') && !self.is_mode(word);
             if !flag {
                 if at == 0 && WITHOUT_DASH.contains(&name) {
                     uses.extend(self.cluster_without_dash(word));
@@ -185,6 +188,13 @@ impl Entry {
         self.cluster(at, word)
     }
 
+    /// True for an operand like `-w` of `chmod -w`, if the manual has no such option.
+    fn is_mode(&self, word: &str) -> bool {
+        let letters = MODES.iter().find(|(program, _)| *program == self.command).map(|(_, letters)| letters);
+        let is_taken = || self.option(word).is_some();
+        letters.is_some_and(|letters| word[1..].chars().all(|c| letters.contains(c)) && !is_taken())
+    }
+
     /// Returns the option that a number after a dash means: `-NUM`, or an obsolete form.
     fn number(&self, word: &str) -> Option<&OptionEntry> {
         let named = || {
@@ -207,7 +217,10 @@ impl Entry {
             return None;
         }
         let own = self.options.iter().find(|o| o.names().any(|n| !n.starts_with("--") && is_placeholder(n)));
-        own.or_else(|| self.options.iter().find(|o| o.argument.as_deref().is_some_and(is_placeholder)))
+        let with_argument = || self.options.iter().filter(|o| o.argument.as_deref().is_some_and(is_placeholder));
+        // one option may take the name of a signal and another one its number
+        let fits = |option: &&OptionEntry| !is_digits(word) || option.text.contains("number");
+        own.or_else(|| with_argument().find(fits)).or_else(|| with_argument().next())
     }
 
     /// True if the word after an option that takes an expression (`-not expr`) is an option itself, which begins that
@@ -242,12 +255,18 @@ impl Entry {
         let mut rest = &word[1..];
         while let Some(c) = rest.chars().next() {
             rest = &rest[c.len_utf8()..];
-            let flag = format!("-{c}");
+            let mut flag = format!("-{c}");
+            if c.is_ascii_digit() && self.option(&flag).is_none() {
+                let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+                flag.push_str(&rest[..end]);
+                rest = &rest[end..];
+            }
             let Some(option) = self.option(&flag).or_else(|| self.number(&flag)) else {
                 uses.push(piece(flag.clone(), None, None, self.unlisted(&flag)));
                 break;
             };
-            let letters = option.takes_number() && rest.starts_with(|c: char| c.is_ascii_alphabetic());
+            let letters =
+                (is_digits(&flag) || option.takes_number()) && rest.starts_with(|c: char| c.is_ascii_alphabetic());
             let attached = option.argument.is_some() && !rest.is_empty() && !letters;
             let value = attached.then(|| rest.to_string());
             let ends = value.is_some();
@@ -485,13 +504,39 @@ mod tests {
         kill.mentions = vec!["-sigspec".into()];
         assert_eq!(kill.read_args(&["-KILL", "7"])[0].option, kill.option("-s"));
         assert_eq!(read(&kill, &["-KILL", "7"]), ["-KILL"]);
+        kill.options[0].text = "SIG is a signal name".into();
+        kill.options[1].text = "SIG is a signal number".into();
+        for (word, name) in [("-9", "-n"), ("-KILL", "-s")] {
+            assert_eq!(kill.read_args(&[word, "7"])[0].option, kill.option(name), "{word}");
+        }
         let log =
             entry("git log", vec![option(&["-<number>", "--max-count"], Some("number")), option(&["-S"], Some("s"))]);
         assert_eq!(read(&log, &["-5", "-S", "foo"]), ["-5", "-S=foo"]);
         let head = entry("head", vec![option(&["-n", "--lines"], Some("[-]NUM"))]);
         assert_eq!((read(&head, &["-5", "f"]), head.knows("-5")), (vec!["-5".to_owned()], Known::Yes));
+        let tail = entry(
+            "tail",
+            vec![option(&["-f", "--follow"], Some("[={name|descriptor}]")), option(&["-n", "--lines"], Some("[+]NUM"))],
+        );
+        assert_eq!(read(&tail, &["-20f", "x"]), ["-20", "-f"]);
         let zip = entry("zip", vec![option(&["-r"], None), option(&["-#"], None)]);
         assert_eq!(read(&zip, &["-r9", "a"]), ["-r", "-9"]);
+    }
+
+    #[test]
+    fn a_mode_is_an_operand() {
+        let chmod = entry("chmod", vec![option(&["-c", "--changes"], None), option(&["-R", "--recursive"], None)]);
+        for (args, flags) in [
+            (["-x", "f"], &[][..]),
+            (["-w", "f"], &[]),
+            (["-rwx", "f"], &[]),
+            (["-R", "-x"], &["-R"]),
+            (["-c", "f"], &["-c"]),
+        ] {
+            assert_eq!(read(&chmod, &args), flags, "{args:?}");
+        }
+        let chattr = entry("chattr", vec![option(&["-R"], None), option(&["-p"], Some("project"))]);
+        assert_eq!(read(&chattr, &["-R", "-i", "f"]), ["-R"]);
     }
 
     #[test]

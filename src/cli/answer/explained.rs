@@ -79,7 +79,13 @@ pub async fn explain(line: &str, dialect: Dialect, context: &ExecutionContext, m
     };
     let errors = match script.too_deep {
         true => vec!["it nests too deep to be followed; look at its parts one by one".into()],
-        false => script.errors.iter().take(MAX_ERRORS).map(|span| message(script.error_text(span))).collect(),
+        false => {
+            // several errors may be about the same text
+            let mut messages: Vec<String> = script.errors.iter().map(|span| message(script.error_text(span))).collect();
+            messages.dedup();
+            messages.truncate(MAX_ERRORS);
+            messages
+        }
     };
     Explanation { cmd: line.to_string(), shell: dialect.name(), commands, unlisted, errors }
 }
