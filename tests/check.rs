@@ -36,6 +36,19 @@ fn danger_fails_and_caution_does_not() {
 }
 
 #[test]
+fn the_folder_above_is_not_called_this_folder() {
+    for (command, folder) in [
+        ("rm -rf ..", "in the folder .. above this one"),
+        ("rm -rf ../../*", "in the folder ../.. above this one"),
+        ("rm -rf a/..", "everything in this folder"),
+        ("mv .. /tmp/x", "in the folder .. above this one"),
+    ] {
+        let ran = Machine::new().run(&["check", "--shell", "bash", command]);
+        assert!(ran.out.contains(folder), "{command}: {ran:#?}");
+    }
+}
+
+#[test]
 fn removing_sudo_is_no_fix_for_a_dangerous_command() {
     let (_, danger) = report(&["--shell", "bash", "sudo rm -rf /"]);
     let fixes: Vec<&Value> = danger["findings"].as_array().unwrap().iter().map(|f| &f["fix"]).collect();

@@ -21,7 +21,7 @@ mod startup;
 
 use super::Dialect;
 use super::effects::{
-    Effect, Kind, Place, Variable, effects, expand_braces, is_help, place_of, resolve_paths, variable,
+    Effect, Kind, Place, Variable, effects, expand_braces, folder_above, is_help, place_of, resolve_paths, variable,
 };
 use super::parse::{Assignment, How, Script};
 use super::rules::{Verdict, matching};
@@ -238,7 +238,7 @@ fn reason_of(script: &Script, all: &[Effect], effect: &Effect) -> Option<Reason>
                 _ if effect.narrowed => format!("what it finds below {path}"),
                 Place::Root => "everything on this disk".to_owned(),
                 Place::Home => format!("the whole home folder {path}"),
-                Place::Here => "everything in this folder".to_owned(),
+                Place::Here => whole_folder(path),
                 Place::Variable => format!("{path}, which cannot be known beforehand"),
                 Place::System => format!("{path}, which belongs to the system"),
                 _ if path.is_empty() => "what it is handed".to_owned(),
@@ -277,7 +277,7 @@ fn reason_of(script: &Script, all: &[Effect], effect: &Effect) -> Option<Reason>
             Place::Root | Place::System | Place::Home => {
                 say(Danger, "move", format!("it moves {path} away, which this machine needs where it is"))
             }
-            Place::Here => say(Caution, "move", "it moves everything in this folder".to_owned()),
+            Place::Here => say(Caution, "move", format!("it moves {}", whole_folder(path))),
             Place::Device => say(Danger, "device", format!("it moves the device {path}")),
             _ if moves_to_null(script, effect) => {
                 say(Danger, "delete", format!("it moves {path} where nothing comes back from"))
@@ -353,6 +353,14 @@ fn reveals(script: &Script, all: &[Effect], index: usize) -> Option<String> {
         substituted && (matches!(inner.name(), Some("env" | "printenv" | "set" | "export" | "declare")) || reads())
     })?;
     Some(format!("`{name}` hands what `{}` reads to another machine", inner.1.words.first()?.raw))
+}
+
+/// Names the contents of the working directory, or of the folder above it that the path leads to.
+fn whole_folder(path: &str) -> String {
+    match folder_above(path) {
+        Some(above) => format!("everything in the folder {above} above this one"),
+        None => "everything in this folder".to_owned(),
+    }
 }
 
 /// Returns the level of a deletion.

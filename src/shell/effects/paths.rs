@@ -295,6 +295,13 @@ pub(crate) fn normalize(path: &str) -> String {
     if absolute { format!("/{joined}") } else { joined }
 }
 
+/// Returns the folder above the working directory that a path leads to: `../..` of `../../*`.
+pub(crate) fn folder_above(path: &str) -> Option<String> {
+    let path = normalize(path.trim_end_matches(['"', '\'']));
+    let up: Vec<&str> = path.split('/').take_while(|part| *part == "..").collect();
+    (!up.is_empty()).then(|| up.join("/"))
+}
+
 /// Returns the paths that a word expands to, with the variables of the script replaced and braces expanded.
 pub(crate) fn resolve_paths(script: &Script, word: &Word) -> Vec<String> {
     resolve_part(script, word, None)
