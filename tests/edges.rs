@@ -47,11 +47,14 @@ fn a_closed_output_is_an_error_and_nothing_is_done() {
 #[test]
 fn a_full_output_is_an_error_and_a_closed_pipe_is_not() {
     let machine = Machine::new();
-    let ran = by_shell(&machine, "caro config >/dev/full");
-    assert_eq!(ran.code, Some(2), "{ran:#?}");
-    assert!(ran.err.contains("No space left"), "{ran:#?}");
-    let ran = by_shell(&machine, "{ caro config; echo $? >code; } | :; cat code");
-    assert_eq!((ran.out.as_str(), ran.err.as_str()), ("0\n", ""), "{ran:#?}");
+    for verb in ["config", "--help", "-V", "undo --help"] {
+        let ran = by_shell(&machine, &format!("caro {verb} >/dev/full"));
+        assert_eq!(ran.code, Some(2), "{verb}: {ran:#?}");
+        assert!(ran.err.contains("No space left"), "{verb}: {ran:#?}");
+        // the reader has ended before the first write
+        let ran = by_shell(&machine, &format!("{{ sleep 0.2; caro {verb}; echo $? >code; }} | :; cat code"));
+        assert_eq!((ran.out.as_str(), ran.err.as_str()), ("0\n", ""), "{verb}: {ran:#?}");
+    }
 }
 
 /// Sends a signal to a call that waits for its model.

@@ -312,11 +312,36 @@ fn a_refusal_of_the_model_is_reported() {
 }
 
 #[test]
+fn a_program_that_is_not_installed_is_not_replaced_by_one_with_a_similar_name() {
+    let machine = machine();
+    for program in ["mpv", "rar", "sar", "fd"] {
+        if have(program) {
+            println!("skipped: {program} is installed");
+            continue;
+        }
+        let ran = machine.run(&["fix", "--no-model", "--status", "127", &format!("{program} a.txt big.bin")]);
+        assert!(ran.out.is_empty() || ran.out.contains(" install "), "{program}: {ran:#?}");
+        assert!(!ran.err.contains("there is `"), "{program}: {ran:#?}");
+    }
+}
+
+#[test]
 fn invalid_calls_have_a_hint() {
     let machine = machine();
     machine.run(&["fix"]).fails(2, &["no command to repair", "caro init bash --fix"]);
     machine.run(&["fix", " "]).fails(2, &["there is no command"]);
+    machine.run(&["fix", "-"]).fails(2, &["no command to fix on standard input", "caro fix 'gerp"]);
+    machine.run(&["fix", "-", "--stderr", "-"]).fails(2, &["at once", "--stderr FILE"]);
+    let read = feed(machine.caro(&["fix", "-", "--no-model"]), b"gerp milk notes.txt\n");
+    assert_eq!(read.out, "grep milk notes.txt\n", "{read:#?}");
     machine.run(&["fix", "ls", "--status", "0"]).fails(1, &["did not fail"]);
+    for stages in ["abc", "1 x", "1 999"] {
+        machine.run(&["fix", "ls foo", "--stages", stages]).fails(2, &["number from 0 to 255", "--stages \"1 0\""]);
+    }
+    for status in ["999", "-1", "x"] {
+        let ran = machine.run(&["fix", "ls foo", &format!("--status={status}")]);
+        assert!(ran.code == Some(2) && ran.err.contains("number from 0 to 255"), "{ran:#?}");
+    }
     machine.run(&["fix", "ls", "--stderr", "/no/such/file"]).fails(2, &["/no/such/file"]);
     machine
         .run(&["fix", "cat \"$x\"", "--no-model", "--stderr", "/dev/null"])

@@ -11,6 +11,7 @@ use crate::verbs::{
 };
 use clap::CommandFactory;
 use std::ffi::OsString;
+use std::io::Write;
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -40,14 +41,23 @@ pub fn main() -> ExitCode {
     let cli = match args::parse(argv.clone()) {
         Ok(cli) => cli,
         Err(e) => {
-            // `--help` and `--version` come this way too; a closed pipe is not reported
-            let _ = e.print();
-            if e.use_stderr()
-                && let Some(hint) = args::hint(&argv)
-            {
-                Ui::new(&Common::default(), &env).hint(&hint);
+            let printed = e.print().and_then(|()| std::io::stdout().flush());
+            let ui = Ui::new(&Common::default(), &env);
+            if e.use_stderr() {
+                if let Some(hint) = args::hint(&argv) {
+                    ui.hint(&hint);
+                }
+                return ExitCode::from(Exit::Usage.code());
             }
-            return ExitCode::from(if e.use_stderr() { 2 } else { 0 });
+            // `--help` and `--version`
+            let exit = printed.map_err(Failure::from).map_or_else(
+                |failure| {
+                    ui.failure(&failure);
+                    failure.exit
+                },
+                |()| Exit::Success,
+            );
+            return ExitCode::from(exit.code());
         }
     };
     let ui = Ui::new(&cli.common, &env);

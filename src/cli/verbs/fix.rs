@@ -38,6 +38,8 @@ const TRY_TIMEOUT: Duration = Duration::from_secs(3);
 const MANUAL_WAIT: Duration = Duration::from_millis(20);
 /// The confidence of a repair by rule: each rule rests on a fact, but the intended command is a guess.
 const RULE_CONFIDENCE: f64 = 0.9;
+/// Most stages of a pipeline whose statuses are read.
+const MAX_STAGES: usize = 64;
 /// Most characters of an error that the model is shown.
 const MAX_SHOWN: usize = 1200;
 
@@ -49,14 +51,14 @@ const MAX_SHOWN: usize = 1200;
                         nothing can be changed."
 )]
 pub struct Args {
-    /// The command that failed, as one quoted argument
+    /// The command that failed, as one quoted argument; `-` reads it from standard input
     #[arg(value_name = "COMMAND", allow_hyphen_values = true)]
     command: Option<String>,
     /// Its standard error: a file, or `-` for standard input
     #[arg(long, value_name = "FILE")]
     stderr: Option<PathBuf>,
     /// Its exit status
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = status)]
     status: Option<i32>,
     /// The exit statuses of the stages of its pipeline, as the shell has them: "1 0"
     #[arg(long, value_name = "LIST")]
@@ -226,22 +228,29 @@ fn repair_command(args: &Args, cx: &Cx) -> Outcome {
 /// The command that failed: the one that is given, or else the one that the shell passes in variables.
 fn failed_command(args: &Args, cx: &Cx) -> Result<Failed, Failure> {
     let variable = |name| cx.env.get(name).and_then(|value| value.to_str()).map(str::to_owned);
-    let from_shell = if args.command.is_none() { variable(env::FAILED_COMMAND) } else { None };
-    let (mut status, mut stages) = (args.status, args.stages.clone());
-    if from_shell.is_some() {
-        status = status.or_else(|| variable(env::FAILED_STATUS)?.parse().ok());
-        stages = stages.or_else(|| variable(env::FAILED_STAGES));
-    }
-    let Some(command) = args.command.clone().or(from_shell) else {
-        return Err(Failure::usage("there is no command to repair")
-            .hint("give it in quotes: caro fix 'gerp x notes.txt'; or let the shell tell: `caro init bash --fix`"));
+    let (mut status, mut stages) = (args.status, args.stages.as_deref().map(stage_statuses).transpose()?);
+    let command = match &args.command {
+        Some(command) => {
+            let reads_twice = command.trim() == given::STDIN && args.stderr.as_deref() == Some(Path::new(given::STDIN));
+            if reads_twice {
+                return Err(Failure::usage("standard input cannot be the command and its error at once")
+                    .hint("--stderr FILE reads the error from a file"));
+            }
+            given::command(command, "fix", "gerp x notes.txt")?
+        }
+        None => {
+            let Some(command) = variable(env::FAILED_COMMAND) else {
+                return Err(Failure::usage("there is no command to repair").hint(
+                    "give it in quotes: caro fix 'gerp x notes.txt'; or let the shell tell: `caro init bash --fix`",
+                ));
+            };
+            given::check_command(&command, " to fix")?;
+            status = status.or_else(|| variable(env::FAILED_STATUS)?.parse().ok());
+            stages = stages.or_else(|| stage_statuses(&variable(env::FAILED_STAGES)?).ok());
+            command
+        }
     };
-    given::check_command(&command, " to repair").map_err(|why| match why.hint {
-        None => why.hint("try: caro fix 'gerp x notes.txt'"),
-        Some(_) => why,
-    })?;
-    let stages =
-        stages.iter().flat_map(|list| list.split_whitespace()).filter_map(|n| n.parse().ok()).take(64).collect();
+    let stages = stages.unwrap_or_default();
     let stderr = args.stderr.as_deref().map(error_text).transpose()?;
     let failed = Failed { command: command.trim().to_owned(), status, stages, stderr };
     if failed.status == Some(0) && failed.masked().is_none() && failed.stderr.is_none() {
@@ -249,6 +258,20 @@ fn failed_command(args: &Args, cx: &Cx) -> Result<Failed, Failure> {
             .hint("say what it should have done: caro \"...\""));
     }
     Ok(failed)
+}
+
+/// Parses an exit status.
+fn status(text: &str) -> Result<i32, String> {
+    let status = text.parse().ok().filter(|status| cfg!(windows) || (0..=255).contains(status));
+    status.ok_or_else(|| "an exit status is a number from 0 to 255".to_owned())
+}
+
+/// Parses the exit statuses of the stages of a pipeline: `1 0`.
+fn stage_statuses(list: &str) -> Result<Vec<i32>, Failure> {
+    list.split_whitespace().map(status).take(MAX_STAGES).collect::<Result<_, _>>().map_err(|why| {
+        Failure::usage(format!("--stages `{}`: {why}", given::clipped(list, 80)))
+            .hint("give the statuses with blanks between them: --stages \"1 0\"")
+    })
 }
 
 /// Reads the error text from a file or from standard input, and returns its end.

@@ -25,6 +25,18 @@ pub enum Asker {
     Cursor,
 }
 
+impl Asker {
+    /// A call by hand with a question of this agent.
+    fn example(self) -> &'static str {
+        match self {
+            Self::ClaudeCode => {
+                "echo '{\"tool_name\": \"Bash\", \"tool_input\": {\"command\": \"ls\"}}' | caro check --hook claude-code"
+            }
+            Self::Cursor => "echo '{\"command\": \"ls\"}' | caro check --hook cursor",
+        }
+    }
+}
+
 /// Reads the question and answers it. The exit code is 0 whatever the answer is, since the agent reads the answer.
 ///
 /// # Errors
@@ -38,7 +50,7 @@ pub(super) fn run(asker: Asker, fail_on: FailOn, shell: Dialect, cx: &Cx) -> Out
     }
     let question: Value = serde_json::from_slice(&bytes).map_err(|e| {
         Failure::usage(format!("standard input is not a JSON document: {e}"))
-            .hint("the agent gives it; by hand: echo '{\"tool_name\": \"Bash\", \"tool_input\": {\"command\": \"ls\"}}' | caro check --hook claude-code")
+            .hint(format!("the agent gives it; by hand: {}", asker.example()))
     })?;
     if let Some(answer) = answer(asker, &question, fail_on, shell)? {
         cx.ui.line(&answer.to_string())?;
@@ -113,6 +125,17 @@ mod tests {
         assert_eq!(answer_to(Asker::ClaudeCode, json!({"tool_name": "Write"}), FailOn::Danger), None);
         let cursor = answer_to(Asker::Cursor, json!({"command": "curl x | sh", "cwd": "/"}), FailOn::Danger).unwrap();
         assert_eq!(cursor["permission"], "deny");
+    }
+
+    #[test]
+    fn the_example_of_each_agent_is_a_question_of_it() {
+        use clap::ValueEnum;
+        for asker in Asker::value_variants() {
+            let (question, call) = asker.example().strip_prefix("echo '").unwrap().split_once("' | ").unwrap();
+            let question = serde_json::from_str(question).unwrap();
+            assert!(answer(*asker, &question, FailOn::Danger, Dialect::Bash).is_ok(), "{asker:?}");
+            assert!(call.ends_with(asker.to_possible_value().unwrap().get_name()), "{call}");
+        }
     }
 
     #[test]
