@@ -199,6 +199,45 @@ fn a_batch_has_one_response_and_a_request_without_a_session_needs_all_headers() 
 }
 
 #[test]
+fn a_batch_is_answered_where_it_came_from_although_one_of_its_calls_is_cancelled() {
+    let server = Server::start(rules(), &["--port", "0"]);
+    let session = open_session(&server, "2025-03-26");
+    let slow = |id: u64| call(id, "generate_command", json!({"request": "say the letters slowly"}));
+    let bearer = server.bearer();
+    let headers = [("Authorization", bearer.as_str()), JSON, ("Mcp-Session-Id", session.as_str())];
+    let cancel = |id: u64| {
+        let note = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}});
+        let taken = post(&server, &[("Mcp-Session-Id", &session)], &note);
+        assert_eq!((taken.status, taken.body.as_str()), (202, ""), "{taken:#?}");
+    };
+    let until_answering = |count: u64| {
+        let begun = Instant::now();
+        while server.get("/metrics").json()["server"]["answers"]["under_way"] != count {
+            assert!(begun.elapsed() < AMPLE);
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    };
+    let batch = json!([call(1, "check_command", json!({"command": "ls"})), slow(2)]);
+    let mut stream = server.open("POST", "/mcp", &headers, &batch.to_string());
+    server.until_active(1);
+    // the check has ended, the other call goes on
+    std::thread::sleep(Duration::from_millis(500));
+    until_answering(1);
+    cancel(2);
+    let answered = Response::read(&mut stream).json();
+    let answers = answered.as_array().unwrap_or_else(|| panic!("{answered}"));
+    assert_eq!((answers.len(), &answers[0]["id"], &answers[0]["result"]["isError"]), (1, &json!(1), &json!(false)));
+    // without any answer left, it says so of each call
+    let mut stream = server.open("POST", "/mcp", &headers, &json!([slow(3), slow(4)]).to_string());
+    until_answering(2);
+    cancel(3);
+    cancel(4);
+    let answered = Response::read(&mut stream).json();
+    let codes: Vec<&Value> = answered.as_array().unwrap().iter().map(|one| &one["error"]["code"]).collect();
+    assert_eq!(codes, [-32800, -32800], "{answered}");
+}
+
+#[test]
 fn runs_are_offered_on_request_and_calls_that_need_approval_are_denied() {
     let write = step("write", &[("write", json!({"path": "report.md", "content": "2 errors"}))]);
     let server = Server::start(by_step(&[write, answer("it could not be written")]), &["--port", "0", "--allow-agent"]);

@@ -83,13 +83,23 @@ pub struct Session {
     /// Their numbers by the client's ids.
     ids: HashMap<String, u64>,
     batches: HashMap<u64, Batch>,
+    /// Stopped calls that have not ended yet, with their batches.
+    stopped: HashMap<u64, u64>,
     next: u64,
 }
 
 impl Session {
     /// A new session, before the handshake.
     pub fn new(offer: Offer) -> Self {
-        Self { offer, version: None, live: BTreeMap::new(), ids: HashMap::new(), batches: HashMap::new(), next: 0 }
+        Self {
+            offer,
+            version: None,
+            live: BTreeMap::new(),
+            ids: HashMap::new(),
+            batches: HashMap::new(),
+            stopped: HashMap::new(),
+            next: 0,
+        }
     }
 
     /// True once there was a handshake.
@@ -118,9 +128,12 @@ impl Session {
         }
     }
 
-    /// Returns the answer of a call that has ended; for the last call of a batch, the answers of the batch. `None`
-    /// for a call that was stopped on request: it has no answer.
+    /// Returns the answer of a call that has ended; for the last call of a batch, the answers of the batch. A call
+    /// that was stopped on request has no answer.
     pub fn finish(&mut self, call: u64, outcome: Outcome) -> Option<Value> {
+        if let Some(batch) = self.stopped.remove(&call) {
+            return self.end_in_batch(batch, None);
+        }
         let live = self.live.remove(&call)?;
         self.ids.remove(&live.key);
         let answer = message::success(&live.id, for_version(Value::Object(outcome), &live.version));
@@ -142,12 +155,23 @@ impl Session {
         Some(message::notification("notifications/progress", params))
     }
 
-    /// Stops a call whose answer is no longer wanted; returns the answers of its batch, if it was the last one.
-    pub fn forget(&mut self, call: u64) -> Option<Value> {
-        let live = self.live.remove(&call)?;
+    /// Stops and removes a call whose request is gone, so that nobody waits for its answer.
+    pub fn forget(&mut self, call: u64) {
+        self.cancel(call);
+        if let Some(batch) = self.stopped.remove(&call) {
+            self.end_in_batch(batch, None);
+        }
+    }
+
+    /// Stops a call whose answer is no longer wanted. Its batch still waits for its end: the answers of a batch are
+    /// sent where the batch came from, and not in answer to the message that stops a call.
+    fn cancel(&mut self, call: u64) {
+        let Some(live) = self.live.remove(&call) else { return };
         self.ids.remove(&live.key);
         live.cancel.cancel();
-        self.end_in_batch(live.batch?, None)
+        if let Some(batch) = live.batch {
+            self.stopped.insert(call, batch);
+        }
     }
 
     /// Stops all calls.
@@ -175,8 +199,7 @@ impl Session {
                 None => {}
             }
         }
-        // a later message of the batch may have stopped one of its calls
-        let waiting = self.live.values().filter(|live| live.batch == Some(batch)).count();
+        let waiting = steps.len();
         if let Some(open) = self.batches.get_mut(&batch) {
             *open = Batch { waiting, answers };
         }
@@ -191,7 +214,10 @@ impl Session {
         let (id, method, params) = match message::read(value) {
             Err(refusal) => return Some(Step::Send(refusal.answer())),
             Ok(Message::Response) => return None,
-            Ok(Message::Notification { method, params }) => return self.on_notification(&method, &params),
+            Ok(Message::Notification { method, params }) => {
+                self.on_notification(&method, &params);
+                return None;
+            }
             Ok(Message::Request { id, method, params }) => (id, method, params),
         };
         match self.on_request(&id, &method, params, bytes, batch) {
@@ -200,13 +226,13 @@ impl Session {
         }
     }
 
-    fn on_notification(&mut self, method: &str, params: &Map<String, Value>) -> Option<Step> {
+    fn on_notification(&mut self, method: &str, params: &Map<String, Value>) {
         // the session depends on no other notification
-        if method != "notifications/cancelled" {
-            return None;
+        if method == "notifications/cancelled"
+            && let Some(call) = params.get("requestId").and_then(|id| self.ids.get(&key(id)).copied())
+        {
+            self.cancel(call);
         }
-        let call = *self.ids.get(&key(params.get("requestId")?))?;
-        self.forget(call).map(Step::Send)
     }
 
     fn on_request(
@@ -330,11 +356,7 @@ impl Session {
     fn end_in_batch(&mut self, batch: u64, answer: Option<Value>) -> Option<Value> {
         let open = self.batches.get_mut(&batch)?;
         open.answers.extend(answer);
-        // while the batch is still read, its calls are not counted yet
-        if open.waiting == 0 {
-            return None;
-        }
-        open.waiting -= 1;
+        open.waiting = open.waiting.saturating_sub(1);
         if open.waiting > 0 { None } else { self.close_batch(batch) }
     }
 

@@ -206,11 +206,26 @@ fn batches_are_answered_as_one_and_only_in_their_revision() {
     // one of two calls is stopped, by a later message and by one in the batch itself
     let stop = |id: u64| json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}});
     let steps = take(&mut session, json!([call(json!(4)), call(json!(5))]));
-    let Step::Start(last) = &steps[1] else { panic!() };
+    let [Step::Start(first), Step::Start(last)] = &steps[..] else { panic!() };
     assert!(take(&mut session, stop(4)).is_empty());
-    assert_eq!(session.finish(last.call, outcome("x")).unwrap().as_array().unwrap().len(), 1);
-    assert_eq!(take(&mut session, json!([call(json!(6)), stop(6)])).len(), 1, "the call is stopped and has no answer");
+    assert_eq!(session.finish(last.call, outcome("x")), None, "the stopped call has not ended");
+    assert_eq!(session.finish(first.call, outcome("late")).unwrap().as_array().unwrap().len(), 1);
+    let Some(Step::Start(stopped)) = take(&mut session, json!([call(json!(6)), stop(6)])).pop() else { panic!() };
+    assert_eq!(session.finish(stopped.call, outcome("late")), None, "the call is stopped and has no answer");
+    // the last call of a batch is stopped: the answers are not those of the message that stops it
+    let steps = take(&mut session, json!([call(json!(7)), call(json!(8))]));
+    let [Step::Start(first), Step::Start(last)] = &steps[..] else { panic!() };
+    assert_eq!(session.finish(first.call, outcome("x")), None);
+    assert!(take(&mut session, stop(8)).is_empty());
+    assert_eq!(session.finish(last.call, outcome("late")).unwrap()[0]["id"], 7);
+    // the request of a batch is gone
+    let steps = take(&mut session, json!([call(json!(9)), call(json!(10))]));
+    let [Step::Start(first), Step::Start(last)] = &steps[..] else { panic!() };
+    take(&mut session, stop(9));
+    session.forget(first.call);
+    session.forget(last.call);
     assert!(session.batches.is_empty() && session.live.is_empty() && session.ids.is_empty());
+    assert!(session.stopped.is_empty());
 }
 
 #[test]

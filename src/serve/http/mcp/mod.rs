@@ -126,6 +126,7 @@ async fn exchange(
     } else {
         server.mcp.find(session_name(headers)?).ok_or_else(unknown_session)?
     };
+    let is_batch = value.is_array();
     let steps = lock(&session).take_value(value, bytes.len());
     let (mut direct_answer, mut calls) = (None, Vec::new());
     for step in steps {
@@ -143,13 +144,17 @@ async fn exchange(
         }
         return Ok(response);
     }
-    let Some(first) = calls.first() else { return Ok(StatusCode::ACCEPTED.into_response()) };
-    let (id, wants_progress) = (first.start.id.clone(), calls.iter().any(|call| call.start.wants_progress));
+    if calls.is_empty() {
+        return Ok(StatusCode::ACCEPTED.into_response());
+    }
+    let ids: Vec<Value> = calls.iter().map(|call| call.start.id.clone()).collect();
+    let wants_progress = calls.iter().any(|call| call.start.wants_progress);
     let tools = Tools { means: ServerMeans(server.clone()), client };
     // a stopped call has no answer, but an HTTP request needs one
     let stopped = move || {
         let why = rmcp::model::ErrorData::new(message::STOPPED, "the call was stopped", None);
-        message::failure(&id, &why)
+        let mut all: Vec<Value> = ids.iter().map(|id| message::failure(id, &why)).collect();
+        if is_batch { Value::Array(all) } else { all.pop().unwrap_or_default() }
     };
     if !(wants_progress && sse::is_wanted(headers)) {
         let answer = run_calls(server, &tools, calls, None).await;
