@@ -75,6 +75,8 @@ const MAX_NAME: usize = 200;
 /// Runs agents. One harness serves any number of sessions, also in parallel.
 pub struct Harness {
     model: Arc<dyn Model>,
+    /// The name of the model in the store.
+    model_name: Option<String>,
     root: PathBuf,
     agent: String,
     /// The tools that do not come from a session, a server or a skill.
@@ -109,7 +111,7 @@ impl Harness {
     pub fn new(setup: Setup) -> Result<Self, HarnessError> {
         let Setup { model, root, agent, shell, manual, workspaces, librarian, memory, skills, .. } = setup;
         let Setup { suggester, store, secrets, cancel, options, .. } = setup;
-        let Setup { instruction, guards, providers, keeper, .. } = setup;
+        let Setup { instruction, guards, providers, keeper, model_name, .. } = setup;
         let wanted = workspaces.is_none() && (options.workspace || options.subagents);
         let scratch = wanted.then(tempfile::tempdir).transpose()?;
         let workspaces = workspaces.or_else(|| Some(Workspaces::at(scratch.as_ref()?.path().to_owned())));
@@ -117,6 +119,7 @@ impl Harness {
         let parts = tools::Setup { shell, keeper: keeper.clone(), manual, knowledge, ..tools::Setup::default() };
         let harness = Self {
             model,
+            model_name,
             root: root.canonicalize().unwrap_or(root),
             agent,
             tools: tools::builtin(parts)?,
@@ -233,6 +236,14 @@ impl Harness {
     /// Returns the model.
     pub fn model(&self) -> &Arc<dyn Model> {
         &self.model
+    }
+
+    /// Stores the name of the model with a run, so that a resumed run uses the same one. A new run needs no call.
+    ///
+    /// # Errors
+    /// If it cannot be stored.
+    pub fn keep_model(&self, run: &str) -> Result<(), StoreError> {
+        self.model_name.as_ref().map_or(Ok(()), |name| self.store.keep_model(run, name))
     }
 
     // --- tools

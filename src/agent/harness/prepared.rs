@@ -121,7 +121,10 @@ impl<'a> Prepared<'a> {
     /// of the session, if there is one.
     pub(super) fn try_begin(&self, first: &str) -> Result<Option<String>, HarnessError> {
         match self.harness.store.begin(&self.task, &self.asked, first, &self.harness.root, is_alive) {
-            Ok(()) => Ok(None),
+            Ok(()) => {
+                self.harness.keep_model(&self.task.run)?;
+                Ok(None)
+            }
             Err(StoreError::Occupied { run, .. }) if !self.cancel.is_cancelled() => Ok(Some(run)),
             Err(error) => Err(error.into()),
         }

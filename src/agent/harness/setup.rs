@@ -23,6 +23,9 @@ use std::time::Duration;
 pub struct Setup {
     /// The model.
     pub model: Arc<dyn Model>,
+    /// The name of the model that is stored with each run, so that a resumed run uses the same one; it holds in any
+    /// folder and contains no secret. `None` stores no name.
+    pub model_name: Option<String>,
     /// The folder in which runs work.
     pub root: PathBuf,
     /// Text that follows the persona in every prompt of a run; none if empty.
@@ -103,6 +106,7 @@ impl Setup {
     pub fn new(model: Arc<dyn Model>, root: PathBuf) -> Self {
         Self {
             model,
+            model_name: None,
             root,
             instruction: String::new(),
             agent: "agent".into(),

@@ -184,8 +184,10 @@ pub fn assemble(
     let secrets = keys.into_iter().filter_map(|name| cx.env.get(name)?.to_str().map(str::to_owned));
     let url = settings.memory_url.clone().filter(|url| url.contains('@') || url.contains("pass="));
     let key = workspace_key(cx).and_then(|key| Some(key.split_once(':')?.1.to_owned()));
+    let source = fetch::resolve(&settings.model, &download::settings(cx)?)?;
     let mut harness = Harness::new(harness::Setup {
         agent: agent.to_owned(),
+        model_name: lasting_name(settings.model.clone(), &source),
         shell: Some(Shell::new(program, dialect).writable(writable)),
         keeper,
         manual: recipe.manual.clone().map(|manual| manuals(manual, &recipe.context)),
@@ -217,17 +219,6 @@ pub fn begin(run: &Prepared<'_>, turn: &AgentRun, cancel: &Cancel, cx: &Cx) -> R
         Err(_) if cancel.is_cancelled() => Err(Failure::new(Exit::Interrupted, "stopped")),
         result => Ok(result?),
     }
-}
-
-/// Stores which model a run uses: [`resume`](crate::verbs::agent::resume) uses the same one.
-///
-/// # Errors
-/// If it cannot be stored.
-pub fn keep_model(harness: &Harness, run: &str, drive: &Drive, cx: &Cx) -> Result<(), Failure> {
-    let spec = cx.settings(&drive.flags())?.model;
-    let source = fetch::resolve(&spec, &download::settings(cx)?)?;
-    let Some(spec) = lasting_name(spec, &source) else { return Ok(()) };
-    harness.events().keep_model(run, &spec).map_err(failure)
 }
 
 /// Returns a name of the model that holds in any working directory; `None` if it would contain a secret.

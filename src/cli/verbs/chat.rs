@@ -160,7 +160,6 @@ impl Talk<'_> {
         let mut turn = AgentRun::new(task);
         turn.limit(drive.limits(Limits::default()));
         wire::begin(&run, &turn, &cancel, self.cx)?;
-        wire::keep_model(&self.harness, &turn.task().run, drive, self.cx)?;
         // only now is it sure that no other process adds to this session
         run.recall()?;
         let shows = drive.shows();

@@ -151,7 +151,6 @@ fn work(args: &Args, cx: &Cx) -> Outcome {
     let begin = |run: &mut Prepared<'_>, turn: AgentRun| {
         wire::begin(run, &turn, cx.interrupt().cancel(), cx)?;
         run.recall_read()?;
-        wire::keep_model(&harness, &turn.task().run, &args.drive, cx)?;
         drive_run(run, turn, 1, &args.drive, cx)
     };
     let turn = limited_run(task);

@@ -66,7 +66,7 @@ fn continue_run(args: &Args, cx: &Cx) -> Outcome {
         cx.ui.warn("the task had a secret in it, which is not kept: what is left of it has [redacted] instead");
     }
     let harness = wire::open(cx, &drive, &turn.task().agent, drive.options(), &found.root, Wants::Answers)?;
-    wire::keep_model(&harness, &found.id, &drive, cx)?;
+    harness.keep_model(&found.id).map_err(failure)?;
     turn.limit(drive.limits(turn.state().limits));
     let cancel = cx.interrupt().cancel().clone();
     let run = harness.prepare(turn.task(), cancel, &mut |warning| cx.ui.warn(&in_line(warning)))?;
