@@ -15,6 +15,11 @@ pub(super) enum Kind {
 
 /// The name of the service.
 const LABEL: &str = "caro-serve";
+/// The permissions that are taken from files which the service creates: those of other users. launchd reads a decimal
+/// number.
+const UMASK: u32 = 0o077;
+/// Seconds that the server has to end, more than it gives to what is under way.
+const STOP_TIMEOUT: u32 = 40;
 
 /// Prints the file, and a note that says where it belongs.
 ///
@@ -47,7 +52,7 @@ pub(super) fn print(kind: Kind, args: &Args, cx: &Cx) -> Outcome {
             "~/.config/systemd/user/caro-serve.service, then: systemctl --user enable --now caro-serve",
         ),
         Kind::Launchd => {
-            (launchd(&words), "~/Library/LaunchAgents/caro-serve.plist, then: launchctl load -w that file")
+            (launchd(&words, &home()?), "~/Library/LaunchAgents/caro-serve.plist, then: launchctl load -w that file")
         }
     };
     cx.ui.data(file.trim_end())?;
@@ -65,7 +70,7 @@ fn systemd(words: &[String]) -> String {
     let quoted: Vec<String> = words.iter().map(|word| systemd_word(word)).collect();
     format!(
         "[Unit]\nDescription=caro: the local model for the programs of this machine\n\n[Service]\nExecStart={}\n\
-         WorkingDirectory=%h\nRestart=on-failure\nTimeoutStopSec=40\nUMask=0077\n\n[Install]\nWantedBy=default.target\n",
+         WorkingDirectory=%h\nRestart=on-failure\nTimeoutStopSec={STOP_TIMEOUT}\nUMask={UMASK:04o}\n\n[Install]\nWantedBy=default.target\n",
         quoted.join(" ")
     )
 }
@@ -76,15 +81,23 @@ fn systemd_word(word: &str) -> String {
     format!("\"{escaped}\"")
 }
 
-fn launchd(words: &[String]) -> String {
+/// The user's home folder, in which launchd starts the server: it knows no short name for it.
+fn home() -> Result<String, Failure> {
+    let home = std::env::home_dir().filter(|home| home.is_absolute());
+    text(home.ok_or_else(|| Failure::usage("this user has no home folder").hint("set HOME to a folder"))?)
+}
+
+fn launchd(words: &[String], home: &str) -> String {
     let escaped = |word: &str| word.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
     let strings: String = words.iter().map(|word| format!("    <string>{}</string>\n", escaped(word))).collect();
     format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
          <!DOCTYPE plist PUBLIC \"-//Apple//DTD PLIST 1.0//EN\" \"http://www.apple.com/DTDs/PropertyList-1.0.dtd\">\n\
          <plist version=\"1.0\">\n<dict>\n  <key>Label</key>\n  <string>{LABEL}</string>\n  <key>ProgramArguments</key>\n  <array>\n\
-         {strings}  </array>\n  <key>RunAtLoad</key>\n  <true/>\n  <key>KeepAlive</key>\n  <dict>\n    <key>SuccessfulExit</key>\n    <false/>\n  \
-         </dict>\n</dict>\n</plist>\n"
+         {strings}  </array>\n  <key>WorkingDirectory</key>\n  <string>{}</string>\n  <key>Umask</key>\n  <integer>{UMASK}</integer>\n  \
+         <key>ExitTimeOut</key>\n  <integer>{STOP_TIMEOUT}</integer>\n  <key>RunAtLoad</key>\n  <true/>\n  <key>KeepAlive</key>\n  <dict>\n    <key>SuccessfulExit</key>\n    <false/>\n  \
+         </dict>\n</dict>\n</plist>\n",
+        escaped(home)
     )
 }
 
@@ -95,8 +108,20 @@ mod tests {
     #[test]
     fn words_are_escaped_in_both_formats() {
         assert_eq!(systemd_word(r#"/a b/100% $x "y" \z"#), r#""/a b/100%% $$x \"y\" \\z""#);
-        let plist = launchd(&["/a&b".into(), "</string><key>x".into()]);
+        let plist = launchd(&["/a&b".into(), "</string><key>x".into()], "/h<o>me");
         assert!(plist.contains("<string>/a&amp;b</string>"));
-        assert_eq!(plist.matches("</string>").count(), 3, "{plist}");
+        assert_eq!(plist.matches("</string>").count(), 4, "{plist}");
+    }
+
+    #[test]
+    fn both_services_work_in_the_home_folder_with_private_files() {
+        let (unit, plist) = (systemd(&["caro".into()]), launchd(&["caro".into()], "/Users/ann"));
+        assert!(unit.contains("WorkingDirectory=%h\n") && unit.contains("UMask=0077\n"), "{unit}");
+        let has = |key: &str, value: &str| plist.contains(&format!("  <key>{key}</key>\n  {value}\n"));
+        assert!(
+            has("WorkingDirectory", "<string>/Users/ann</string>") && has("Umask", "<integer>63</integer>"),
+            "{plist}"
+        );
+        assert!(unit.contains("TimeoutStopSec=40\n") && has("ExitTimeOut", "<integer>40</integer>"), "{unit}{plist}");
     }
 }
