@@ -173,6 +173,7 @@ fn the_model_calls_functions_and_reads_their_results() {
         {"match": "at once", "reply": call},
         {"match": "in Oslo", "system": "<tools>", "reply": format!("Let me see.\n<tool_call>\n{call}\n<tool_call>\n{second}")},
         {"match": "hello", "reply": "Hello."},
+        {"match": "in Rome", "reply": "```json\n{\"name\": \"weather\", \"arguments\": {\"city\": \"Rome\"}}\n```"},
         {"reply": "<tool_call>\nnothing"}
     ]);
     let server = Server::start(rules, &["--port", "0"]);
@@ -207,6 +208,26 @@ fn the_model_calls_functions_and_reads_their_results() {
         call.1 += part["function"]["arguments"].as_str().unwrap_or_default();
     }
     assert_eq!(streamed, [("weather".into(), "{\"city\": \"Oslo\"}".into()), ("now".into(), "{}".into())]);
+    // a call without marks is the whole answer
+    let bare = ask("What is it like in Rome?", json!({})).json();
+    let choice = &bare["choices"][0];
+    let function = json!({"name": "weather", "arguments": "{\"city\":\"Rome\"}"});
+    assert_eq!(
+        (&choice["message"]["content"], &choice["finish_reason"]),
+        (&Value::Null, &json!("tool_calls")),
+        "{bare:#}"
+    );
+    assert_eq!(choice["message"]["tool_calls"][0]["function"], function, "{bare:#}");
+    let all = chunks(&ask("What is it like in Rome?", json!({"stream": true})));
+    let (parts, ends) = deltas(&all, 0);
+    assert_eq!((content(&parts).as_str(), ends), ("", vec!["tool_calls"]), "{all:#?}");
+    let calls: Vec<&Value> = parts.iter().filter_map(|delta| delta["tool_calls"].get(0)).collect();
+    assert_eq!(
+        (&calls[0]["function"]["name"], &calls[1]["function"]["arguments"]),
+        (&function["name"], &function["arguments"])
+    );
+    let document = ask("What is it like in Rome?", json!({"tool_choice": "none"})).json();
+    assert!(document["choices"][0]["message"]["content"].is_string(), "{document:#}");
     // a required call
     for choice in [json!("required"), json!({"type": "function", "function": {"name": "weather"}})] {
         let made = ask("at once", json!({"tool_choice": choice})).json();

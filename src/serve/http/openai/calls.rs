@@ -1,6 +1,9 @@
 //! Splits the output of a model, while it is generated, into text and the function calls after it. The grammar of
 //! [`tools`](super::tools) guarantees the form of the calls.
+//!
+//! Some models write a single call without its marks, as a JSON document that is the whole answer: [`bare`] finds it.
 
+use super::bare;
 use caro_model::tools::{CALL, CALL_END};
 
 /// The text of a call before the function's name.
@@ -38,12 +41,26 @@ pub struct Calls {
     pending: String,
     /// The number of calls that have started.
     count: usize,
+    /// The functions whose call may be the whole answer, without marks; empty once the answer is another one.
+    bare: Vec<String>,
 }
 
 impl Calls {
     /// Creates a parser. `is_opened` is true if the prompt already ends with the opening mark of a call.
     pub fn new(is_opened: bool) -> Self {
-        Self { state: if is_opened { State::Head } else { State::Text }, pending: String::new(), count: 0 }
+        Self {
+            state: if is_opened { State::Head } else { State::Text },
+            pending: String::new(),
+            count: 0,
+            bare: Vec::new(),
+        }
+    }
+
+    /// Also accepts an answer that is a call of one of these functions without marks.
+    #[must_use]
+    pub fn or_bare(mut self, names: &[String]) -> Self {
+        self.bare = names.to_vec();
+        self
     }
 
     /// The number of calls that have started.
@@ -62,6 +79,10 @@ impl Calls {
     /// Parses the end of the answer, which is complete or truncated.
     pub fn finish(&mut self, is_complete: bool) -> Vec<Part> {
         let rest = std::mem::take(&mut self.pending);
+        if let Some((name, arguments)) = bare::call(&rest, &self.bare) {
+            self.count += 1;
+            return vec![Part::Call(name), Part::Arguments(arguments)];
+        }
         match self.state {
             State::Text if !rest.is_empty() => vec![Part::Text(rest)],
             // of a complete call only its closing brace is left, which is not part of the arguments
@@ -74,6 +95,12 @@ impl Calls {
     fn step(&mut self, parts: &mut Vec<Part>) -> bool {
         match self.state {
             State::Text => {
+                if !self.bare.is_empty() {
+                    if bare::may_become_call(&self.pending) {
+                        return false;
+                    }
+                    self.bare.clear();
+                }
                 if let Some((text, rest)) = self.pending.split_once(CALL) {
                     // the line end before a call is not part of the text
                     let (text, rest) = (text.trim_end().to_owned(), rest.to_owned());
@@ -146,7 +173,9 @@ mod tests {
 
     /// Parses an answer in pieces of `size` characters; returns its text, and each call with its arguments.
     fn read(answer: &str, size: usize, is_opened: bool, is_complete: bool) -> (String, Vec<(String, String)>) {
-        let (mut calls, mut words, mut found) = (Calls::new(is_opened), String::new(), Vec::<(String, String)>::new());
+        let names = if is_opened { Vec::new() } else { vec!["get".to_owned()] };
+        let (mut calls, mut words, mut found) =
+            (Calls::new(is_opened).or_bare(&names), String::new(), Vec::<(String, String)>::new());
         let chars: Vec<char> = answer.chars().collect();
         let mut parts: Vec<Part> =
             chars.chunks(size).flat_map(|piece| calls.push(&piece.iter().collect::<String>())).collect();
@@ -184,6 +213,41 @@ mod tests {
                 assert_eq!(read(words, size, false, true), (words.into(), Vec::new()), "{size}");
             }
         }
+    }
+
+    #[test]
+    fn a_call_without_marks_is_the_whole_answer() {
+        let call = r#"{"name": "get", "arguments": {"x": "}"}}"#;
+        let other = |call: &str| call.replace("get", "put");
+        for size in [1, 2, 3, 7, 1000] {
+            for good in
+                [call.to_owned(), format!("\n{call}\n"), format!("```json\n{call}\n```"), format!("```\n{call}\n```\n")]
+            {
+                let found = read(&good, size, false, true);
+                assert_eq!(found, (String::new(), vec![("get".into(), r#"{"x":"}"}"#.into())]), "{good}");
+            }
+            for text in [
+                format!("Here: {call}"),
+                format!("{call} is it"),
+                format!("{call}{call}"),
+                format!("```json\n{call}\n``` is it"),
+                other(call),
+                r#"{"name": "get", "arguments": "x"}"#.into(),
+                r#"{"name": "get", "arguments": {}, "mood": 1}"#.into(),
+                r#"{"name": "get"}"#.into(),
+                "{ \"name".into(),
+                "```json\n{\"a\": 1}\n```".into(),
+                "```rust\nfn x() {}\n```".into(),
+            ] {
+                assert_eq!(read(&text, size, false, true), (text.clone(), Vec::new()), "{size}");
+            }
+            let marked = format!("{{}}\n<tool_call>\n{call}\n</tool_call>");
+            assert_eq!(read(&marked, size, false, true).0, "{}");
+        }
+        // text that cannot become a call is not held back
+        let mut calls = Calls::new(false).or_bare(&["get".into()]);
+        assert_eq!(calls.push("{\"name"), []);
+        assert_eq!(calls.push("d\": "), [Part::Text("{\"named\":".into())]);
     }
 
     #[test]

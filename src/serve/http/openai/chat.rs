@@ -39,6 +39,8 @@ pub async fn completions(State(server): State<Arc<Server>>, body: Body) -> Resul
     let tools = Tools::read(&fields)?;
     let prompt = messages::prompt(&fields, &tools)?;
     let text = format(&fields, &options)?;
+    // a document that the client asked for is no call
+    let is_free = matches!(text, Shape::Text { .. });
     let shape = match tools.shape(&text).map_err(problem)? {
         Some(shape) => {
             options.refuse_stop("an answer with `tools` ends by itself")?;
@@ -48,10 +50,11 @@ pub async fn completions(State(server): State<Arc<Server>>, body: Body) -> Resul
     };
     let cancel = CancelOnDrop::default();
     let requests = options.requests(&prompt, &shape, engine.model.limits().context, &cancel.0);
-    let has_tools = !tools.offered().is_empty();
+    let offered: Vec<String> = tools.offered().into_iter().map(str::to_owned).collect();
     let form = ChatForm {
         head: Head::new("chatcmpl", &*engine.model),
-        tools: has_tools.then(|| tools.must_call()),
+        tools: (!offered.is_empty()).then(|| tools.must_call()),
+        bare: if is_free && !tools.must_call() { offered } else { Vec::new() },
         logprobs: fields.flag("logprobs")?,
         started: BTreeMap::new(),
     };
@@ -86,6 +89,8 @@ struct ChatForm {
     head: Head,
     /// `None` without tools; true if the prompt already opens a call.
     tools: Option<bool>,
+    /// The functions whose call may be the whole answer, without marks.
+    bare: Vec<String>,
     /// True to include the log probability of each token.
     logprobs: bool,
     /// The parsers of choices that have started.
@@ -103,7 +108,7 @@ impl ChatForm {
         let Some(is_opened) = self.tools else {
             return piece.map_or_else(|_| Vec::new(), |text| vec![Part::Text(text.into())]);
         };
-        let calls = self.started.entry(choice).or_insert_with(|| Calls::new(is_opened));
+        let calls = self.started.entry(choice).or_insert_with(|| Calls::new(is_opened).or_bare(&self.bare));
         match piece {
             Ok(text) => calls.push(text),
             Err(completion) => calls.finish(completion.finish == Finish::Stop),

@@ -4,12 +4,14 @@
 //! - [`fields`]: reads the body field by field, with errors that name the field. [`options`]: the fields shared by
 //!   chat and completions.
 //! - [`chat`], [`completions`], [`embeddings`]: the routes. [`messages`]: converts a conversation to a prompt.
-//!   [`tools`]: the functions that the model may call; [`calls`] finds the calls in its output.
+//!   [`tools`]: the functions that the model may call; [`calls`] finds the calls in its output, [`bare`] one without
+//!   marks.
 //! - [`answer`]: asks the model, choice by choice, and sends the answer complete or as a stream.
 //!
 //! No tool is run, no file read and no model fetched: only the loaded models answer.
 
 pub mod answer;
+pub mod bare;
 pub mod calls;
 pub mod chat;
 pub mod completions;
