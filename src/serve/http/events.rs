@@ -1,11 +1,12 @@
 //! The events of a session: replayed from a cursor and then followed, listed, or summarized as a trace of steps. They
 //! are always read from the store, each run from the last event sent, so that none is missing or sent twice.
 
+use super::extract::{Path, Query};
 use super::runs::{self, EVENT_POLL_INTERVAL};
 use super::sse::{self, Disconnected, Events};
 use super::{Engine, Problem, Server};
 use axum::Json;
-use axum::extract::{Path, Query, State};
+use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
 use caro_agent::event::{Event, Kind};
@@ -13,26 +14,38 @@ use caro_agent::harness::session_name;
 use caro_agent::store::{Run, Session};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 
 /// The header that a browser sends when it reconnects to a stream.
 const LAST_EVENT_ID: &str = "last-event-id";
-/// Most events listed by default.
+/// Most events or steps listed by default.
 const DEFAULT_LIMIT: usize = 200;
-/// Most events listed.
+/// Most events or steps listed.
 const MAX_LIMIT: usize = 2000;
 
-/// The query of the routes for events.
+/// The query of the routes that list the events or the steps of a session.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct EventQuery {
-    /// Selects the events of one run.
+pub struct ListQuery {
+    /// Selects one run.
     #[serde(default)]
     run_id: Option<String>,
-    /// Most events; the latest are listed.
+    /// Most events or steps; the latest are listed.
     #[serde(default)]
     limit: Option<usize>,
+}
+
+impl ListQuery {
+    fn limit(&self) -> usize {
+        self.limit.unwrap_or(DEFAULT_LIMIT).min(MAX_LIMIT)
+    }
+}
+
+/// The query of the route that follows events.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FollowQuery {
     /// The cursor to resume from, for clients that cannot send a header.
     #[serde(default)]
     after: Option<String>,
@@ -53,18 +66,24 @@ fn find_session(engine: &Engine, name: &str) -> Result<Session, Problem> {
     engine.harness.events().session(name).ok().filter(|session| session.id == name).ok_or_else(missing)
 }
 
-/// Returns the latest events of a session or of one of its runs, up to the limit, and their number without the limit.
-fn read_events(engine: &Engine, name: &str, query: &EventQuery) -> Result<(Vec<Event>, usize), Problem> {
-    let session = find_session(engine, name)?;
-    if let Some(run) = &query.run_id
-        && !session.runs.iter().any(|one| one.id == *run)
-    {
-        return Err(Problem::not_found(format!("the session has no run `{run}`")));
+/// Returns the runs of a session that a query selects.
+fn selected_runs(engine: &Engine, name: &str, query: &ListQuery) -> Result<Vec<Run>, Problem> {
+    let mut runs = find_session(engine, name)?.runs;
+    if let Some(wanted) = &query.run_id {
+        runs.retain(|run| run.id == *wanted);
+        if runs.is_empty() {
+            return Err(Problem::not_found(format!("the session has no run `{wanted}`")));
+        }
     }
-    let most = query.limit.unwrap_or(DEFAULT_LIMIT).min(MAX_LIMIT);
+    Ok(runs)
+}
+
+/// Returns the latest events of a session or of one of its runs, up to the limit, and their number without the limit.
+fn read_events(engine: &Engine, name: &str, query: &ListQuery) -> Result<(Vec<Event>, usize), Problem> {
+    let most = query.limit();
     let (mut events, mut count) = (Vec::new(), 0);
-    // reads the latest runs first, until there are enough events
-    for run in session.runs.iter().rev().filter(|run| query.run_id.as_ref().is_none_or(|id| *id == run.id)) {
+    // keeps the latest runs, until there are enough events
+    for run in selected_runs(engine, name, query)?.iter().rev() {
         let mut of_run = engine.harness.events().events(&run.id, 0)?;
         count += of_run.len();
         if events.len() < most {
@@ -80,51 +99,93 @@ fn read_events(engine: &Engine, name: &str, query: &EventQuery) -> Result<(Vec<E
 pub async fn list(
     State(server): State<Arc<Server>>,
     Path(name): Path<String>,
-    Query(query): Query<EventQuery>,
+    Query(query): Query<ListQuery>,
 ) -> Result<Json<Value>, Problem> {
     let (events, total) = read_events(&*server.engine()?, &name, &query)?;
     Ok(Json(json!({"session_id": name, "count": events.len(), "total": total, "events": events})))
 }
 
-/// `GET /events/{session}/trace`: summarizes a session as steps.
+/// `GET /events/{session}/trace`: summarizes a session, and lists its latest steps.
 pub async fn trace(
     State(server): State<Arc<Server>>,
     Path(name): Path<String>,
-    Query(query): Query<EventQuery>,
+    Query(query): Query<ListQuery>,
 ) -> Result<Json<Value>, Problem> {
-    let query = EventQuery { limit: Some(MAX_LIMIT), ..query };
-    let (events, _) = read_events(&*server.engine()?, &name, &query)?;
-    Ok(Json(trace_document(&name, &events)))
+    let engine = server.engine()?;
+    let mut trace = Trace::new(query.limit());
+    for run in selected_runs(&engine, &name, &query)? {
+        trace.add(&engine.harness.events().events(&run.id, 0)?);
+    }
+    Ok(Json(trace.document(&name)))
 }
 
-/// Groups events to steps, each with the model's decision and its calls.
-fn trace_document(name: &str, events: &[Event]) -> Value {
-    let of = |kind: Kind| events.iter().filter(|event| event.event_type == kind).count();
-    let tokens = |of: fn(&caro_agent::event::Tokens) -> u64| -> u64 {
-        events.iter().filter_map(|event| event.token_usage.as_ref()).map(of).sum()
-    };
-    let time: f64 = events.iter().filter(|e| e.event_type == Kind::AgentEnd).filter_map(|e| e.duration_ms).sum();
-    let mut steps: BTreeMap<(String, u64), Vec<&Event>> = BTreeMap::new();
-    for event in events {
-        if let Some(step) = step(&event.span_id) {
-            steps.entry((event.trace_id.clone(), step)).or_default().push(event);
-        }
+/// A summary of all events of a session, and its latest steps.
+#[derive(Debug, Default)]
+struct Trace {
+    events: usize,
+    runs: usize,
+    model_calls: usize,
+    tool_calls: usize,
+    errors: usize,
+    request_tokens: u64,
+    response_tokens: u64,
+    duration_ms: f64,
+    /// The number of all steps.
+    total: usize,
+    /// The latest steps, at most `limit`.
+    steps: VecDeque<Value>,
+    limit: usize,
+}
+
+impl Trace {
+    fn new(limit: usize) -> Self {
+        Self { limit, ..Self::default() }
     }
-    let steps: Vec<Value> = steps.iter().map(|((run, step), events)| step_document(run, *step, events)).collect();
-    json!({
-        "session_id": name,
-        "summary": {
-            "events": events.len(),
-            "runs": of(Kind::AgentStart),
-            "model_calls": of(Kind::ModelCall),
-            "tool_calls": of(Kind::ToolCall),
-            "errors": of(Kind::ToolError) + of(Kind::ModelError) + of(Kind::RuntimeError),
-            "request_tokens": tokens(|t| t.request),
-            "response_tokens": tokens(|t| t.response),
-            "duration_ms": time,
-        },
-        "steps": steps,
-    })
+
+    /// Adds the events of the next run, grouped to steps, each with the model's decision and its calls.
+    fn add(&mut self, events: &[Event]) {
+        let of = |kind: Kind| events.iter().filter(|event| event.event_type == kind).count();
+        self.events += events.len();
+        self.runs += of(Kind::AgentStart);
+        self.model_calls += of(Kind::ModelCall);
+        self.tool_calls += of(Kind::ToolCall);
+        self.errors += of(Kind::ToolError) + of(Kind::ModelError) + of(Kind::RuntimeError);
+        for tokens in events.iter().filter_map(|event| event.token_usage.as_ref()) {
+            self.request_tokens += tokens.request;
+            self.response_tokens += tokens.response;
+        }
+        let ends = events.iter().filter(|event| event.event_type == Kind::AgentEnd);
+        self.duration_ms += ends.filter_map(|event| event.duration_ms).sum::<f64>();
+        let mut steps: BTreeMap<(&str, u64), Vec<&Event>> = BTreeMap::new();
+        for event in events {
+            if let Some(step) = step(&event.span_id) {
+                steps.entry((&event.trace_id, step)).or_default().push(event);
+            }
+        }
+        self.total += steps.len();
+        let too_many = steps.len().saturating_sub(self.limit);
+        self.steps.extend(steps.iter().skip(too_many).map(|((run, step), events)| step_document(run, *step, events)));
+        self.steps.drain(..self.steps.len().saturating_sub(self.limit));
+    }
+
+    fn document(self, name: &str) -> Value {
+        json!({
+            "session_id": name,
+            "summary": {
+                "events": self.events,
+                "runs": self.runs,
+                "model_calls": self.model_calls,
+                "tool_calls": self.tool_calls,
+                "errors": self.errors,
+                "request_tokens": self.request_tokens,
+                "response_tokens": self.response_tokens,
+                "duration_ms": self.duration_ms,
+            },
+            "count": self.steps.len(),
+            "total": self.total,
+            "steps": self.steps,
+        })
+    }
 }
 
 /// Returns the step that a span belongs to: 3 for `s3` and `s3c1`.
@@ -168,7 +229,7 @@ fn step_document(run: &str, step: u64, events: &[&Event]) -> Value {
 pub async fn follow(
     State(server): State<Arc<Server>>,
     Path(name): Path<String>,
-    Query(query): Query<EventQuery>,
+    Query(query): Query<FollowQuery>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let engine = server.engine()?;
@@ -255,6 +316,39 @@ mod tests {
         for wrong in ["", "17", "-17", "run_1", "run_1-", "run_1-x", "run_1--"] {
             assert_eq!(cursor(wrong), None, "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_trace_summarizes_all_events_and_lists_the_latest_steps() {
+        let event = |run: &str, span: &str, kind: &str| -> Event {
+            let document = json!({"event_id": "e", "trace_id": run, "span_id": span, "sequence_number": 1, "timestamp": 0,
+                                  "event_type": kind, "actor": "runtime", "duration_ms": 2.0,
+                                  "token_usage": {"request": 3, "cached": 0, "response": 1}});
+            serde_json::from_value(document).unwrap()
+        };
+        let mut trace = Trace::new(3);
+        for run in ["b", "a"] {
+            let mut events = vec![event(run, "", "agent_start")];
+            for step in 1..=1000 {
+                events.push(event(run, &format!("s{step}"), "model_call"));
+                events.push(event(run, &format!("s{step}c1"), "tool_call"));
+            }
+            events.push(event(run, "", "agent_end"));
+            trace.add(&events);
+        }
+        let document = trace.document("s");
+        let summary = &document["summary"];
+        assert_eq!((&summary["runs"], &summary["events"]), (&json!(2), &json!(4004)), "{summary:#}");
+        assert_eq!(
+            (&summary["tool_calls"], &summary["request_tokens"]),
+            (&json!(2000), &json!(3 * 4004)),
+            "{summary:#}"
+        );
+        assert_eq!(summary["duration_ms"], 4.0, "{summary:#}");
+        assert_eq!((&document["total"], &document["count"]), (&json!(2000), &json!(3)));
+        let steps: Vec<_> =
+            document["steps"].as_array().unwrap().iter().map(|one| (&one["run_id"], &one["step"])).collect();
+        assert_eq!(steps, [(&json!("a"), &json!(998)), (&json!("a"), &json!(999)), (&json!("a"), &json!(1000))]);
     }
 
     #[test]

@@ -10,7 +10,7 @@
 //! - [`lifecycle`]: start and end of the server, as a pure state machine. [`listen`]: connections and their limits;
 //!   [`peer`]: their other ends.
 //! - [`queue`]: the fair queue of requests; [`admission`]: passes a request through it. [`body`]: bodies within their
-//!   limits. [`problem`]: errors as JSON. [`metrics`]: counters.
+//!   limits; [`extract`]: paths and queries. [`problem`]: errors as JSON. [`metrics`]: counters.
 //! - [`health`], [`command`], [`runs`], [`events`], [`sessions`], [`openapi`], [`models`], [`missing`]: handlers, one
 //!   file per topic; [`live`]: the runs in progress. [`openai`]: the routes of OpenAI's protocol. [`mod@mcp`]: the
 //!   Model Context Protocol, with the tools of [`toolbox`]. [`sse`]: streams of events. `page`: the web pages for
@@ -24,6 +24,7 @@ pub mod command;
 pub mod commands;
 pub mod embedding;
 pub mod events;
+pub mod extract;
 pub mod gate;
 pub mod guard;
 pub mod health;

@@ -1,10 +1,11 @@
 //! The list of models in the form of OpenAI's protocol: the loaded model, and the embedding model if it is on this
 //! machine.
 
+use super::extract::Path;
 use super::openai::check_model;
 use super::{Engine, Problem, Server};
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use caro_model::embed::EMBEDDING_MODEL;
 use serde_json::{Value, json};
 use std::sync::Arc;

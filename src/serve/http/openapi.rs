@@ -179,8 +179,7 @@ fn responses(route: &Route) -> Value {
 fn queries(path: &str) -> &'static [(&'static str, &'static str)] {
     match path {
         "/events/{session}" => &[("after", "string")],
-        "/events/{session}/list" => &[("run_id", "string"), ("limit", "integer")],
-        "/events/{session}/trace" => &[("run_id", "string")],
+        "/events/{session}/list" | "/events/{session}/trace" => &[("run_id", "string"), ("limit", "integer")],
         "/background/runs" => &[("task", "string")],
         _ => &[],
     }

@@ -4,11 +4,12 @@
 
 use super::body::Document;
 use super::commands::CancelOnDrop;
+use super::extract::Path;
 use super::live::{ApproveOrder, CANCEL_POLL_INTERVAL};
 use super::sse::{self, Disconnected, Events};
 use super::{Engine, Problem, Server};
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::Response;
 use caro_agent::Harness;
 use caro_agent::event::Sink;

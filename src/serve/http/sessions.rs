@@ -1,8 +1,9 @@
 //! The routes that list sessions, tools and background tasks, and the one that deletes a session.
 
+use super::extract::{Path, Query};
 use super::{Problem, Server};
 use axum::Json;
-use axum::extract::{Path, Query, State};
+use axum::extract::State;
 use caro_agent::tool::{Provider, ToolSpec};
 use serde::Deserialize;
 use serde_json::{Value, json};
