@@ -53,6 +53,52 @@ fn nothing_is_computed_for_unauthorized_requests() {
 }
 
 #[test]
+fn a_path_or_query_that_cannot_be_read_is_a_problem() {
+    let server = Server::start(json!([{"reply": "ls"}]), &["--port", "0"]);
+    let bearer = format!("Bearer {}", server.token);
+    for (method, path) in [
+        ("GET", "/sessions/%FF/history"),
+        ("DELETE", "/sessions/%FF"),
+        ("POST", "/runs/%FF/approve"),
+        ("GET", "/events/%FF"),
+        ("GET", "/events/s/list?limit=many"),
+        ("GET", "/events/s/list?after=run_1-1"),
+        ("GET", "/events/s/trace?after=run_1-1"),
+        ("GET", "/events/s?run_id=run_1"),
+        ("GET", "/background/runs?mood=1"),
+    ] {
+        let refused = server.send(method, path, &[("Authorization", &bearer)], r#"{"decision": "yes"}"#);
+        assert_eq!((refused.status, &refused.json()["error"]), (400, &json!("bad_request")), "{path}: {refused:#?}");
+        assert!(refused.json()["message"].is_string() && refused.json()["detail"].is_string(), "{refused:#?}");
+    }
+    let refused = server.get("/v1/models/%FF");
+    assert_eq!((refused.status, &refused.json()["error"]["code"]), (400, &json!("bad_request")), "{refused:#?}");
+}
+
+#[test]
+fn a_page_of_an_allowed_origin_may_send_headers_of_its_client() {
+    let args = ["--port", "0", "--cors-origins", "https://pal.org", "--rate-limit", "1/60"];
+    let server = Server::start(json!([{"reply": "ls"}]), &args);
+    let asked = "authorization, content-type, x-stainless-os, x-stainless-retry-count";
+    let preflight = |origin: &str| {
+        let headers =
+            [("Origin", origin), ("Access-Control-Request-Method", "POST"), ("Access-Control-Request-Headers", asked)];
+        server.send("OPTIONS", "/v1/chat/completions", &headers, "")
+    };
+    let allowed = preflight("https://pal.org");
+    assert_eq!(allowed.status, 204, "{allowed:#?}");
+    assert!(allowed.head.contains(&format!("access-control-allow-headers: {asked}")), "{allowed:#?}");
+    let foreign = preflight("https://evil.org");
+    assert!(foreign.status == 403 && !foreign.head.contains("access-control-allow"), "{foreign:#?}");
+    let bearer = format!("Bearer {}", server.token);
+    let got = server.send("GET", "/tools", &[("Authorization", &bearer), ("Origin", "https://pal.org")], "");
+    let exposed = got.head.lines().find(|line| line.starts_with("access-control-expose-headers: ")).unwrap();
+    for header in got.head.lines().filter_map(|line| line.split_once(": ")).map(|(name, _)| name) {
+        assert!(!header.starts_with("x-ratelimit-") || exposed.contains(header), "{header}: {got:#?}");
+    }
+}
+
+#[test]
 fn a_hundred_concurrent_clients_get_their_own_answers() {
     let mut rules: Vec<_> = (0..100)
         .map(|n| json!({"match": format!("item{n}x"), "reply": format!("echo item{n}x"), "delay_ms": 1}))

@@ -21,7 +21,7 @@ pub struct Gate {
     bound: Option<SocketAddr>,
     host: String,
     origins: Vec<String>,
-    pub(super) rate: Option<Limiter>,
+    pub(super) rate: Option<Limiters>,
 }
 
 impl Gate {
@@ -31,7 +31,7 @@ impl Gate {
             bound,
             host: settings.host.to_ascii_lowercase(),
             origins: settings.cors_origins.clone(),
-            rate: settings.rate_limit.map(Limiter::new),
+            rate: settings.rate_limit.map(Limiters::new),
         }
     }
 
@@ -47,10 +47,22 @@ impl Gate {
         name.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback() || ip == bound.ip() || !bound.ip().is_loopback())
     }
 
+    /// Says by which names the server can be asked.
+    fn hosts(&self) -> String {
+        match self.bound.map(|bound| bound.ip()) {
+            Some(ip) if ip.is_unspecified() => {
+                "ask an address of this machine, as in 192.168.0.7; on the machine itself also localhost".into()
+            }
+            Some(ip) if !ip.is_loopback() => {
+                format!("ask {}", if self.host.is_empty() { ip.to_string() } else { self.host.clone() })
+            }
+            _ => "ask 127.0.0.1 or localhost".into(),
+        }
+    }
+
     /// Checks that a request names this server.
     pub fn host(&self, request: &Request) -> Result<(), Problem> {
-        let wrong_host =
-            || Problem::forbidden("the request was meant for another host").detail("ask 127.0.0.1 or localhost");
+        let wrong_host = || Problem::forbidden("the request was meant for another host").detail(self.hosts());
         let mut named = request.headers().get_all(header::HOST).iter();
         let (host, second) = (named.next(), named.next());
         if second.is_some() {
@@ -77,14 +89,32 @@ impl Gate {
         if self.origins.contains(&text) {
             return Ok(Some(origin.clone()));
         }
-        if self.is_own(&text) { Ok(None) } else { Err(foreign(())) }
+        if self.is_own(&text, headers) { Ok(None) } else { Err(foreign(())) }
     }
 
-    /// True for the origin of the server's own page.
-    fn is_own(&self, origin: &str) -> bool {
-        let Some(bound) = self.bound else { return false };
-        let authority = origin.strip_prefix("http://").and_then(|rest| rest.parse::<Authority>().ok());
-        authority.is_some_and(|found| found.port_u16().unwrap_or(80) == bound.port() && self.is_ours(found.host()))
+    /// True for the origin of the server's own page: the host that the request names, which [`Gate::host`] has checked.
+    fn is_own(&self, origin: &str, headers: &HeaderMap) -> bool {
+        let parsed = |text: &str| {
+            let authority = text.parse::<Authority>().ok()?;
+            Some((authority.host().to_ascii_lowercase(), authority.port_u16().unwrap_or(80)))
+        };
+        let asked = headers.get(header::HOST).and_then(|host| parsed(host.to_str().ok()?));
+        self.bound.is_some() && asked.is_some() && origin.strip_prefix("http://").and_then(parsed) == asked
+    }
+}
+
+/// The limits of a client's requests.
+#[derive(Debug)]
+pub(super) struct Limiters {
+    /// Counts requests with the token.
+    pub authorized: Limiter,
+    /// Counts requests without it, so that they take nothing from the others of the same address.
+    pub refused: Limiter,
+}
+
+impl Limiters {
+    fn new(rate: Rate) -> Self {
+        Self { authorized: Limiter::new(rate), refused: Limiter::new(rate) }
     }
 }
 
@@ -173,16 +203,33 @@ mod tests {
         let open = gate("0.0.0.0:8000", "0.0.0.0");
         assert!(open.host(&request("/", &[("host", "192.168.0.7:8000")])).is_ok());
         assert!(open.host(&request("/", &[("host", "evil.org")])).is_err());
-        assert!(gate("10.0.0.1:80", "box.lan").host(&request("/", &[("host", "box.lan")])).is_ok());
+        let named = gate("10.0.0.1:80", "box.lan");
+        assert!(named.host(&request("/", &[("host", "box.lan")])).is_ok());
+        for (gate, advice) in [(&local, "127.0.0.1"), (&open, "an address of this machine"), (&named, "ask box.lan")] {
+            let problem = gate.host(&request("/", &[("host", "evil.org")])).unwrap_err();
+            assert!(problem.message_and_detail().1.unwrap().contains(advice), "{problem:?}");
+        }
     }
 
     #[test]
     fn other_origins_are_refused_unless_allowed_by_the_user() {
         let gate = gate("127.0.0.1:8000", "127.0.0.1");
-        let of = |origin: &str| gate.origin(request("/", &[("origin", origin)]).headers()).map(|o| o.is_some());
-        for own in ["http://127.0.0.1:8000", "http://localhost:8000"] {
-            assert_eq!(of(own), Ok(false), "{own}");
+        let from = |host: &str, origin: &str| {
+            gate.origin(request("/", &[("host", host), ("origin", origin)]).headers()).map(|origin| origin.is_some())
+        };
+        let of = |origin: &str| from("127.0.0.1:8000", origin);
+        for (host, own) in [
+            ("127.0.0.1:8000", "http://127.0.0.1:8000"),
+            ("localhost:8000", "http://LOCALHOST:8000"),
+            ("[::1]:8000", "http://[::1]:8000"),
+            ("localhost", "http://localhost:80"),
+        ] {
+            assert_eq!(from(host, own), Ok(false), "{own}");
         }
+        // a page of another machine or program is foreign, even if its host is an address
+        let open = self::gate("0.0.0.0:8000", "0.0.0.0");
+        let foreign = request("/", &[("host", "192.168.0.7:8000"), ("origin", "http://192.168.0.66:8000")]);
+        assert!(open.origin(foreign.headers()).is_err());
         assert_eq!(of("https://pal.org"), Ok(true));
         for foreign in [
             "http://localhost:3000",

@@ -1,8 +1,9 @@
 //! The guard before every route. It checks, in this order: that the request is for this server (`Host`), that no
-//! foreign web page sends it (`Origin`), that the server still accepts requests, the client's rate, and the token.
+//! foreign web page sends it (`Origin`), that the server still accepts requests, the token, and the client's rate.
 //! Only then is anything computed or the body read.
 
 use super::body::GuardedBody;
+use super::lifecycle::Phase;
 use super::peer::Peer;
 use super::route::Access;
 use super::settings::Rate;
@@ -21,11 +22,9 @@ pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const MAX_ID: usize = 64;
 /// The methods allowed to pages of other origins.
 const METHODS: &str = "GET, POST, DELETE, OPTIONS";
-/// The request headers allowed to them.
-const HEADERS: &str = "authorization, content-type, last-event-id, x-request-id, x-caro-client, mcp-session-id, \
-                       mcp-protocol-version, mcp-method, mcp-name";
 /// The response headers that they may read.
-const EXPOSED: &str = "x-request-id, retry-after, x-ratelimit-limit, x-ratelimit-remaining, mcp-session-id";
+const EXPOSED: &str = "x-request-id, retry-after, x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset, \
+                       mcp-session-id";
 
 /// Checks a request, has its route answer it, and counts and logs it.
 pub async fn guard(State(server): State<Arc<Server>>, mut request: Request, next: Next) -> Response {
@@ -88,23 +87,33 @@ fn admit(server: &Server, request: &Request, extra: &mut HeaderMap) -> Result<Ad
     let allowed = gate.origin(request.headers())?;
     if let Some(origin) = &allowed {
         extra.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
-        extra.insert(header::VARY, HeaderValue::from_static("origin"));
+        extra.insert(header::VARY, HeaderValue::from_static("origin, access-control-request-headers"));
         extra.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(EXPOSED));
     }
     let is_preflight = request.headers().contains_key(header::ACCESS_CONTROL_REQUEST_METHOD);
     if request.method() == Method::OPTIONS && is_preflight && allowed.is_some() {
         extra.insert(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static(METHODS));
-        extra.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static(HEADERS));
+        // a client may send headers of its own, as OpenAI's does
+        if let Some(headers) = request.headers().get(header::ACCESS_CONTROL_REQUEST_HEADERS) {
+            extra.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, headers.clone());
+        }
         extra.insert(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
         return Ok(Admitted::Preflight);
     }
-    if routes::access(request.method().as_str(), request.uri().path()) == Access::Open {
+    let (method, path) = (request.method().as_str(), request.uri().path());
+    if routes::access(method, path) == Access::Open {
         return Ok(Admitted::Pass);
     }
-    if !server.phase().admits() {
+    // a run in progress may need an answer to end
+    let phase = server.phase();
+    let is_awaited = phase == Phase::Draining && routes::is_answer_to_run(method, path);
+    if !phase.admits() && !is_awaited {
         return Err(Problem::draining());
     }
-    if let Some(limiter) = &gate.rate {
+    let is_authorized = bearer(request.headers()).is_some_and(|given| server.parts.token.is_equal(given));
+    if let Some(limiters) = &gate.rate {
+        // without the token nothing is taken from the rate of the clients that have it
+        let limiter = if is_authorized { &limiters.authorized } else { &limiters.refused };
         // counted by the peer, since a client can choose any name in `x-caro-client`
         let peer = request.extensions().get::<Peer>().map(Peer::client).unwrap_or_default();
         let left = limiter.count(&peer, Instant::now());
@@ -116,7 +125,6 @@ fn admit(server: &Server, request: &Request, extra: &mut HeaderMap) -> Result<Ad
             return Err(Problem::busy(format!("{requests} requests in {seconds} s are the most"), left.seconds));
         }
     }
-    let is_authorized = bearer(request.headers()).is_some_and(|given| server.parts.token.is_equal(given));
     if is_authorized { Ok(Admitted::Pass) } else { Err(Problem::unauthorized()) }
 }
 

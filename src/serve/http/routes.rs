@@ -22,6 +22,9 @@ const fn route(
 use Access::{Guarded, Open};
 use Load::{Answer, Light, Run};
 
+/// The route that answers what a run asks.
+const APPROVE: &str = "/runs/{id}/approve";
+
 /// Every route.
 pub const ROUTES: &[Route] = &[
     route("GET", "/health", Open, Light, "Whether the server is up", || get(health::health)),
@@ -38,7 +41,7 @@ pub const ROUTES: &[Route] = &[
     route("POST", "/v1/explain", Guarded, Answer, "What a command does, from the manuals", || post(command::explain)),
     route("POST", "/run", Guarded, Run, "A run of the agent, as it happens", || post(runs::run)),
     route("POST", "/run/sync", Guarded, Run, "A run of the agent, once it is over", || post(runs::run_sync)),
-    route("POST", "/runs/{id}/approve", Guarded, Light, "Answers what a run asks", || post(runs::approve)),
+    route("POST", APPROVE, Guarded, Light, "Answers what a run asks", || post(runs::approve)),
     route("GET", "/events/{session}", Guarded, Light, "The events of a session, followed", || get(events::follow)),
     route("GET", "/events/{session}/list", Guarded, Light, "The events of a session", || get(events::list)),
     route("GET", "/events/{session}/trace", Guarded, Light, "The steps of a session", || get(events::trace)),
@@ -80,6 +83,11 @@ pub fn access(method: &str, path: &str) -> Access {
     let method = if method == "HEAD" { "GET" } else { method };
     let is_called = |route: &&Route| route.method == method && path_matches(route.path, path);
     ROUTES.iter().find(is_called).map_or(Guarded, |route| route.access)
+}
+
+/// True for an answer to what a run in progress asks.
+pub fn is_answer_to_run(method: &str, path: &str) -> bool {
+    method == "POST" && path_matches(APPROVE, path)
 }
 
 /// True if a path matches a pattern.
