@@ -1,10 +1,11 @@
 //! Tests `caro serve` (rows B35 to B43): the real process on a scripted model. Hostile clients are in
 //! `serve/hostile.rs`, the routes of OpenAI's protocol in `serve/openai.rs`, the Model Context Protocol in
-//! `serve/mcp.rs`.
+//! `serve/mcp.rs`, runs and tasks beside each other in `serve/runs.rs`.
 
 mod hostile;
 mod mcp;
 mod openai;
+mod runs;
 
 use crate::agent::{answer, by_step, step};
 use crate::machine::{AMPLE, Machine, Ran, wait_for_exit};
@@ -316,6 +317,12 @@ fn a_run_is_streamed_and_can_be_read_again_from_any_cursor() {
     let trace = server.get("/events/s/trace").json();
     assert_eq!((&trace["summary"]["runs"], &trace["summary"]["tool_calls"]), (&json!(2), &json!(2)), "{trace:#}");
     assert_eq!(trace["steps"][0]["calls"][0]["input"]["tool"], "shell");
+    let latest = server.get("/events/s/trace?limit=1").json();
+    assert_eq!(
+        (&latest["count"], &latest["total"], &latest["summary"]),
+        (&json!(1), &trace["count"], &trace["summary"])
+    );
+    assert_eq!(latest["steps"][0], *trace["steps"].as_array().unwrap().last().unwrap());
     let history = server.get("/sessions/s/history").json();
     assert_eq!((&history["count"], &history["messages"][1]["content"]), (&json!(4), &json!("There are 2 errors.")));
     assert_eq!(server.get("/sessions").json()["sessions"][0]["session_id"], "s");
@@ -428,6 +435,9 @@ fn answers_time_out_and_clients_have_a_rate_limit() {
     let refused = server.get("/tools");
     assert_eq!(refused.status, 429);
     assert!(refused.head.contains("retry-after: ") && refused.head.contains("x-ratelimit-limit: 4"), "{refused:#?}");
+    // requests without the token have a rate of their own
+    let statuses: Vec<u16> = (0..5).map(|_| server.send("GET", "/tools", &[], "").status).collect();
+    assert_eq!(statuses, [401, 401, 401, 401, 429]);
     assert_eq!(server.send("GET", "/health", &[], "").status, 200, "open routes have no limit");
 }
 

@@ -175,6 +175,8 @@ async fn execute(
         Ok((Driven::Stopped(_), id)) if cancel.is_cancelled() => stopped(id)?,
         Err(_) if cancel.is_cancelled() => stopped(String::new())?,
         Ok((Driven::Stopped(_), id)) => (TaskState::Timeout, id, format!("after {} s", task.timeout), None),
+        // it was stopped while it waited for its session
+        Err(_) if cancel.is_cancelled() => (TaskState::Cancelled, String::new(), String::new(), None),
         Err(error) => (TaskState::Failed, String::new(), error.to_string(), None),
     };
     let run = TaskRun { state, run: agent_run, note, ..run };
@@ -186,7 +188,8 @@ async fn execute(
     Ok(run)
 }
 
-/// Makes one attempt: a run of the agent in the task's own session. Returns the result and the run's id.
+/// Makes one attempt: a run of the agent in the task's own session, once no other run is active in it. Returns the
+/// result and the run's id.
 async fn attempt(
     harness: &Harness,
     task: &StoredTask,
@@ -194,13 +197,17 @@ async fn attempt(
     cancel: &Cancel,
     sinks: Vec<Arc<dyn Sink>>,
 ) -> Result<(Driven, String), HarnessError> {
-    let started = Instant::now();
     let job = harness.task(&task.text, &format!("task-{}", task.name));
+    let _turn = harness.enter(&job.session).await;
+    if cancel.is_cancelled() {
+        return Err(HarnessError::Stopped(job.run));
+    }
+    let started = Instant::now();
     let agent_run = job.run.clone();
     let cancel = cancel.with_deadline(started + Duration::from_secs(task.timeout));
     let mut prepared = harness.prepare(&job, cancel, &mut |_| {})?;
     let turn = AgentRun::new(job);
-    prepared.begin(&turn, |_| {})?;
+    prepared.begin_in_turn(&turn).await?;
     harness.events().set_task_run(&run.id, TaskState::Running, &agent_run, "")?;
     prepared.recall()?;
     let runtime = prepared.runtime(1, sinks, None);

@@ -1,6 +1,6 @@
 //! Conducts a run from its text to its end, for callers that show its events and answer its questions themselves.
 
-use super::{Harness, HarnessError, WAIT, session_name};
+use super::{Harness, HarnessError, SessionTurn, session_name};
 use crate::event::{Draft, Kind, Sink};
 use crate::plan;
 use crate::runtime::{Approver, Driven};
@@ -36,6 +36,16 @@ impl Harness {
         Ok(self.task(text, &session_name(session)?))
     }
 
+    /// Waits until no other run of this process is active in a session, which is then reserved for the caller.
+    pub(crate) async fn enter(&self, session: &str) -> SessionTurn {
+        self.queue.enter(session).await
+    }
+
+    /// Reserves a session, unless a run of this process is active in it.
+    pub fn try_enter(&self, session: &str) -> Option<SessionTurn> {
+        self.queue.try_enter(session)
+    }
+
     /// Works on a task to its end, or until it is stopped. Waits while another run of the session is active. The
     /// model is shown the earlier messages of the session. Needs a Tokio runtime.
     ///
@@ -43,7 +53,7 @@ impl Harness {
     /// If the run cannot be started. A failed run is no error: its report says why.
     pub async fn conduct(&self, task: Task, watch: Watch) -> Result<Driven, HarnessError> {
         let Watch { cancel, limits, sinks, approver } = watch;
-        let _lock = self.queue.enter(&task.session).await;
+        let _turn = self.enter(&task.session).await;
         if cancel.is_cancelled() {
             return Err(HarnessError::Stopped(task.run));
         }
@@ -51,10 +61,7 @@ impl Harness {
         let mut run = self.prepare(&task, cancel, &mut |warning| warnings.push(warning.to_owned()))?;
         let mut turn = AgentRun::new(task);
         turn.limit(limits.unwrap_or(self.options.limits));
-        let first = run.first_checkpoint(&turn);
-        while run.try_begin(&first)?.is_some() {
-            tokio::time::sleep(WAIT).await;
-        }
+        run.begin_in_turn(&turn).await?;
         run.recall()?;
         let runtime = run.runtime(1, sinks, approver);
         for warning in warnings {

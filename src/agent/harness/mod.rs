@@ -4,7 +4,7 @@
 //!
 //! - [`Setup`]: the parts of a harness. [`Options`]: the settings of its runs.
 //! - [`Harness`]: starts runs, and manages what they share. [`Watch`]: watches and stops a run. [`Prepared`]: a run
-//!   that is ready to start.
+//!   that is ready to start. [`SessionTurn`]: the right to run in a session.
 //! - `place`: layers about the working folder. `rules`: the guards of a run and its workers. `recent`: skills that
 //!   stay active for some runs. `standing`: the runtime of the perpetual loop. `queue`: makes the runs of a session
 //!   take turns. `clear`: deletes a session. `error`: the errors.
@@ -38,6 +38,7 @@ pub use clear::empty;
 pub use conduct::Watch;
 pub use error::HarnessError;
 pub use prepared::Prepared;
+pub use queue::SessionTurn;
 pub use setup::{Options, RunOptions, Setup};
 
 use super::assemble::ContextProvider;

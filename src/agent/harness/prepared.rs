@@ -112,14 +112,23 @@ impl<'a> Prepared<'a> {
         Ok(())
     }
 
+    /// Does what [`Prepared::begin`] does, without blocking the thread.
+    pub(crate) async fn begin_in_turn(&self, turn: &AgentRun) -> Result<(), HarnessError> {
+        let first = self.first_checkpoint(turn);
+        while self.try_begin(&first)?.is_some() {
+            tokio::time::sleep(WAIT).await;
+        }
+        Ok(())
+    }
+
     /// Returns the first checkpoint of a run; empty if it cannot be serialised, which the next checkpoint reports.
-    pub(super) fn first_checkpoint(&self, turn: &AgentRun) -> String {
+    fn first_checkpoint(&self, turn: &AgentRun) -> String {
         self.harness.redactor.document(turn).unwrap_or_default()
     }
 
     /// Does what [`Prepared::begin`] does, with this checkpoint and without waiting. Returns the id of the active run
     /// of the session, if there is one.
-    pub(super) fn try_begin(&self, first: &str) -> Result<Option<String>, HarnessError> {
+    fn try_begin(&self, first: &str) -> Result<Option<String>, HarnessError> {
         match self.harness.store.begin(&self.task, &self.asked, first, &self.harness.root, is_alive) {
             Ok(()) => {
                 self.harness.keep_model(&self.task.run)?;

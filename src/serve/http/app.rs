@@ -1,6 +1,5 @@
 //! Builds the router: all routes of the table behind the guard.
 
-use super::queue::Places;
 use super::route::Load;
 use super::routes::ROUTES;
 use super::{Server, admission, guard, missing};
@@ -13,17 +12,11 @@ pub fn app(server: &Arc<Server>) -> Router {
     let mut router = Router::new();
     for route in ROUTES {
         let handler = (route.handler)();
-        let queued = |places: &Arc<Places>| {
-            handler.clone().layer(from_fn_with_state((server.clone(), places.clone()), admission::enter))
+        let handler = match route.load {
+            Load::Light => handler,
+            load => handler.layer(from_fn_with_state((server.clone(), load), admission::enter)),
         };
-        router = router.route(
-            route.path,
-            match route.load {
-                Load::Light => handler,
-                Load::Answer => queued(&server.answers),
-                Load::Run => queued(&server.runs),
-            },
-        );
+        router = router.route(route.path, handler);
     }
     router
         .fallback(missing::no_route)

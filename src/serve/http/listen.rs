@@ -242,6 +242,7 @@ async fn undo_stages(server: Arc<Server>) {
                     while !server.live.is_empty() {
                         tokio::time::sleep(POLL_INTERVAL).await;
                     }
+                    wait_for_task(&server).await;
                 };
                 // a run that is stopped writes a checkpoint, so that it can be resumed
                 let _ = tokio::time::timeout(UNDO_TIMEOUT, runs_ended).await;
@@ -261,23 +262,34 @@ async fn undo_stages(server: Arc<Server>) {
 async fn run_tasks(server: Arc<Server>) {
     loop {
         server.wait_for_phase(|phase| *phase == Phase::Ready).await;
-        if let Ok(engine) = server.engine() {
+        let running = server.task.lock().await;
+        if server.phase() == Phase::Ready
+            && let Ok(engine) = server.engine()
+        {
             // a task that cannot be run now is still due at the next check
             let _ = background::run_due(&engine.harness, &server.cancel, vec![server.live.clone()]).await;
         }
+        drop(running);
         tokio::time::sleep(TASK_INTERVAL).await;
     }
 }
 
-/// Waits until the server is draining, and then until no request is in progress or the time for them has passed.
+/// Waits until no background task runs.
+async fn wait_for_task(server: &Server) {
+    drop(server.task.lock().await);
+}
+
+/// Waits until the server is draining, and then until no request and no background task is in progress, or the time
+/// for them has passed.
 async fn wait_until_drained(server: Arc<Server>) {
     server.wait_for_phase(|phase| *phase == Phase::Draining).await;
     let idle = async {
         while server.active() > 0 {
             tokio::time::sleep(POLL_INTERVAL).await;
         }
+        wait_for_task(&server).await;
     };
-    // requests that take longer are stopped
+    // requests and tasks that take longer are stopped
     let _ = tokio::time::timeout(DRAIN_TIMEOUT, idle).await;
 }
 

@@ -26,7 +26,6 @@ pub struct Runs {
 
 /// A run in progress.
 struct ActiveRun {
-    session: String,
     cancel: Cancel,
     question: Option<PendingQuestion>,
 }
@@ -59,11 +58,6 @@ impl Runs {
         self.event_count.send_modify(|count| *count = count.wrapping_add(1));
     }
 
-    /// True while a run of the session is in progress in this process.
-    pub fn has_run_of(&self, session: &str) -> bool {
-        self.all().values().any(|run| run.session == session)
-    }
-
     /// True if no run is in progress.
     pub fn is_empty(&self) -> bool {
         self.all().is_empty()
@@ -83,7 +77,7 @@ impl Runs {
         stop_waiting: Cancel,
         timeout: Duration,
     ) -> (RunGuard, RemoteApprover) {
-        let run = ActiveRun { session: task.session.clone(), cancel, question: None };
+        let run = ActiveRun { cancel, question: None };
         self.all().insert(task.run.clone(), run);
         let approver = RemoteApprover { runs: self.clone(), run: task.run.clone(), timeout, cancel: stop_waiting };
         (RunGuard(self.clone(), task.run.clone()), approver)

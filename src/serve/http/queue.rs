@@ -1,10 +1,12 @@
 //! A bounded, fair queue. The number of places is limited; if none is free, a request waits in the line of its
 //! client, and the lines take turns. So a client with a hundred requests delays another client by at most one turn.
+//!
+//! Runs of one session come one after the other: a run whose session is in use waits without taking a place.
 
 use super::Problem;
 use super::peer::Peer;
 use axum::http::HeaderMap;
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::oneshot;
 
@@ -56,10 +58,12 @@ impl<T> FairQueue<T> {
         Ok(())
     }
 
-    /// Removes the next item.
-    pub fn pop(&mut self) -> Option<T> {
-        let (client, mut line) = self.lines.pop_front()?;
-        let one = line.pop_front();
+    /// Removes the next item that is ready. A line without one keeps its turn.
+    pub fn pop(&mut self, is_ready: impl Fn(&T) -> bool) -> Option<T> {
+        let mut lines = self.lines.iter().enumerate();
+        let (at, place) = lines.find_map(|(at, (_, line))| Some((at, line.iter().position(&is_ready)?)))?;
+        let (client, mut line) = self.lines.remove(at)?;
+        let one = line.remove(place);
         self.waiting -= usize::from(one.is_some());
         if !line.is_empty() {
             self.lines.push_back((client, line));
@@ -96,32 +100,70 @@ pub struct Places {
 struct State {
     /// The number of places taken.
     places: usize,
-    waiting: FairQueue<oneshot::Sender<Place>>,
+    /// The sessions of the runs that have one.
+    sessions: HashSet<String>,
+    waiting: FairQueue<Waiting>,
+}
+
+/// A request that waits.
+#[derive(Debug)]
+struct Waiting {
+    session: Option<String>,
+    send: oneshot::Sender<Place>,
+}
+
+impl State {
+    /// Takes a place, if one is free and the session is not in use.
+    fn enter(&mut self, session: Option<&str>, most: usize) -> bool {
+        let is_free = self.places < most && session.is_none_or(|name| !self.sessions.contains(name));
+        if is_free {
+            self.places += 1;
+            self.sessions.extend(session.map(str::to_owned));
+        }
+        is_free
+    }
+
+    /// Frees a place.
+    fn leave(&mut self, session: Option<&str>) {
+        self.places -= 1;
+        if let Some(name) = session {
+            self.sessions.remove(name);
+        }
+    }
+
+    /// Takes a place for the next request that can have one.
+    fn next(&mut self, most: usize) -> Option<Waiting> {
+        let sessions = &self.sessions;
+        let next = self.waiting.pop(|one| one.session.as_ref().is_none_or(|name| !sessions.contains(name)))?;
+        self.enter(next.session.as_deref(), most);
+        Some(next)
+    }
 }
 
 impl Places {
     /// Creates `most` places, for which at most `waiting` requests may wait.
     pub fn new(most: usize, waiting: usize) -> Arc<Self> {
-        let state = Mutex::new(State { places: 0, waiting: FairQueue::new(waiting) });
+        let state = Mutex::new(State { places: 0, sessions: HashSet::new(), waiting: FairQueue::new(waiting) });
         Arc::new(Self { state, most })
     }
 
-    /// Waits for a place. If the future is dropped, the request leaves the queue.
+    /// Waits for a place; for a run in a session, also until no other run of that session has a place. If the future
+    /// is dropped, the request leaves the queue.
     ///
     /// # Errors
     /// If the queue is full.
-    pub async fn take(self: &Arc<Self>, client: &str) -> Result<Place, Problem> {
+    pub async fn take(self: &Arc<Self>, client: &str, session: Option<&str>) -> Result<Place, Problem> {
+        let session = session.map(str::to_owned);
         let receive = {
             let mut state = self.state();
-            if state.places < self.most {
-                state.places += 1;
-                return Ok(Place(Some(self.clone())));
+            if state.enter(session.as_deref(), self.most) {
+                return Ok(Place { places: Some(self.clone()), session });
             }
             let (send, receive) = oneshot::channel();
-            if let Err(send) = state.waiting.push(client, send) {
-                state.waiting.retain(|other| !other.is_closed());
+            if let Err(waiting) = state.waiting.push(client, Waiting { session, send }) {
+                state.waiting.retain(|other| !other.send.is_closed());
                 let full = |_| Problem::busy("too many requests are waiting", RETRY_SECONDS);
-                state.waiting.push(client, send).map_err(full)?;
+                state.waiting.push(client, waiting).map_err(full)?;
             }
             receive
         };
@@ -134,21 +176,22 @@ impl Places {
         (state.places, state.waiting.len())
     }
 
-    /// Gives a place to the next request, or frees it if none waits.
-    fn pass_on(self: Arc<Self>) {
+    /// Frees a place, and gives it to the next request that can have it.
+    fn pass_on(self: Arc<Self>, mut session: Option<String>) {
         loop {
             let next = {
                 let mut state = self.state();
-                let Some(next) = state.waiting.pop() else {
-                    state.places -= 1;
-                    return;
-                };
-                next
+                state.leave(session.as_deref());
+                state.next(self.most)
             };
-            match next.send(Place(Some(self.clone()))) {
+            let Some(Waiting { session: other, send }) = next else { return };
+            match send.send(Place { places: Some(self.clone()), session: other }) {
                 Ok(()) => return,
                 // the request does not wait any more: takes the place back and tries the next one
-                Err(mut place) => drop(place.0.take()),
+                Err(mut place) => {
+                    place.places = None;
+                    session = place.session.take();
+                }
             }
         }
     }
@@ -160,12 +203,15 @@ impl Places {
 
 /// A place, freed when it is dropped.
 #[derive(Debug)]
-pub struct Place(Option<Arc<Places>>);
+pub struct Place {
+    places: Option<Arc<Places>>,
+    session: Option<String>,
+}
 
 impl Drop for Place {
     fn drop(&mut self) {
-        if let Some(places) = self.0.take() {
-            places.pass_on();
+        if let Some(places) = self.places.take() {
+            places.pass_on(self.session.take());
         }
     }
 }
@@ -187,7 +233,7 @@ mod tests {
         for (client, one) in [("a", 1), ("a", 2), ("a", 3), ("b", 4), ("c", 5), ("b", 6)] {
             fair.push(client, one).unwrap();
         }
-        let order: Vec<i32> = std::iter::from_fn(|| fair.pop()).collect();
+        let order: Vec<i32> = std::iter::from_fn(|| fair.pop(|_| true)).collect();
         assert_eq!(order, [1, 4, 5, 2, 6, 3]);
         assert!(fair.is_empty());
     }
@@ -212,7 +258,7 @@ mod tests {
             for (number, client) in clients.iter().enumerate() {
                 fair.push(&client.to_string(), (*client, number)).unwrap();
             }
-            let out: Vec<(u8, usize)> = std::iter::from_fn(|| fair.pop()).collect();
+            let out: Vec<(u8, usize)> = std::iter::from_fn(|| fair.pop(|_| true)).collect();
             assert_eq!(out.len(), clients.len());
             for client in 0..5 {
                 let places: Vec<usize> = out.iter().filter(|(of, _)| *of == client).map(|(_, number)| *number).collect();
@@ -226,14 +272,14 @@ mod tests {
     #[tokio::test]
     async fn a_place_goes_to_the_next_request_that_still_waits() {
         let places = Places::new(1, 4);
-        let first = places.take("a").await.unwrap();
+        let first = places.take("a", None).await.unwrap();
         let gone = tokio::spawn({
             let places = places.clone();
-            async move { places.take("a").await.map(drop) }
+            async move { places.take("a", None).await.map(drop) }
         });
         let waits = tokio::spawn({
             let places = places.clone();
-            async move { places.take("b").await }
+            async move { places.take("b", None).await }
         });
         while places.load().1 < 2 {
             tokio::time::sleep(Duration::from_millis(1)).await;
@@ -248,22 +294,50 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_run_that_waits_for_its_session_takes_no_place() {
+        let places = Places::new(2, 8);
+        let first = places.take("a", Some("s")).await.unwrap();
+        let mut waiting = Vec::new();
+        for _ in 0..3 {
+            let places = places.clone();
+            waiting.push(tokio::spawn(async move { places.take("a", Some("s")).await }));
+        }
+        while places.load().1 < 3 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        // another client goes first, and so does another session of the same client
+        let other = places.take("b", Some("t")).await.unwrap();
+        assert_eq!(places.load(), (2, 3));
+        drop(other);
+        drop(places.take("a", Some("u")).await.unwrap());
+        assert_eq!(places.load(), (1, 3), "the waiting runs wait for the first one");
+        drop(first);
+        for one in waiting {
+            let place = one.await.unwrap().unwrap();
+            assert_eq!(places.load().0, 1);
+            drop(place);
+        }
+        assert_eq!(places.load(), (0, 0));
+        assert!(places.state().sessions.is_empty());
+    }
+
+    #[tokio::test]
     async fn a_request_that_left_takes_no_room() {
         let places = Places::new(1, 1);
-        let _held = places.take("a").await.unwrap();
+        let _held = places.take("a", None).await.unwrap();
         for _ in 0..3 {
-            let waiting = tokio::time::timeout(Duration::from_millis(5), places.take("a")).await;
+            let waiting = tokio::time::timeout(Duration::from_millis(5), places.take("a", None)).await;
             assert!(waiting.is_err(), "the last one has left, so there is room: {waiting:?}");
         }
         let waiting = tokio::spawn({
             let places = places.clone();
-            async move { places.take("a").await }
+            async move { places.take("a", None).await }
         });
         while places.load().1 < 1 || waiting.is_finished() {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
-        let full = places.take("b").await.unwrap_err();
+        let full = places.take("b", None).await.unwrap_err();
         assert_eq!(full.status(), 429);
         waiting.abort();
     }

@@ -58,6 +58,8 @@ pub struct Server {
     pub(super) live: Arc<Runs>,
     /// Stops background tasks, which belong to no request.
     pub(super) cancel: Cancel,
+    /// Locked while a background task runs.
+    pub(super) task: tokio::sync::Mutex<()>,
     pub(super) answers: Arc<Places>,
     pub(super) runs: Arc<Places>,
     pub(super) mcp: Sessions,
@@ -77,6 +79,7 @@ impl Server {
             engine: RwLock::default(),
             live: Arc::default(),
             cancel: Cancel::new(),
+            task: tokio::sync::Mutex::default(),
             answers: Places::new(MAX_ANSWERS, MAX_WAITING),
             runs: Places::new(MAX_RUNS, MAX_WAITING),
             mcp: Sessions::default(),

@@ -61,10 +61,12 @@ pub async fn history(State(server): State<Arc<Server>>, Path(name): Path<String>
 /// `DELETE /sessions/{id}`: deletes a session with its runs and files.
 pub async fn delete(State(server): State<Arc<Server>>, Path(name): Path<String>) -> Result<Json<Value>, Problem> {
     check_exists(&server, &name)?;
-    if server.live.has_run_of(&name) {
+    let engine = server.engine()?;
+    // also a run of a background task
+    let Some(_turn) = engine.harness.try_enter(&name) else {
         return Err(Problem::conflict("a run of the session is under way").detail("wait for it, or leave its stream"));
-    }
-    let runs = server.engine()?.harness.clear(&name)?;
+    };
+    let runs = engine.harness.clear(&name)?;
     Ok(Json(json!({"session_id": name, "deleted": true, "runs": runs.len()})))
 }
 

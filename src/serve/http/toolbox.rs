@@ -68,7 +68,7 @@ impl<M: Means> Tools<M> {
         match tool {
             Name::GenerateCommand => {
                 let order: CommandOrder = read(arguments)?;
-                let _place = self.place(tool, &cancel, &stages).await?;
+                let _place = self.place(&cancel, &stages).await?;
                 let on_stage = Box::new(move |stage: Value| {
                     if let Some(text) = describe_stage(&stage) {
                         stages(&text);
@@ -78,25 +78,27 @@ impl<M: Means> Tools<M> {
             }
             Name::CheckCommand => {
                 let order: CheckOrder = read(arguments)?;
-                let _place = self.place(tool, &cancel, &stages).await?;
+                let _place = self.place(&cancel, &stages).await?;
                 let commands = self.means.commands()?;
                 unless_stopped(&cancel, commands.check(order)).await
             }
             Name::ExplainCommand => {
                 let order: ExplainOrder = read(arguments)?;
-                let _place = self.place(tool, &cancel, &stages).await?;
+                let _place = self.place(&cancel, &stages).await?;
                 let commands = self.means.commands()?;
                 unless_stopped(&cancel, commands.explain(order)).await
             }
             Name::SearchManual => {
                 let order: SearchOrder = read(arguments)?;
-                let _place = self.place(tool, &cancel, &stages).await?;
+                let _place = self.place(&cancel, &stages).await?;
                 let commands = self.means.commands()?;
                 unless_stopped(&cancel, commands.search(order)).await
             }
             Name::RunAgent => {
                 let TaskOrder { task, session_id, max_steps } = read(arguments)?;
-                let _place = self.place(tool, &cancel, &stages).await?;
+                stages("waiting for a place");
+                let (_, places) = self.means.places();
+                let _place = unless_stopped(&cancel, places.take(&self.client, session_id.as_deref())).await?;
                 let order = RunOrder { query: task, session_id, max_steps, batch: None, approval_timeout: None };
                 let report = self.means.run(order, cancel, Arc::new(StageSink(stages))).await?;
                 run_result(&report)
@@ -104,12 +106,11 @@ impl<M: Means> Tools<M> {
         }
     }
 
-    /// Waits for a place, unless the call is stopped meanwhile.
-    async fn place(&self, tool: Name, cancel: &Cancel, stages: &Stages) -> Result<Place, ToolError> {
-        let (answers, runs) = self.means.places();
-        let places = if tool == Name::RunAgent { runs } else { answers };
+    /// Waits for a place for an answer, unless the call is stopped meanwhile.
+    async fn place(&self, cancel: &Cancel, stages: &Stages) -> Result<Place, ToolError> {
         stages("waiting for a place");
-        unless_stopped(cancel, places.take(&self.client)).await
+        let (places, _) = self.means.places();
+        unless_stopped(cancel, places.take(&self.client, None)).await
     }
 }
 
