@@ -118,5 +118,6 @@ pub fn show(answer: &Answer, args: &AnswerArgs, cx: &Cx) -> Outcome {
 fn draft_failure(answer: &Answer) -> Failure {
     let error = answer.findings.iter().find(|f| f.severity == Severity::Error);
     let why = error.map_or("it is most likely wrong", |f| f.why.as_str());
-    Failure::no(format!("no command that holds came up: {why}")).hint(format!("a draft to go on from: {}", answer.cmd))
+    Failure::no(format!("no command that holds came up: {why}"))
+        .hint(format!("a draft to go on from: `{}`", answer.cmd))
 }

@@ -262,9 +262,8 @@ impl Ui {
     /// Prints a note as [`Ui::aside`] does, from parts of different roles.
     pub fn aside_parts(&self, parts: &[(Role, &str)]) {
         if !self.quiet {
-            let columns = self.columns();
-            // a wide terminal breaks lines itself
-            let width = if self.err.tty && columns < NARROW { columns.saturating_sub(3) } else { usize::MAX };
+            // a pipe gets whole lines
+            let width = if self.err.tty { self.columns().saturating_sub(3) } else { usize::MAX };
             for line in break_parts(parts, width) {
                 let painted: String = line.iter().map(|(role, text)| self.err.paint(*role, text)).collect();
                 self.tell(&format!("  {painted}"));
@@ -280,6 +279,13 @@ impl Ui {
     /// Prints a note to stderr; silent with `--quiet`.
     pub fn note(&self, text: &str) {
         if !self.quiet {
+            self.tell_folded(&visible(text));
+        }
+    }
+
+    /// Prints lines of a file to stderr, which are not broken; silent with `--quiet`.
+    pub fn verbatim(&self, text: &str) {
+        if !self.quiet {
             self.tell(&visible(text));
         }
     }
@@ -287,7 +293,7 @@ impl Ui {
     /// Prints a warning to stderr; silent with `--quiet`.
     pub fn warn(&self, text: &str) {
         if !self.quiet {
-            self.tell(&format!("{} {}", self.err.paint(Role::Caution, "warning:"), visible(text)));
+            self.tell_folded(&format!("{} {}", self.err.paint(Role::Caution, "warning:"), visible(text)));
         }
     }
 
@@ -298,6 +304,15 @@ impl Ui {
         let _ = self.err.write(&format!("{painted}\n"));
     }
 
+    /// Writes lines as [`Ui::tell`] does, broken between words to fit a terminal; what follows is indented as its line.
+    pub fn tell_folded(&self, painted: &str) {
+        let lines = painted.split('\n').map(|line| {
+            let indent = &line[..line.len() - line.trim_start_matches(' ').len()];
+            self.fold(line, indent)
+        });
+        self.tell(&lines.collect::<Vec<_>>().join("\n"));
+    }
+
     /// Writes a question to stderr, without a line end.
     pub fn ask(&self, painted: &str) {
         self.settle();
@@ -305,13 +320,13 @@ impl Ui {
         let _ = self.err.write(&format!("{} ", self.fold(painted, "")));
     }
 
-    /// Breaks a line for stderr between words if its terminal is narrow, with `indent` before the lines that follow.
+    /// Breaks a line for stderr between words to fit its terminal, with `indent` before the lines that follow; a pipe
+    /// gets the whole line.
     pub fn fold(&self, painted: &str, indent: &str) -> String {
-        let columns = self.columns();
-        if self.err.tty && columns < NARROW {
-            folded(painted, columns.saturating_sub(1), indent)
-        } else {
-            painted.to_owned()
+        match self.err.tty {
+            // the last column stays free: some terminals wrap once it is written
+            true => folded(painted, self.columns().saturating_sub(1), indent),
+            false => painted.to_owned(),
         }
     }
 
@@ -325,7 +340,7 @@ impl Ui {
         if failure.message.is_empty() {
             return self.settle();
         }
-        self.tell(&format!("{} {}", self.err.paint(Role::Danger, "error:"), visible(&failure.message)));
+        self.tell_folded(&format!("{} {}", self.err.paint(Role::Danger, "error:"), visible(&failure.message)));
         if let Some(hint) = &failure.hint {
             self.hint(hint);
         }
@@ -333,7 +348,7 @@ impl Ui {
 
     /// Prints a hint after an error.
     pub fn hint(&self, hint: &str) {
-        self.tell(&format!("\n{} {}", self.err.paint(Role::Accent, "hint:"), visible(hint)));
+        self.tell_folded(&format!("\n{} {}", self.err.paint(Role::Accent, "hint:"), visible(hint)));
     }
 
     /// Shows a moving line on stderr until the guard is dropped or something else is printed; nothing without a
@@ -416,15 +431,32 @@ impl Drop for Status {
     }
 }
 
-/// Columns from which on lines are left for the terminal to break.
-const NARROW: usize = 81;
+/// Splits a text after blanks, but not within a command in backquotes: it is copied, and the terminal itself breaks one
+/// that is longer than a line. What stands in double quotes is kept together if it is not longer than `width`.
+fn pieces(text: &str, width: usize) -> Vec<&str> {
+    let (mut found, mut start, mut quoted_to) = (Vec::new(), 0, 0);
+    for (at, c) in text.char_indices().filter(|(_, c)| matches!(c, ' ' | '`' | '"')) {
+        let next = at + 1;
+        if at < quoted_to {
+            continue;
+        }
+        if c == ' ' {
+            found.push(&text[start..next]);
+            start = next;
+        } else if let Some(length) = text[next..].find(c).filter(|length| c == '`' || *length < width) {
+            quoted_to = next + length + 1;
+        }
+    }
+    found.push(&text[start..]);
+    found
+}
 
 /// Breaks the parts of a text between words into lines of at most `width` characters.
 fn break_parts<'t>(parts: &[(Role, &'t str)], width: usize) -> Vec<Vec<(Role, &'t str)>> {
     let mut lines = vec![Vec::new()];
     let mut used = 0;
     for (role, text) in parts {
-        for word in text.split_inclusive(' ') {
+        for word in pieces(text, width) {
             let (shown, spaced) = (word.trim_end_matches(' ').chars().count(), word.chars().count());
             if used > 0 && used + shown > width {
                 lines.push(Vec::new());
@@ -442,19 +474,19 @@ fn break_parts<'t>(parts: &[(Role, &'t str)], width: usize) -> Vec<Vec<(Role, &'
 /// Breaks a painted line at blanks into lines of at most `width` characters; escape sequences do not count.
 pub(crate) fn folded(painted: &str, width: usize, indent: &str) -> String {
     let mut text = String::with_capacity(painted.len());
-    let mut used = 0;
-    for (i, word) in painted.split(' ').enumerate() {
-        let shown = anstream::adapter::strip_str(word).to_string().chars().count();
-        if used > 0 && used + 1 + shown > width {
+    let (mut used, mut has_word) = (0, false);
+    let count = |text: &str| anstream::adapter::strip_str(text).to_string().chars().count();
+    for piece in pieces(painted, width) {
+        let (shown, spaced) = (count(piece.trim_end_matches(' ')), count(piece));
+        if has_word && used + shown > width {
+            text.truncate(text.trim_end_matches(' ').len());
             text.push('\n');
             text.push_str(indent);
-            used = indent.len();
-        } else if i > 0 {
-            text.push(' ');
-            used += 1;
+            (used, has_word) = (indent.len(), false);
         }
-        text.push_str(word);
-        used += shown;
+        text.push_str(piece);
+        used += spaced;
+        has_word |= shown > 0;
     }
     text
 }
@@ -591,6 +623,19 @@ mod tests {
         assert_eq!(folded(&line, 80, ""), line);
         assert_eq!(folded(&line, 19, "  "), format!("type {word} to run\n  it, e to edit it:"));
         assert_eq!(folded("  a  b", 80, ""), "  a  b");
+        assert_eq!(folded("  abcdef", 4, "  "), "  abcdef", "no line is left empty");
+    }
+
+    #[test]
+    fn a_command_to_be_copied_is_not_broken() {
+        assert_eq!(folded("say `caro undo --list` again", 20, ""), "say\n`caro undo --list`\nagain");
+        assert_eq!(folded("say `caro undo --list`, again", 10, ""), "say\n`caro undo --list`,\nagain");
+        assert_eq!(folded("as: caro \"find files\" it", 15, ""), "as: caro\n\"find files\" it");
+        // a long quotation, and a mark that stands alone
+        assert_eq!(folded("\"one two three\" `four", 8, ""), "\"one two\nthree\"\n`four");
+        for text in ["a `b c` d", "`", "a \"b", "  x  ", "", "ä `ö ü` ß"] {
+            assert_eq!(pieces(text, 80).concat(), text);
+        }
     }
 
     #[test]
