@@ -166,6 +166,7 @@ fn a_refusal_is_reported_and_keeps_the_line() {
         terminal.shows("there");
         terminal.types(ALT_E);
         wait_for_redraw(&terminal, "hint:", "echo hello there");
+        assert!(!terminal.text().contains("thereerror:"), "{}: {}", shell.name, terminal.text());
         terminal.types(" > said.txt\r");
         wait_for_file(&machine.path("work/said.txt"), "hello there\n", &terminal);
     }
@@ -367,6 +368,46 @@ fn the_line_is_added_to_the_configuration_file_and_removed_again() {
     std::fs::write(&rc, "# >>> caro >>>\nhalf").unwrap();
     machine.run(&["init", "bash", "--install", "--yes"]).fails(1, &["do not stand in pairs"]);
     assert_eq!(std::fs::read_to_string(&rc).unwrap(), "# >>> caro >>>\nhalf");
+}
+
+#[test]
+fn a_line_written_by_hand_is_named_and_left() {
+    let machine = Machine::new();
+    let rc = machine.path("home/.bashrc");
+    let text = "ls\neval \"$(caro init bash)\"\n";
+    std::fs::write(&rc, text).unwrap();
+    let installed = machine.run(&["init", "bash", "--install", "--yes"]);
+    assert!(installed.code == Some(0) && installed.err.contains(".bashrc:2 has a line already"), "{installed:#?}");
+    let other = machine.run(&["init", "bash", "--install", "--yes", "--fix"]);
+    assert!(other.code == Some(0) && other.err.contains("`eval \"$(caro init bash --fix)\"`"), "{other:#?}");
+    machine.run(&["init", "bash", "--uninstall", "--yes"]).fails(1, &[".bashrc:2", "by hand", "caro init bash"]);
+    assert_eq!(std::fs::read_to_string(&rc).unwrap(), text);
+    // beside a line between the marks
+    std::fs::write(&rc, format!("# >>> caro >>>\neval \"$(caro init bash)\"\n# <<< caro <<<\n{text}")).unwrap();
+    let half = machine.run(&["init", "bash", "--uninstall", "--yes"]);
+    assert!(half.code == Some(1) && half.err.contains(".bashrc:2") && !half.err.contains("it is gone"), "{half:#?}");
+    assert_eq!(std::fs::read_to_string(&rc).unwrap(), text);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_copy_that_nushell_loads_is_removed_if_it_is_ours() {
+    let machine = Machine::new();
+    let copy = machine.path("home/.local/share/nushell/vendor/autoload/caro.nu");
+    std::fs::create_dir_all(copy.parent().unwrap()).unwrap();
+    assert_eq!(machine.run(&["init", "nu", "--install", "--yes"]).code, Some(0));
+    std::fs::write(&copy, machine.run(&["init", "nu"]).out).unwrap();
+    let removed = machine.run(&["init", "nu", "--uninstall", "--yes"]);
+    assert!(removed.code == Some(0) && removed.err.contains("autoload/caro.nu"), "{removed:#?}");
+    assert!(!copy.exists());
+    std::fs::write(&copy, machine.run(&["init", "nu"]).out).unwrap();
+    let listed = machine.run(&["self", "uninstall", "--dry-run"]);
+    assert!(listed.out.contains("autoload/caro.nu") && copy.exists(), "{listed:#?}");
+    assert_eq!(machine.run(&["self", "uninstall", "--yes"]).code, Some(0));
+    assert!(!copy.exists());
+    std::fs::write(&copy, "# mine\n").unwrap();
+    let none = machine.run(&["init", "nu", "--uninstall", "--yes"]);
+    assert!(none.err.contains("has no line of caro's") && copy.exists(), "{none:#?}");
 }
 
 #[test]

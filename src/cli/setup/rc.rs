@@ -71,12 +71,55 @@ pub fn loading_of(file: &Path) -> Loading {
 
 fn loading(text: &str) -> Loading {
     let Some(rest) = without(text) else { return Loading::Broken };
-    let loads = |line: &str| line.contains("caro init ") && !line.trim_start().starts_with('#');
     match rest.lines().any(loads) {
         _ if rest != text => Loading::Block,
         true => Loading::ByHand,
         false => Loading::None,
     }
+}
+
+/// True for a line that loads the script.
+fn loads(line: &str) -> bool {
+    line.contains("caro init ") && !line.trim_start().starts_with('#')
+}
+
+/// Returns the first line that was written by hand and loads the script, with its number.
+pub fn by_hand(text: &str) -> Option<(usize, &str)> {
+    let mut inside = false;
+    let outside = (1..).zip(text.lines()).filter(|(_, line)| {
+        let was_inside = inside;
+        inside = line.trim() == BEGIN || inside && line.trim() != END;
+        !inside && !was_inside
+    });
+    outside.map(|(number, line)| (number, line.trim())).find(|(_, line)| loads(line))
+}
+
+/// The beginning of the script for nushell.
+pub const NU_SCRIPT: &str = "# caro in the prompt of nushell";
+
+/// Returns the copy of the script that the line in nushell's file writes and nushell loads at every start; `None` if it
+/// is not there, or is another's.
+pub fn nu_script() -> Option<PathBuf> {
+    let file = nu_place(std::env::home_dir().as_deref(), variable)?;
+    let text = read(&file).ok()?;
+    text.starts_with(NU_SCRIPT).then_some(file)
+}
+
+/// Returns the place of that copy for a home folder and variables.
+fn nu_place(home: Option<&Path>, variable: impl Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
+    let folder = |name: &str| variable(name).filter(|folder| folder.is_absolute());
+    let home = |path: &str| home.filter(|home| home.is_absolute()).map(|home| home.join(path));
+    let usual = || {
+        if cfg!(windows) {
+            folder("APPDATA")
+        } else if cfg!(target_os = "macos") {
+            home("Library/Application Support")
+        } else {
+            home(".local/share")
+        }
+    };
+    let data = folder("XDG_DATA_HOME").or_else(usual)?;
+    Some(data.join("nushell/vendor/autoload/caro.nu"))
 }
 
 /// Returns the text without the line between the marks; `None` if the marks are not in pairs.
@@ -94,10 +137,14 @@ pub fn read(file: &Path) -> std::io::Result<String> {
 
 /// Returns the startup file of this user that a shell reads when it starts interactively.
 pub fn file(shell: Shell) -> Option<PathBuf> {
-    let variable = |name: &str| env::everything().find(|(of, _)| of == name).map(|(_, value)| PathBuf::from(value));
     let path = place(shell, std::env::home_dir().as_deref(), variable)?;
     // a symbolic link, as into a folder of dotfiles, is kept
     Some(path.canonicalize().unwrap_or(path))
+}
+
+/// Returns the path in an environment variable.
+fn variable(name: &str) -> Option<PathBuf> {
+    env::everything().find(|(of, _)| of == name).map(|(_, value)| PathBuf::from(value))
 }
 
 /// Returns the startup file for a home folder and variables.
@@ -189,6 +236,29 @@ mod tests {
         }
         assert_eq!(loading_of(Path::new("/nowhere/.bashrc")), Loading::None);
         assert!(matches!(loading_of(Path::new("/")), Loading::Unreadable(_)));
+    }
+
+    #[test]
+    fn a_line_written_by_hand_is_found_outside_of_the_marks() {
+        let line = "eval \"$(caro init bash --fix)\"";
+        let block = edited("ls\n", Some(line)).unwrap();
+        assert_eq!(by_hand(&block), None);
+        assert_eq!(by_hand(&format!("{block}# {line}\n  {line}\n")), Some((6, line)));
+        assert_eq!(by_hand(&format!("{line}\n{block}")), Some((1, line)));
+        assert_eq!(by_hand("ls\n"), None);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn nushell_loads_its_copy_from_the_data_folder() {
+        let home = Some(Path::new("/home/u"));
+        let ends = "nushell/vendor/autoload/caro.nu";
+        assert_eq!(nu_place(home, |_| None), Some(Path::new("/home/u/.local/share").join(ends)));
+        assert_eq!(
+            nu_place(home, |name| (name == "XDG_DATA_HOME").then(|| "/d".into())),
+            Some(Path::new("/d").join(ends))
+        );
+        assert_eq!(nu_place(None, |_| None), None);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 function __caro_command --description 'Turn the words on the line into a command'
     set -l line (commandline --current-buffer | string collect)
     string match --quiet --regex '\S' -- $line; or return 0
+    echo
     set -l answer (command caro --widget --shell fish -- $line </dev/tty)
     and begin
         commandline --replace -- (string join \n -- $answer | string collect)

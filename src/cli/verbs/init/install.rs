@@ -1,17 +1,20 @@
 //! `caro init --install` and `--uninstall`: write the line that loads the script into the shell's startup file, or
-//! remove it, after asking.
+//! remove it, after asking. A line that was written by hand is left to the user.
 
 use super::Args;
-use crate::setup::rc::{BEGIN, END, edited, file, read};
+use crate::setup::rc::{BEGIN, END, Shell, by_hand, edited, file, nu_script, read};
 use crate::term::typed;
+use crate::term::ui::in_line;
 use crate::{Cx, Exit, Failure, Outcome};
 use caro_base::files::{self, Access};
 use std::io::ErrorKind;
+use std::path::Path;
 
 /// Shows the change and makes it, after asking unless `--yes`.
 ///
 /// # Errors
-/// If there is no home folder, the user cannot be asked, or the file cannot be read or written.
+/// If there is no home folder, the user cannot be asked, the file cannot be read or written, or a line that was written
+/// by hand would have to go.
 pub(super) fn edit(args: &Args, cx: &Cx) -> Outcome {
     let path = file(args.shell).ok_or_else(|| {
         Failure::usage("this user has no home folder").hint("without --install the script is printed")
@@ -19,14 +22,31 @@ pub(super) fn edit(args: &Args, cx: &Cx) -> Outcome {
     let before = match read(&path) {
         Ok(text) => text,
         Err(e) if e.kind() == ErrorKind::NotFound => String::new(),
-        Err(e) => return Err(Failure::no(format!("{}: {e}", path.display())).hint(by_hand(args))),
+        Err(e) => return Err(Failure::no(format!("{}: {e}", path.display())).hint(how_by_hand(args))),
     };
     let line = args.load();
     let after = edited(&before, args.install.then_some(line.as_str())).ok_or_else(|| {
         Failure::no(format!("in {} `{BEGIN}` and `{END}` do not stand in pairs", path.display()))
             .hint("remove what is left of them, and call this again")
     })?;
-    if after == before {
+    let has_block = edited(&before, None).is_some_and(|without| without != before);
+    if args.install
+        && !has_block
+        && let Some((number, written)) = by_hand(&before)
+    {
+        let place = format!("{}:{number}", path.display());
+        cx.ui.note(&format!("{place} has a line already, written by hand: `{}`", in_line(written)));
+        if written != line {
+            cx.ui.note(&format!("nothing was changed; with these flags it is: `{line}`"));
+        }
+        return Ok(Exit::Success);
+    }
+    // nushell loads the copy that the line has written even after the line is gone
+    let copy = if args.uninstall && args.shell == Shell::Nu { nu_script() } else { None };
+    if after == before && copy.is_none() {
+        if args.uninstall {
+            check_by_hand(&after, &path)?;
+        }
         let state = if args.install { "has the line already" } else { "has no line of caro's" };
         cx.ui.note(&format!("{} {state}", path.display()));
         return Ok(Exit::Success);
@@ -34,7 +54,13 @@ pub(super) fn edit(args: &Args, cx: &Cx) -> Outcome {
     if !args.yes && !cx.ui.can_ask() {
         return Err(Failure::no("here is nobody to ask").hint("--yes writes without asking"));
     }
-    cx.ui.note(&format!("{}:\n{}", path.display(), changes(&before, &after)));
+    if after != before {
+        cx.ui.note(&format!("{}:", path.display()));
+        cx.ui.verbatim(&changes(&before, &after));
+    }
+    if let Some(copy) = &copy {
+        cx.ui.note(&format!("{}, which nushell loads, is removed", copy.display()));
+    }
     if !args.yes {
         cx.ui.ask("write it? [y/N]");
         let reply = typed::typed(cx)?.unwrap_or_default();
@@ -42,9 +68,18 @@ pub(super) fn edit(args: &Args, cx: &Cx) -> Outcome {
             return Ok(Exit::No);
         }
     }
-    let access = path.metadata().map_or(Access::Umask, |meta| Access::Like(meta.permissions()));
-    files::replace(&path, after.as_bytes(), access)
-        .map_err(|e| Failure::no(format!("{}: {e}", path.display())).hint(by_hand(args)))?;
+    if after != before {
+        let access = path.metadata().map_or(Access::Umask, |meta| Access::Like(meta.permissions()));
+        files::replace(&path, after.as_bytes(), access)
+            .map_err(|e| Failure::no(format!("{}: {e}", path.display())).hint(how_by_hand(args)))?;
+    }
+    if let Some(copy) = copy {
+        std::fs::remove_file(&copy)
+            .map_err(|e| Failure::no(format!("{}: {e}", copy.display())).hint("remove that file by hand"))?;
+    }
+    if args.uninstall {
+        check_by_hand(&after, &path)?;
+    }
     cx.ui.note(match args.install {
         true => "it holds in every new shell",
         false => "it is gone from every new shell",
@@ -52,9 +87,17 @@ pub(super) fn edit(args: &Args, cx: &Cx) -> Outcome {
     Ok(Exit::Success)
 }
 
-fn by_hand(args: &Args) -> String {
+/// Refuses to say that the line is gone if one that was written by hand still loads the script.
+fn check_by_hand(text: &str, path: &Path) -> Result<(), Failure> {
+    let Some((number, written)) = by_hand(text) else { return Ok(()) };
+    let place = format!("{}:{number}", path.display());
+    Err(Failure::no(format!("a line written by hand loads it, at {place}: `{}`", in_line(written)))
+        .hint("it is yours, so it stays: remove it in an editor"))
+}
+
+fn how_by_hand(args: &Args) -> String {
     match args.install {
-        true => format!("the line can be written by hand: {}", args.load()),
+        true => format!("the line can be written by hand: `{}`", args.load()),
         false => format!("what stands between `{BEGIN}` and `{END}` can be removed by hand"),
     }
 }

@@ -192,6 +192,11 @@ mod tests {
     }
 
     #[test]
+    fn the_copy_for_nushell_is_known_by_its_beginning() {
+        assert!(args(&["nu"]).script().starts_with(crate::setup::rc::NU_SCRIPT));
+    }
+
+    #[test]
     fn the_line_that_loads_it_has_the_chosen_flags() {
         let chosen = args(&["zsh", "--key", "ctrl-g", "--explain-key", "f2", "--history"]);
         assert_eq!(chosen.load(), "eval \"$(caro init zsh --key ctrl-g --explain-key f2 --history)\"");

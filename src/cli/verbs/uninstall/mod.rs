@@ -63,13 +63,14 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
     let mut items = inventory::all(&cx.dirs, &usual, models.as_ref());
     items.retain(|item| !(keep_data && item.purpose.is_irreplaceable()));
     let shells = loading_files();
+    let copy = rc::nu_script();
     let residents = cx.dirs.runtime.as_deref().and_then(|folder| resident::list(folder).ok()).unwrap_or_default().len();
-    if items.is_empty() && shells.is_empty() && residents == 0 {
+    if items.is_empty() && shells.is_empty() && copy.is_none() && residents == 0 {
         cx.ui.note("nothing of caro's is here but the program");
         print_remaining(keep_data, &items, cx);
         return Ok(Exit::Success);
     }
-    list(&items, &shells, residents, cx)?;
+    list(&items, &shells, copy.as_deref(), residents, cx)?;
     if dry_run {
         print_remaining(keep_data, &items, cx);
         return Ok(Exit::Success);
@@ -92,6 +93,9 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
         }
     }
     let mut left: Vec<removal::NotRemoved> = shells.iter().filter_map(|file| remove_line(file).err()).collect();
+    if let Some(copy) = copy {
+        left.extend(std::fs::remove_file(&copy).err().map(|e| (copy, e.to_string())));
+    }
     for item in &items {
         let rest = removal::remove(item);
         if rest.is_empty() {
@@ -127,7 +131,7 @@ fn remove_line(file: &Path) -> Result<(), removal::NotRemoved> {
 }
 
 /// A line for each thing.
-fn list(items: &[Item], shells: &[PathBuf], residents: usize, cx: &Cx) -> Result<(), Failure> {
+fn list(items: &[Item], shells: &[PathBuf], copy: Option<&Path>, residents: usize, cx: &Cx) -> Result<(), Failure> {
     let line = |what: &str, place: String, about: String| {
         let place = cx.ui.entry(Role::Plain, &place);
         cx.ui.line(&format!(
@@ -142,6 +146,9 @@ fn list(items: &[Item], shells: &[PathBuf], residents: usize, cx: &Cx) -> Result
     }
     for file in shells {
         line("shell", file.display().to_string(), "the line between caro's marks".into())?;
+    }
+    if let Some(copy) = copy {
+        line("shell", copy.display().to_string(), "the copy of the script that nushell loads".into())?;
     }
     for item in items {
         let about =
