@@ -61,6 +61,9 @@ fn a_failed_check_has_a_remedy_and_does_not_stop_the_others() {
     let stores = of(&document, "stores")[0];
     assert_eq!(stores["state"], "fail");
     assert!(stores["remedy"].as_str().unwrap().contains("caro memory repair"), "{stores}");
+    // the variables hold all the same
+    let model = of(&document, "model")[0]["fact"].as_str().unwrap();
+    assert!(!model.contains("is not here"), "{model}");
     // follow the remedies
     machine.write("config.toml", "timeout = 5\n");
     assert_eq!(machine.run(&["memory", "repair"]).code, Some(0));

@@ -28,7 +28,7 @@ pub struct Facts {
 /// Variables that only the code for downloads reads.
 const DOWNLOAD_VARIABLES: [&str; 2] = ["CARO_HUB_URL", "CARO_PYTHON"];
 
-/// Reads all layers of settings. If they are broken, the other checks use the defaults.
+/// Reads all layers of settings. If they are broken, the other checks use the defaults and the variables.
 ///
 /// # Errors
 /// Never: a test makes sure that the defaults are valid.
@@ -51,7 +51,7 @@ pub fn look(cx: &Cx) -> Result<(Facts, Settings), Failure> {
         warnings,
         unread: unread(env::everything().filter_map(|(name, _)| name.into_string().ok())),
     };
-    let settings = settings.map_or_else(|| Settings::of(&Config::defaults()), Ok)?;
+    let settings = settings.map_or_else(|| Settings::of(&Config::of_variables(&cx.env)), Ok)?;
     Ok((facts, settings))
 }
 

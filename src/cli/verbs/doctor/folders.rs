@@ -22,6 +22,8 @@ pub struct Folder {
     pub path: PathBuf,
     /// Its permissions; `None` if the folder does not exist yet.
     pub rights: Option<Rights>,
+    /// The folder or file above it that keeps us from making it.
+    pub blocked_by: Option<PathBuf>,
     /// Free space on its disk in bytes, if the system reports it.
     pub free: Option<u64>,
 }
@@ -59,9 +61,30 @@ pub fn look(dirs: &Dirs) -> Vec<Folder> {
         seen.push(path);
         let there = path.ancestors().find(|folder| folder.is_dir());
         let free = there.and_then(fetch::free_bytes);
-        folders.push(Folder { name, path: path.clone(), rights: rights(path, is_private), free });
+        let rights = rights(path, is_private);
+        let blocked_by = if rights.is_none() { blocker(path) } else { None };
+        folders.push(Folder { name, path: path.clone(), rights, blocked_by, free });
     }
     folders
+}
+
+/// The nearest existing path above a missing folder, if no folder can be made in it.
+fn blocker(path: &Path) -> Option<PathBuf> {
+    let above = path.ancestors().find(|above| above.symlink_metadata().is_ok())?;
+    let can_make = above.is_dir() && is_writable(above);
+    (!can_make).then(|| above.to_owned())
+}
+
+/// True if we can make files in a folder.
+#[cfg(unix)]
+fn is_writable(folder: &Path) -> bool {
+    use rustix::fs::Access;
+    rustix::fs::access(folder, Access::WRITE_OK | Access::EXEC_OK).is_ok()
+}
+
+#[cfg(not(unix))]
+fn is_writable(folder: &Path) -> bool {
+    std::fs::metadata(folder).is_ok_and(|meta| !meta.permissions().readonly())
 }
 
 #[cfg(unix)]
@@ -83,7 +106,7 @@ fn rights(path: &Path, is_private: bool) -> Option<Rights> {
     Some(Rights {
         other_owner: (meta.uid() != me).then_some(meta.uid()),
         open_to_writers: (mode & 0o022 != 0).then_some(mode),
-        is_writable: rustix::fs::access(path, rustix::fs::Access::WRITE_OK).is_ok(),
+        is_writable: is_writable(path),
         open_files,
     })
 }
@@ -91,7 +114,7 @@ fn rights(path: &Path, is_private: bool) -> Option<Rights> {
 #[cfg(not(unix))]
 fn rights(path: &Path, _: bool) -> Option<Rights> {
     let meta = std::fs::metadata(path).ok()?;
-    Some(Rights { is_writable: !meta.permissions().readonly(), ..Rights::default() })
+    meta.is_dir().then(|| Rights { is_writable: is_writable(path), ..Rights::default() })
 }
 
 /// The findings about folders: those on permissions, or one if all are well, and one on free space.
@@ -101,6 +124,7 @@ pub fn findings(folders: &[Folder]) -> Vec<Finding> {
         return vec![Finding::warn("folders", fact, "set HOME to a folder of yours: nothing can be kept without")];
     }
     let mut all: Vec<Finding> = folders.iter().flat_map(permission_findings).collect();
+    all.extend(blocked_findings(folders));
     if all.is_empty() {
         let there: Vec<&str> = folders.iter().filter(|f| f.rights.is_some()).map(|f| f.name).collect();
         all.push(match there.is_empty() {
@@ -110,6 +134,24 @@ pub fn findings(folders: &[Folder]) -> Vec<Finding> {
     }
     all.extend(space_finding(folders));
     all
+}
+
+/// A finding for each place in which folders of ours cannot be made.
+fn blocked_findings(folders: &[Folder]) -> Vec<Finding> {
+    let mut places: Vec<(&Path, Vec<&str>)> = Vec::new();
+    for folder in folders {
+        let Some(above) = folder.blocked_by.as_deref() else { continue };
+        match places.iter_mut().find(|(place, _)| *place == above) {
+            Some((_, names)) => names.push(folder.name),
+            None => places.push((above, vec![folder.name])),
+        }
+    }
+    let finding = |(above, names): (&Path, Vec<&str>)| {
+        let (place, many) = (above.display(), if names.len() == 1 { "folder" } else { "folders" });
+        let fact = format!("the {many} for {} cannot be made: nothing can be written in {place}", names.join(", "));
+        Finding::warn("folders", fact, format!("`chmod u+wx '{place}'`, or set HOME to a folder of yours"))
+    };
+    places.into_iter().map(finding).collect()
 }
 
 fn permission_findings(folder: &Folder) -> Vec<Finding> {
@@ -157,7 +199,7 @@ mod tests {
     use super::*;
 
     fn folder(rights: Option<Rights>, free: u64) -> Folder {
-        Folder { name: "data", path: "/h/caro".into(), rights, free: Some(free) }
+        Folder { name: "data", path: "/h/caro".into(), rights, blocked_by: None, free: Some(free) }
     }
 
     fn sound() -> Rights {
@@ -177,6 +219,22 @@ mod tests {
         assert_eq!(states(Rights { is_writable: false, ..sound() })[0].0, State::Warn);
         let open = states(Rights { open_files: vec!["/h/caro/a.db".into(), "/h/caro/b.db".into()], ..sound() });
         assert_eq!((open[0].0, open[0].1.as_str()), (State::Warn, "`chmod -R go-rwx '/h/caro'`"));
+    }
+
+    #[test]
+    fn folders_that_cannot_be_made_are_a_warning_for_each_place() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        let at = |name: &str| Some(file.join(name));
+        let dirs =
+            Dirs { data: at("data"), state: at("state"), cache: Some(dir.path().join("a/b")), ..Dirs::default() };
+        let found = look(&dirs);
+        let blocked: Vec<_> = found.iter().map(|folder| folder.blocked_by.as_deref()).collect();
+        assert_eq!(blocked, [Some(file.as_path()), Some(&file), None]);
+        let all = findings(&found);
+        assert_eq!(all.iter().filter(|f| f.check == "folders").count(), 1, "{all:?}");
+        assert!(all[0].state == State::Warn && all[0].fact.contains("data, state cannot be made"), "{all:?}");
     }
 
     #[test]
