@@ -7,6 +7,7 @@ use super::node::{Kept, Kind, Node, Role};
 use super::plan::Plan;
 use super::store::{EntryLock, FILES, Store};
 use super::{MAX_FILES, UndoError, Watch};
+use rustix::fs::Access;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, BufRead, BufReader, BufWriter, ErrorKind, Read, Write};
@@ -21,6 +22,8 @@ pub(super) const AFTER: &str = "after.jsonl";
 const MAX_BYTES: u64 = 1 << 30;
 /// Bytes left free on the disk.
 const RESERVE: u64 = 16 << 20;
+/// Bytes that the record of one file takes, about.
+const RECORD: u64 = 1 << 10;
 /// Most copies that are synced one by one; more are synced all at once.
 const MAX_SINGLE_SYNCS: u64 = 32;
 
@@ -86,6 +89,32 @@ impl Demand {
 pub fn demand(store: &Store, plan: &Plan) -> Result<Demand, UndoError> {
     let nodes = look::all_nodes(&plan.targets)?;
     Ok(Demand::of(&nodes, Links::of(plan), device_of(store.folder())))
+}
+
+/// Checks whether that much can be saved now: whether the folder of the store is there or can be made, and has the room.
+/// Where it is short, records that are too old go first.
+///
+/// # Errors
+/// If it cannot be saved. Even without one [`keep`] may fail later.
+pub fn check_room(store: &Store, demand: &Demand) -> Result<(), UndoError> {
+    let folder = store.folder();
+    let existing = folder.ancestors().find(|path| path.symlink_metadata().is_ok()).unwrap_or(folder);
+    if !existing.is_dir() {
+        return Err(UndoError::writing(existing, ErrorKind::NotADirectory.into()));
+    }
+    let writes = Access::WRITE_OK | Access::EXEC_OK;
+    rustix::fs::access(existing, writes).map_err(|e| UndoError::writing(existing, e.into()))?;
+    let needed = match demand.copies {
+        copies if copies > 0 && !store.clones() => copies.saturating_add(RESERVE),
+        _ => demand.count.saturating_mul(RECORD),
+    };
+    if free(existing) < needed {
+        store.sweep(0);
+    }
+    match free(existing) {
+        free if free < needed => Err(UndoError::Full(format!("{free} bytes are free, and {needed} are needed"))),
+        _ => Ok(()),
+    }
 }
 
 /// Returns the file system of the nearest existing folder.
@@ -393,4 +422,35 @@ pub(super) fn read_nodes(place: &Path, name: &str) -> Result<BTreeMap<PathBuf, N
         }
     }
     Ok(by_path(nodes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Limits;
+
+    #[test]
+    fn what_cannot_be_saved_is_known_beforehand() {
+        let dir = tempfile::tempdir().unwrap();
+        let checked = |folder: &str, copies| {
+            check_room(
+                &Store::new(dir.path().join(folder), Limits::default()),
+                &Demand { count: 1, bytes: copies, copies },
+            )
+        };
+        assert!(checked("caro/undo", 1).is_ok() && !dir.path().join("caro").exists(), "nothing is made");
+        let most = u64::MAX / 2;
+        let is_full = matches!(checked("caro/undo", most), Err(UndoError::Full(_)));
+        assert!(is_full || Store::new(dir.path(), Limits::default()).clones());
+        fs::write(dir.path().join("file"), "").unwrap();
+        assert!(matches!(checked("file/undo", 1), Err(UndoError::Folder { .. })));
+        std::os::unix::fs::symlink("nowhere", dir.path().join("link")).unwrap();
+        assert!(matches!(checked("link/undo", 0), Err(UndoError::Folder { .. })));
+        if !rustix::process::geteuid().is_root() {
+            fs::create_dir(dir.path().join("closed")).unwrap();
+            fs::set_permissions(dir.path().join("closed"), std::os::unix::fs::PermissionsExt::from_mode(0o555))
+                .unwrap();
+            assert!(matches!(checked("closed/undo", 0), Err(UndoError::Folder { .. })));
+        }
+    }
 }

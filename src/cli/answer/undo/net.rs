@@ -14,7 +14,7 @@ use caro_shell::{Script, parse};
 use caro_undo::plan::{Cover, Plan, Touch};
 use caro_undo::preview::{Item, of_changes, of_targets};
 use caro_undo::scope::{MOMENT, Scope, scopes};
-use caro_undo::{Demand, Foreseen, Keeping, Shown, Store, UndoError, demand, foresee, keep, to_trash};
+use caro_undo::{Demand, Foreseen, Keeping, Shown, Store, UndoError, check_room, demand, foresee, keep, to_trash};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -117,7 +117,7 @@ impl Undo {
                 let more = gaps.len().saturating_sub(MAX_GAPS);
                 let more = if more > 0 { format!("; and {more} more") } else { String::new() };
                 let all = if forecast.plan.is_empty() { "does not cover it" } else { "does not cover all of it" };
-                ui.tell(&format!(
+                ui.tell_folded(&format!(
                     "  {}",
                     ui.paint_err(Role::Caution, &format!("undo {all}: {}{more}", first.join("; ")))
                 ));
@@ -202,7 +202,7 @@ impl Record {
     }
 }
 
-/// The reason the demand exceeds the limits of the store, or could not be computed.
+/// The reason the demand exceeds the limits of the store or the room on its disk, or could not be computed.
 pub(super) fn refusal(store: &Store, demand: &Result<Demand, UndoError>) -> Option<String> {
     let demand = match demand {
         Ok(demand) => demand,
@@ -217,12 +217,12 @@ pub(super) fn refusal(store: &Store, demand: &Result<Demand, UndoError>) -> Opti
     if demand.copies > limits.copies && !store.clones() {
         return Some(beyond(demand.copies, "undo_copies", limits.copies));
     }
-    None
+    check_room(store, demand).err().map(|why| why.to_string())
 }
 
 fn print_uncovered(why: &str, run: &Run<'_>) {
     let ui = &run.cx.ui;
-    ui.tell(&format!("  {}", ui.paint_err(Role::Danger, &format!("undo does not cover it: {why}"))));
+    ui.tell_folded(&format!("  {}", ui.paint_err(Role::Danger, &format!("undo does not cover it: {why}"))));
 }
 
 /// Converts the changes of a rehearsal for undo.
