@@ -139,6 +139,60 @@ fn a_command_above_the_allowed_level_is_refused_at_the_keys() {
 }
 
 #[test]
+fn what_is_overwritten_is_shown_before_what_is_moved() {
+    let machine = Machine::new();
+    machine.write("work/a.txt", "a");
+    machine.write("work/big.bin", vec![7u8; 3 << 20]);
+    let mut terminal = at_keys(&machine, "mv a.txt big.bin");
+    let text = terminal.text();
+    let at = |words: &str| text.find(words).unwrap_or_else(|| panic!("no {words:?} in {text}"));
+    assert!(
+        at("caution: it overwrites big.bin (3.1 MB there now)") < at("caution: it moves or renames a.txt"),
+        "{text}"
+    );
+    terminal.types("q");
+    assert_eq!(terminal.ends(), 0);
+}
+
+#[test]
+fn a_command_for_the_shell_itself_is_not_offered_to_be_run() {
+    let machine = Machine::new();
+    let mut terminal = at_keys(&machine, "cd /tmp && export FOO=1");
+    let text = terminal.text();
+    assert!(text.contains("it changes only the shell that runs it") && !text.contains("r run"), "{text}");
+    terminal.types("q");
+    assert_eq!(terminal.ends(), 0);
+}
+
+#[test]
+fn a_command_with_control_characters_is_not_edited() {
+    let machine = Machine::new();
+    let mut terminal = at_keys(&machine, "echo a \u{1b}[8mhidden");
+    terminal.types("e");
+    terminal.shows("the command cannot be edited");
+    wait_until(&terminal, "the keys are back", |text| text.ends_with(KEYS));
+    assert!(!terminal.written().contains("\u{1b}[8m"), "{:?}", terminal.written());
+    terminal.types("q");
+    assert_eq!(terminal.ends(), 0);
+}
+
+#[test]
+fn notes_are_broken_between_words_on_a_wide_terminal() {
+    let machine = Machine::new();
+    let folder = "a-folder-with-a-long-name/another-one-below-it";
+    std::fs::create_dir_all(machine.path("work").join(folder)).unwrap();
+    let command = format!("rm -r {folder}/one {folder}/two");
+    let mut terminal = at_keys(&machine, &command);
+    for row in terminal.screen().rows(0, 100) {
+        let is_broken = row.trim_end().chars().count() == 100 && !row.starts_with("rm ");
+        assert!(!is_broken, "{}", terminal.text());
+    }
+    assert!(!terminal.text().lines().any(|line| line.chars().count() > 99 && !line.starts_with("rm ")));
+    terminal.types("q");
+    assert_eq!(terminal.ends(), 0);
+}
+
+#[test]
 fn a_command_is_edited_in_place_checked_again_and_run() {
     let machine = Machine::new();
     let mut terminal = at_keys(&machine, "echo one");

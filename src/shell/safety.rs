@@ -32,6 +32,9 @@ pub use startup::runs_by_itself;
 use std::collections::HashSet;
 use std::ops::Range;
 
+/// The effect of a reason that tells that something is moved or renamed.
+const MOVE: &str = "move";
+
 /// The level of a risk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -49,7 +52,7 @@ pub enum Level {
 pub struct Risk {
     /// The highest level of the reasons.
     pub level: Level,
-    /// The reasons, highest level first.
+    /// The reasons, highest level first; at one level a move comes last, since it loses nothing itself.
     pub reasons: Vec<Reason>,
 }
 
@@ -133,7 +136,8 @@ fn builtin_risk_in(script: &Script, around: Option<&Surroundings<'_>>) -> Risk {
         let reason_with_scope = reason(level, effect, &found.token, found.span, found.rule.why.clone());
         reasons.push(reason_with_scope.with_scope(&found.rule.scope));
     }
-    reasons.sort_by_key(|r| (std::cmp::Reverse(r.level), r.span.as_ref().map_or(0, |s| s.start)));
+    let order = |r: &Reason| (std::cmp::Reverse(r.level), r.effect == MOVE, r.span.as_ref().map_or(0, |s| s.start));
+    reasons.sort_by_key(order);
     let mut reported = HashSet::new();
     reasons.retain(|r| reported.insert((r.effect.clone(), r.span.clone())));
     let level = reasons.iter().map(|r| r.level).max().unwrap_or(Level::Safe);
@@ -275,14 +279,14 @@ fn reason_of(script: &Script, all: &[Effect], effect: &Effect) -> Option<Reason>
         }
         Kind::Move => match place {
             Place::Root | Place::System | Place::Home => {
-                say(Danger, "move", format!("it moves {path} away, which this machine needs where it is"))
+                say(Danger, MOVE, format!("it moves {path} away, which this machine needs where it is"))
             }
-            Place::Here => say(Caution, "move", format!("it moves {}", whole_folder(path))),
+            Place::Here => say(Caution, MOVE, format!("it moves {}", whole_folder(path))),
             Place::Device => say(Danger, "device", format!("it moves the device {path}")),
             _ if moves_to_null(script, effect) => {
                 say(Danger, "delete", format!("it moves {path} where nothing comes back from"))
             }
-            _ => say(Caution, "move", format!("it moves or renames {path}")),
+            _ => say(Caution, MOVE, format!("it moves or renames {path}")),
         },
         Kind::Mode | Kind::Owner => {
             let name = "permission";

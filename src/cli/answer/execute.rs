@@ -131,6 +131,7 @@ fn ask(mut answer: Answer, undo: &Undo, run: &Run<'_>) -> Result<Option<(String,
         ui.tell(&ui.paint_err(Role::Command, &cmd));
         if edited {
             present::verdict(ui, &risk);
+            present::shell_only(ui, &cmd, place.dialect);
         } else {
             present::all(ui, &answer);
         }
@@ -153,6 +154,10 @@ fn ask(mut answer: Answer, undo: &Undo, run: &Run<'_>) -> Result<Option<(String,
             }
             match (reply.to_lowercase().as_str(), run.asker) {
                 ("e" | "edit", _) => {
+                    if let Err(why) = edit::check(&cmd) {
+                        ui.failure(&why);
+                        continue;
+                    }
                     let _phase = cx.interrupt().during(Phase::Ends);
                     match edit::line(&cmd)? {
                         Some(line) if !line.trim().is_empty() => cmd = line,

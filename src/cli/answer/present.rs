@@ -6,12 +6,18 @@ use crate::term::ui::Role;
 use caro_command::checks::NOT_INSTALLED;
 use caro_command::{Answer, Timing, Trace};
 use caro_shell::safety::{Level, Risk};
-use caro_shell::{Finding, Severity};
+use caro_shell::{Dialect, Finding, Severity, changes_only_its_shell, parse};
 use serde_json::Value;
 use std::io;
 
 /// Confidence below which the user is warned that an answer is more likely wrong than right.
 const DOUBTFUL: f64 = 0.5;
+
+/// The note about a command that would have no effect in a shell of its own.
+const SHELL_ONLY: &str = "it changes only the shell that runs it: copy it, or use Alt-E";
+
+/// Most reasons below a command.
+const MAX_REASONS: usize = 4;
 
 /// The hint for a request without a command.
 pub const NO_COMMAND: &str = "say what the command is to do, for example: caro \"find files larger than 1 GB\"";
@@ -50,10 +56,10 @@ pub fn answer(ui: &Ui, answer: &Answer) -> io::Result<()> {
     if ui.out_is_terminal() {
         slips(ui, answer);
     }
-    rating(ui, &answer.cmd, &answer.risk, &answer.findings);
+    rating(ui, &answer.cmd, &answer.risk, &answer.findings, answer);
     for other in &answer.alternatives {
         ui.command(&other.cmd)?;
-        rating(ui, &other.cmd, &other.risk, &other.findings);
+        rating(ui, &other.cmd, &other.risk, &other.findings, answer);
     }
     Ok(())
 }
@@ -82,7 +88,17 @@ pub fn all(ui: &Ui, answer: &Answer) {
         ui.aside(Role::Plain, &format!("as in {}:{}{missing}", known.path, known.line));
     }
     verdict(ui, &answer.risk);
+    if let Some(dialect) = Dialect::of_program(&answer.shell) {
+        shell_only(ui, &answer.cmd, dialect);
+    }
     doubts(ui, answer);
+}
+
+/// Prints that a command has no effect in a shell of its own, if it has none.
+pub fn shell_only(ui: &Ui, cmd: &str, dialect: Dialect) {
+    if changes_only_its_shell(&parse(cmd, dialect)) {
+        ui.aside(Role::Caution, SHELL_ONLY);
+    }
 }
 
 /// Prints what speaks against running a command as it is, for a user who can still change it.
@@ -118,9 +134,12 @@ fn slips(ui: &Ui, answer: &Answer) {
 
 /// Prints the risk and errors of one of several commands: at a terminal right below it; for a pipe only if it is
 /// dangerous or wrong, and then with the command, since stdout goes elsewhere.
-fn rating(ui: &Ui, cmd: &str, risk: &Risk, findings: &[Finding]) {
+fn rating(ui: &Ui, cmd: &str, risk: &Risk, findings: &[Finding], of: &Answer) {
     if ui.out_is_terminal() {
         verdict(ui, risk);
+        if let Some(dialect) = Dialect::of_program(&of.shell) {
+            shell_only(ui, cmd, dialect);
+        }
         errors(ui, findings);
     } else if risk.level == Level::Danger || findings.iter().any(|f| f.severity == Severity::Error) {
         ui.aside(Role::Command, cmd);
@@ -138,14 +157,32 @@ pub fn errors(ui: &Ui, findings: &[Finding]) {
     }
 }
 
-/// Prints the risk: its level in colour, and the first reason.
+/// Prints the risk: its level in colour, with a line for each reason of that level.
 pub fn verdict(ui: &Ui, risk: &Risk) {
     let (word, role) = level(risk.level);
-    let reason = match risk.reasons.first() {
-        Some(reason) => format!(": {}", reason.why),
-        None => String::new(),
-    };
-    ui.aside_parts(&[(role, word), (Role::Plain, &reason)]);
+    let (shown, more) = worst_reasons(risk);
+    if shown.is_empty() {
+        ui.aside(role, word);
+    }
+    for why in shown {
+        ui.aside_parts(&[(role, word), (Role::Plain, &format!(": {why}"))]);
+    }
+    if more > 0 {
+        ui.aside(Role::Dim, &format!("and {more} more"));
+    }
+}
+
+/// The different reasons of the risk's own level, at most [`MAX_REASONS`], and the number of further ones.
+fn worst_reasons(risk: &Risk) -> (Vec<&str>, usize) {
+    let mut all: Vec<&str> = Vec::new();
+    for reason in risk.reasons.iter().filter(|reason| reason.level == risk.level) {
+        if !all.contains(&reason.why.as_str()) {
+            all.push(&reason.why);
+        }
+    }
+    let more = all.len().saturating_sub(MAX_REASONS);
+    all.truncate(MAX_REASONS);
+    (all, more)
 }
 
 /// The word for a level, and its role.
@@ -213,6 +250,23 @@ pub fn timing(ui: &Ui, timing: &Timing) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What is lost counts, not what stands first in the text.
+    #[test]
+    fn every_reason_of_the_worst_level_is_shown() {
+        use caro_shell::assess;
+        let shown = |command: &str| {
+            let risk = assess(&parse(command, Dialect::Bash));
+            let (shown, more) = worst_reasons(&risk);
+            (shown.into_iter().map(str::to_owned).collect::<Vec<_>>(), more)
+        };
+        assert_eq!(shown("mv a.txt big.bin").0, ["it overwrites big.bin", "it moves or renames a.txt"]);
+        assert_eq!(shown("ls"), (Vec::new(), 0));
+        let (danger, _) = shown("mv a b; sudo rm -rf /");
+        assert!(!danger.is_empty() && danger.iter().all(|why| !why.contains("moves")), "{danger:?}");
+        let (many, more) = shown("rm a b c d e f");
+        assert_eq!((many.len(), more), (MAX_REASONS, 2), "{many:?}");
+    }
 
     #[test]
     fn a_long_explanation_is_broken_between_words() {

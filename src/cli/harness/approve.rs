@@ -133,11 +133,11 @@ fn explain(Question { call, reasons, lasting }: &Question) -> Vec<String> {
     lines
 }
 
-/// Returns the name of the argument that can be edited, if its text is a single line.
+/// Returns the name of the argument that can be edited, if its text is a single line that a terminal shows as it is.
 fn editable(call: &Call) -> Option<&'static str> {
     let name = if call.tool == "shell" { "command" } else { "path" };
     let text = call.args.get(name)?.as_str()?;
-    if text.contains('\n') { None } else { Some(name) }
+    if text.contains('\n') || edit::check(text).is_err() { None } else { Some(name) }
 }
 
 /// Lets the user edit the call, and returns its new arguments.

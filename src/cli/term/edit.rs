@@ -2,6 +2,7 @@
 
 use super::history::History;
 use super::piped::next_line;
+use super::ui::visible;
 use crate::{Exit, Failure};
 use rustyline::error::ReadlineError;
 use rustyline::history::MemHistory;
@@ -10,14 +11,28 @@ use rustyline::{Behavior, Config, Editor};
 /// Lets the user edit a command and returns it; `None` if they cancelled with Ctrl-D.
 ///
 /// # Errors
-/// If the terminal cannot be used, or Ctrl-C was pressed.
+/// If the command cannot be shown as it is, the terminal cannot be used, or Ctrl-C was pressed.
 pub fn line(cmd: &str) -> Result<Option<String>, Failure> {
+    check(cmd)?;
     match editor()?.readline_with_initial("> ", (cmd, "")) {
         Ok(line) => Ok(Some(line)),
         Err(ReadlineError::Eof) => Ok(None),
         Err(ReadlineError::Interrupted) => Err(Failure::silent(Exit::Interrupted)),
         Err(e) => Err(failure(e)),
     }
+}
+
+/// Refuses a command with characters that the terminal would interpret: the editor writes them as they are, and in
+/// another form the command would be another one.
+///
+/// # Errors
+/// If there are such characters.
+pub fn check(cmd: &str) -> Result<(), Failure> {
+    if visible(cmd) == cmd {
+        return Ok(());
+    }
+    Err(Failure::no("the command cannot be edited: it has characters that are not shown as they are")
+        .hint("they stand above as `\\x1b` and the like; without them it can be typed anew"))
 }
 
 /// Asks for words with a prompt; `None` if the user cancelled with Ctrl-D.
@@ -152,5 +167,20 @@ pub fn reply() -> Result<Option<String>, Failure> {
         Ok(line) => Ok(Some(line.trim().to_owned())),
         Err(ReadlineError::Eof | ReadlineError::Interrupted) => Ok(None),
         Err(e) => Err(failure(e)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_that_a_terminal_would_interpret_is_not_edited() {
+        for cmd in ["echo a\x1b[8m; rm b", "echo a\rls", "ls \u{202e}fr-", "ls \u{9b}31m"] {
+            assert!(check(cmd).is_err() && line(cmd).is_err_and(|why| why.exit == Exit::No), "{cmd:?}");
+        }
+        for cmd in ["ls -a", "for f in *\ndo\techo $f\ndone", "echo 日本"] {
+            assert_eq!(check(cmd), Ok(()), "{cmd:?}");
+        }
     }
 }

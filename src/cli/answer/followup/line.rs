@@ -56,7 +56,7 @@ mod tests {
     use crate::answer::followup::machine::Machine;
 
     fn items() -> Vec<Item> {
-        Machine::new(vec!["ls".into()], true, true).items()
+        Machine::new(vec!["ls".into()], Some(caro_shell::Dialect::Bash), true).items()
     }
 
     #[test]

@@ -11,6 +11,8 @@
 //!          -- q, Esc, Enter, Ctrl-C, Ctrl-D --> over
 //! ```
 
+use caro_shell::{Dialect, changes_only_its_shell, parse};
+
 /// A key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Key {
@@ -130,17 +132,22 @@ pub struct Machine {
     commands: Vec<String>,
     /// The index of the chosen one.
     chosen: usize,
-    /// False if the commands are for another machine.
-    can_run: bool,
+    /// The shell that they run in here; `None` if they are for another machine.
+    shell: Option<Dialect>,
     /// False if no model may be asked for further answers.
     can_ask: bool,
 }
 
 impl Machine {
-    /// Creates the keys for the shown commands. `can_run` is false if they are for another machine, `can_ask` if no
-    /// model may be asked for further answers.
-    pub fn new(commands: Vec<String>, can_run: bool, can_ask: bool) -> Self {
-        Self { state: State::Choosing, commands, chosen: 0, can_run, can_ask }
+    /// Creates the keys for the shown commands. `shell` runs them here, and is `None` if they are for another machine;
+    /// `can_ask` is false if no model may be asked for further answers.
+    pub fn new(commands: Vec<String>, shell: Option<Dialect>, can_ask: bool) -> Self {
+        Self { state: State::Choosing, commands, chosen: 0, shell, can_ask }
+    }
+
+    /// True if running the chosen command here has an effect.
+    fn can_run(&self) -> bool {
+        self.shell.is_some_and(|shell| !changes_only_its_shell(&parse(self.command(), shell)))
     }
 
     /// The chosen command.
@@ -152,7 +159,7 @@ impl Machine {
     pub fn items(&self) -> Vec<Item> {
         let item = |key: &str, word| (key.to_owned(), word);
         let mut items = Vec::new();
-        if self.can_run {
+        if self.can_run() {
             items.push(item("r", "run"));
         }
         items.push(item("e", "edit"));
@@ -208,7 +215,7 @@ impl Machine {
         let command = self.command().to_owned();
         let effect = match key {
             Key::Char(c) => match c.to_ascii_lowercase() {
-                'r' if self.can_run => {
+                'r' if self.can_run() => {
                     self.state = State::Running;
                     Effect::Run(command)
                 }
@@ -276,8 +283,10 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    const BASH: Option<Dialect> = Some(Dialect::Bash);
+
     fn machine() -> Machine {
-        Machine::new(vec!["ls -a".into()], true, true)
+        Machine::new(vec!["ls -a".into()], BASH, true)
     }
 
     fn press(machine: &mut Machine, key: char) -> Vec<Effect> {
@@ -315,14 +324,23 @@ mod tests {
 
     #[test]
     fn a_command_for_another_machine_cannot_be_run() {
-        let mut machine = Machine::new(vec!["ls -a".into()], false, true);
+        let mut machine = Machine::new(vec!["ls -a".into()], None, true);
         assert_eq!(press(&mut machine, 'r'), []);
         assert!(machine.items().iter().all(|(_, word)| *word != "run"));
     }
 
     #[test]
+    fn a_command_for_the_shell_itself_is_not_run_in_another() {
+        let mut machine = Machine::new(vec!["cd /tmp".into(), "ls".into()], BASH, true);
+        assert_eq!(press(&mut machine, 'r'), []);
+        assert!(machine.items().iter().all(|(_, word)| *word != "run"));
+        press(&mut machine, '2');
+        assert_eq!(press(&mut machine, 'r'), [Effect::Erase, Effect::Run("ls".into())]);
+    }
+
+    #[test]
     fn without_a_model_its_keys_are_absent() {
-        let mut machine = Machine::new(vec!["ls -a".into()], true, false);
+        let mut machine = Machine::new(vec!["ls -a".into()], BASH, false);
         assert!(machine.items().iter().all(|(_, word)| !["revise", "another"].contains(word)));
         for key in ['v', 'a'] {
             assert_eq!(press(&mut machine, key), [], "{key}");
@@ -383,7 +401,7 @@ mod tests {
 
     #[test]
     fn one_of_several_is_chosen_by_its_number() {
-        let mut machine = Machine::new(vec!["one".into(), "two".into()], true, true);
+        let mut machine = Machine::new(vec!["one".into(), "two".into()], BASH, true);
         assert!(machine.items().contains(&("1-2".into(), "choose")));
         assert_eq!(press(&mut machine, '2'), [Effect::Erase, Effect::Show("two".into()), Effect::Draw]);
         assert_eq!(press(&mut machine, '3'), []);
@@ -418,7 +436,7 @@ mod tests {
         /// For any sequence of events: only the key runs a command, the shown one, and nothing happens after the end.
         #[test]
         fn only_the_key_runs_anything(events in proptest::collection::vec(event(), 0..60)) {
-            let mut machine = Machine::new(vec!["one".into(), "two".into()], true, true);
+            let mut machine = Machine::new(vec!["one".into(), "two".into()], BASH, true);
             let mut over = false;
             for event in events {
                 let is_run = matches!(event, Event::Key(Key::Char('r' | 'R')));

@@ -74,7 +74,7 @@ pub fn run(answer: Answer, session: &Session<'_>) -> Outcome {
     let commands = commands(&answer);
     // saved now, so that `--from last` works after Ctrl-Z, too
     session.save_last(&answer.cmd);
-    offer::offer(answer, machine::Machine::new(commands, runs, session.asks), session, left)
+    offer::offer(answer, machine::Machine::new(commands, runs.then_some(place.dialect), session.asks), session, left)
 }
 
 /// The commands of an answer to choose from.
@@ -259,6 +259,7 @@ mod offer {
                     let here = place.target == self.session.context().target;
                     let risk = risk::assess_text(command, place.dialect, here.then_some(place.cwd.as_path()));
                     present::verdict(ui, &risk);
+                    present::shell_only(ui, command, place.dialect);
                 }
                 Effect::Tell(text) => ui.note(text),
                 _ => {}
@@ -360,7 +361,14 @@ mod offer {
     }
 
     /// Lets the user change the command: in place, or typed from its beginning on a terminal that is not drawn over.
+    /// `None` also if it cannot be edited, with the reason on the screen.
     fn edit_command(command: &str, cx: &Cx) -> Result<Option<String>, Failure> {
+        if cx.ui.may_draw()
+            && let Err(why) = edit::check(command)
+        {
+            cx.ui.failure(&why);
+            return Ok(None);
+        }
         match cx.ui.may_draw() {
             true => edit::line(command),
             false => ask_line("the whole command, changed (Enter alone keeps it):", cx),
