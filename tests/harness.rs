@@ -235,13 +235,13 @@ fn b1_a_run_has_options_of_its_own_and_needs_no_runtime() {
     let bench = Bench::new(dog_rules());
     assert_eq!(bench.harness.run_sync(FACT, Some("s")).unwrap().response, "Nice name");
     // a call that never ends is given up
-    let mut stuck = Bench::with(by_step(&[step("wait", &[("stuck", json!({}))]), answer("Later")]), |setup, _| {
+    let mut stuck = Bench::with(by_step(&[step("throw", &[("dice", json!({}))]), answer("Later")]), |setup, _| {
         let options = Options { tool_timeout: Duration::from_millis(10), ..Options::default() };
         Setup { options, ..setup }
     });
-    stuck.harness.add(Arc::new(Stuck(ToolSpec::new("stuck", "never ends.", json!({}), &[])))).unwrap();
+    stuck.harness.add(Arc::new(Stuck(ToolSpec::new("dice", "throws a dice.", json!({}), &[])))).unwrap();
     let started = Instant::now();
-    assert_eq!(stuck.harness.run_sync("wait with stuck", Some("s")).unwrap().response, "Later");
+    assert_eq!(stuck.harness.run_sync("throw the dice", Some("s")).unwrap().response, "Later");
     assert!(started.elapsed() < Stuck::TIME, "{:?}", started.elapsed());
     // `run_sync` works within a runtime too
     let reply = bench.runtime.block_on(async { bench.harness.run_sync(QUESTION, Some("s")) });
