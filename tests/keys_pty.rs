@@ -167,7 +167,7 @@ fn a_command_for_the_shell_itself_is_not_offered_to_be_run() {
 #[test]
 fn a_command_with_control_characters_is_not_edited() {
     let machine = Machine::new();
-    let mut terminal = at_keys(&machine, "echo a \u{1b}[8mhidden");
+    let mut terminal = at_keys(&machine, "printf '\u{1b}[8mhidden'");
     terminal.types("e");
     terminal.shows("the command cannot be edited");
     wait_until(&terminal, "the keys are back", |text| text.ends_with(KEYS));

@@ -33,7 +33,7 @@ struct Manager {
     commands: Option<PathBuf>,
 }
 
-/// What the package managers know of a program.
+/// The answer of the package managers about a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Lookup {
     /// The command that installs its package.

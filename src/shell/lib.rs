@@ -20,16 +20,18 @@ mod powershell;
 pub mod rules;
 pub mod safety;
 mod script;
+mod shell_state;
 mod substitution;
 pub mod target;
 mod tree;
 mod unwrap;
 mod word;
 
-pub use builtin::{changes_only_its_shell, is_builtin, powershell_alias};
+pub use builtin::{is_builtin, powershell_alias};
 pub use effects::{Effect, effects};
 pub use parse::{Invocation, Script, Word, extract_commands, parse};
 pub use safety::{Level, Risk, assess, assess_in, is_read_only};
+pub use shell_state::changes_only_its_shell;
 pub use target::{Dialect, Os, Target, Userland};
 pub use word::quote;
 

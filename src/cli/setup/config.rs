@@ -1,7 +1,7 @@
 //! Defines the settings, and holds the values in force.
 
 use super::names::{AUTO, NONE};
-use crate::{Env, Failure, Settings};
+use crate::Failure;
 use caro_model::catalog::DEFAULT_MODEL;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -265,19 +265,6 @@ impl Config {
     pub(crate) fn defaults() -> Self {
         let values = KEYS.iter().map(|k| (k.name, (k.default.to_string(), Origin::Default))).collect();
         Self { values, warnings: Vec::new() }
-    }
-
-    /// The default values, with those of the variables that are valid.
-    pub fn of_variables(env: &Env) -> Self {
-        let mut config = Self::defaults();
-        for key in &KEYS {
-            let Some(value) = env.get(key.env).and_then(|value| value.to_str()) else { continue };
-            let alone = Self::of(key, value, Origin::Env(key.env));
-            if Settings::of(&alone).is_ok() {
-                config.set(key, value.into(), Origin::Env(key.env));
-            }
-        }
-        config
     }
 
     /// The warnings about the files: lines that are ignored, and files that other users may write.

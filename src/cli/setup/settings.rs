@@ -2,9 +2,9 @@
 
 pub use super::names::{AUTO, AdapterUse, DEVICES, ENGINES, LEVELS, REFINES, RESIDENTS, SWITCH, Use, one_of};
 
-use super::config::Origin;
+use super::config::{KEYS, Origin};
 use super::names::{NONE, auto_or};
-use crate::{Config, Failure};
+use crate::{Config, Env, Failure};
 use caro_agent::chat::Remember;
 use caro_agent::perpetual::Parameters;
 use caro_agent::turn::Fitting;
@@ -84,6 +84,22 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// Parses the variables that are valid; everything else has its default value.
+    ///
+    /// # Errors
+    /// If a default value is not valid.
+    pub fn of_variables(env: &Env) -> Result<Self, Failure> {
+        let mut config = Config::defaults();
+        for key in &KEYS {
+            let Some(value) = env.get(key.env).and_then(|value| value.to_str()) else { continue };
+            let origin = Origin::Env(key.env);
+            if Self::of(&Config::of(key, value, origin.clone())).is_ok() {
+                config.set(key, value.into(), origin);
+            }
+        }
+        Self::of(&config)
+    }
+
     /// Parses the settings from the layers.
     ///
     /// # Errors

@@ -51,7 +51,7 @@ pub fn look(cx: &Cx) -> Result<(Facts, Settings), Failure> {
         warnings,
         unread: unread(env::everything().filter_map(|(name, _)| name.into_string().ok())),
     };
-    let settings = settings.map_or_else(|| Settings::of(&Config::of_variables(&cx.env)), Ok)?;
+    let settings = settings.map_or_else(|| Settings::of_variables(&cx.env), Ok)?;
     Ok((facts, settings))
 }
 
