@@ -173,10 +173,9 @@ async fn execute(
         }
         Ok((Driven::Done(report), id)) => (TaskState::Failed, id, report.termination_reason.clone(), Some(report)),
         Ok((Driven::Stopped(_), id)) if cancel.is_cancelled() => stopped(id)?,
+        // it was stopped while it waited for its session
         Err(_) if cancel.is_cancelled() => stopped(String::new())?,
         Ok((Driven::Stopped(_), id)) => (TaskState::Timeout, id, format!("after {} s", task.timeout), None),
-        // it was stopped while it waited for its session
-        Err(_) if cancel.is_cancelled() => (TaskState::Cancelled, String::new(), String::new(), None),
         Err(error) => (TaskState::Failed, String::new(), error.to_string(), None),
     };
     let run = TaskRun { state, run: agent_run, note, ..run };

@@ -147,8 +147,8 @@ fn text(path: &Path, seen: &EntryState) -> Option<String> {
     String::from_utf8(read_regular(path, MAX_TEXT_BYTES).ok()?).ok()
 }
 
-/// Reads the first `most` bytes of a regular file. A pipe without a writer and some files of
-/// the kernel would block, and a link may lead to an endless device.
+/// Reads the first `most` bytes of a regular file. A pipe without a writer and some files of the kernel would block, and
+/// a link may lead to an endless device.
 fn read_regular(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     if !path.symlink_metadata()?.is_file() {
         return Err(io::ErrorKind::InvalidInput.into());
