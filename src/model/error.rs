@@ -60,7 +60,7 @@ pub enum ModelError {
     Engine(String),
 }
 
-/// Where the prompt and the answer of a model are shown, whatever the verb.
+/// The ways to see the prompt and the answer of a model, whatever the verb.
 const TRACES: &str = "`--debug` of a request for a command shows the prompt and the raw answer, `caro events --json` \
                       those of a run";
 

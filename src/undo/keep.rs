@@ -92,7 +92,7 @@ pub fn demand(store: &Store, plan: &Plan) -> Result<Demand, UndoError> {
 }
 
 /// Checks whether that much can be saved now: whether the folder of the store is there or can be made, and has the room.
-/// Where it is short, records that are too old go first.
+/// If the room is short, records that are too old go first.
 ///
 /// # Errors
 /// If it cannot be saved. Even without one [`keep`] may fail later.

@@ -17,7 +17,7 @@ pub enum Change<'a> {
     },
     /// A file that is written, with the folders that are missing above it.
     File {
-        /// What is done to it, as the user reads it in the list of what can be undone.
+        /// A title of the change, as the list of what can be undone shows it.
         text: &'a str,
         /// Its absolute path.
         path: &'a Path,

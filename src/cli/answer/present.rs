@@ -251,7 +251,7 @@ pub fn timing(ui: &Ui, timing: &Timing) {
 mod tests {
     use super::*;
 
-    /// What is lost counts, not what stands first in the text.
+    /// The order is by what is lost, not by what stands first in the text.
     #[test]
     fn every_reason_of_the_worst_level_is_shown() {
         use caro_shell::assess;
