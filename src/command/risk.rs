@@ -113,6 +113,8 @@ mod tests {
             let command = command.replace("FOLDER", &whole);
             assert_eq!(level(&command, &work), Level::Danger, "{command}");
         }
+        let root = assess_here(&parse("rm -rf /", Dialect::Bash), Path::new("/"));
+        assert!(root.reasons[0].why.contains("everything on this disk"), "{root:?}");
         for command in
             ["rm -rf sub", "rm -rf ../other", "rm -rf FOLDER/sub", "cd sub && rm -rf ../sub", "rm FOLDER/sub/a"]
         {

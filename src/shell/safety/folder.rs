@@ -85,7 +85,8 @@ pub(super) fn as_working_folder(script: &Script, effect: &Effect, around: &Surro
     if effect.kind != Kind::Delete || effect.remote {
         return None;
     }
-    let path = effect.path.as_deref().filter(|path| place_of(path) != Place::Here)?;
+    // the name of a home folder or of the whole disk says more
+    let path = effect.path.as_deref().filter(|path| place_of(path) < Place::Here)?;
     let folder = match path.rsplit_once('/') {
         Some((folder, name)) if matches_most(name) => folder,
         None if matches_most(path) => ".",
