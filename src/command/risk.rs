@@ -103,6 +103,7 @@ mod tests {
             "rm -rf ./../work/",
             "rm -rf ../work/*",
             "rm -rf ../work/sub/..",
+            "rm -rf ./~/../../work",
             "rm -rf FOLDER",
             "rm -rf FOLDER/*",
             "rm -rf FOLDER/../../x/..",

@@ -31,7 +31,7 @@ use handed::Handed;
 pub use kind::Kind;
 use parsed_args::ParsedArgs;
 pub use paths::{Place, is_socket, place_of};
-pub(super) use paths::{expand_braces, folder_above, is_hidden, matches_most, normalize, resolve_paths};
+pub(super) use paths::{expand_braces, folder_above, is_hidden, matches_most, resolve_paths};
 use row::{Program, Style};
 use std::ops::Range;
 pub(super) use table::{Variable, canonical, is_remade, variable};

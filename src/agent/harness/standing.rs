@@ -32,7 +32,7 @@ impl Harness {
     ) -> Result<Runtime, HarnessError> {
         self.store.begin(task, &self.redactor.text(&task.text), "", &self.root, is_alive)?;
         let mut registry = self.registry(&task.session)?;
-        registry.add(Arc::new(Append::default().keeping(self.keeper.clone())))?;
+        registry.add(Arc::new(Append::new(self.keeper.clone())))?;
         let mut all: Vec<Arc<dyn Sink>> = vec![self.store.clone()];
         all.extend(sinks);
         Ok(Runtime {

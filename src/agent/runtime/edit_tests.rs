@@ -208,7 +208,7 @@ fn an_edited_path_that_leaves_the_folder_needs_consent() {
     let user = Arc::new(ScriptedUser { replies: Mutex::new(replies.into()), ..ScriptedUser::default() });
     bench.runtime.approver = user.clone();
     bench.runtime.registry = Registry::default();
-    bench.runtime.registry.add(Arc::new(Write::default())).unwrap();
+    bench.runtime.registry.add(Arc::new(Write::new(None))).unwrap();
     bench.runtime.config.root = root.clone();
     let policy = Policy { root: root.clone(), own: Vec::new(), rights: Rights::default() };
     bench.runtime.guards = Guards::new(vec![Arc::new(policy)], &[]);

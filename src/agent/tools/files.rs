@@ -25,11 +25,6 @@ struct Writer {
 }
 
 impl Writer {
-    /// Creates one that saves nothing.
-    fn new(spec: ToolSpec) -> Self {
-        Self { spec, keeper: None }
-    }
-
     /// Returns the effects of writing a file.
     fn effects(&self, path: &Path, root: &Path, reasons_before: Vec<String>) -> Effects {
         let mut effects = Effects { writes: vec![path.to_path_buf()], reasons: reasons_before, ..Effects::default() };
@@ -74,23 +69,15 @@ impl Writer {
 /// The tool that writes a file.
 pub struct Write(Writer);
 
-impl Default for Write {
-    fn default() -> Self {
+impl Write {
+    /// Creates the tool; the keeper saves what it changes, for undo.
+    pub(crate) fn new(keeper: Option<Arc<dyn Keeper>>) -> Self {
         let parameters = json!({"path": {"type": "string"}, "content": {"type": "string"}});
         let description = "writes a text file, in the place of an old one if there is one. Give the whole content.";
         let mut spec = ToolSpec::new("write", description, parameters, &["path", "content"]);
         spec.example = json!({"path": "notes.txt", "content": format!("# Notes\n\n- a.txt has {EXAMPLE_COUNT}\n")});
         (spec.core, spec.parallel) = (true, false);
-        Self(Writer::new(spec))
-    }
-}
-
-impl Write {
-    /// Sets the keeper that saves what is changed, for undo.
-    #[must_use]
-    pub(crate) fn keeping(mut self, keeper: Option<Arc<dyn Keeper>>) -> Self {
-        self.0.keeper = keeper;
-        self
+        Self(Writer { spec, keeper })
     }
 }
 
@@ -128,24 +115,16 @@ impl Tool for Write {
 /// The tool that replaces one piece of a file.
 pub struct Edit(Writer);
 
-impl Default for Edit {
-    fn default() -> Self {
+impl Edit {
+    /// Creates the tool; the keeper saves what it changes, for undo.
+    pub(crate) fn new(keeper: Option<Arc<dyn Keeper>>) -> Self {
         let text = || json!({"type": "string"});
         let parameters = json!({"path": text(), "old": text(), "new": text()});
         let description = "replaces a piece of a file: `old` must stand in it exactly once.";
         let mut spec = ToolSpec::new("edit", description, parameters, &["path", "old", "new"]);
         spec.example = json!({"path": "notes.txt", "old": EXAMPLE_COUNT, "new": "8318 lines"});
         (spec.core, spec.parallel) = (true, false);
-        Self(Writer::new(spec))
-    }
-}
-
-impl Edit {
-    /// Sets the keeper that saves what is changed, for undo.
-    #[must_use]
-    pub(crate) fn keeping(mut self, keeper: Option<Arc<dyn Keeper>>) -> Self {
-        self.0.keeper = keeper;
-        self
+        Self(Writer { spec, keeper })
     }
 }
 
@@ -211,23 +190,15 @@ fn regular_text(
 /// The tool that adds text at the end of an existing file.
 pub struct Append(Writer);
 
-impl Default for Append {
-    fn default() -> Self {
+impl Append {
+    /// Creates the tool; the keeper saves what it changes, for undo.
+    pub(crate) fn new(keeper: Option<Arc<dyn Keeper>>) -> Self {
         let parameters = json!({"path": {"type": "string"}, "content": {"type": "string"}});
         let description = "adds text at the end of a file that is there.";
         let mut spec = ToolSpec::new("append", description, parameters, &["path", "content"]);
         spec.example = json!({"path": "notes.txt", "content": format!("- a.txt has {EXAMPLE_COUNT}\n")});
         spec.parallel = false;
-        Self(Writer::new(spec))
-    }
-}
-
-impl Append {
-    /// Sets the keeper that saves what is changed, for undo.
-    #[must_use]
-    pub(crate) fn keeping(mut self, keeper: Option<Arc<dyn Keeper>>) -> Self {
-        self.0.keeper = keeper;
-        self
+        Self(Writer { spec, keeper })
     }
 }
 

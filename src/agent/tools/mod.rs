@@ -57,8 +57,8 @@ pub fn builtin(setup: Setup) -> Result<Registry, RegistryError> {
     let mut all: Vec<Arc<dyn Tool>> = vec![
         Arc::new(Read::default()),
         Arc::new(List::default()),
-        Arc::new(Write::default().keeping(setup.keeper.clone())),
-        Arc::new(Edit::default().keeping(setup.keeper.clone())),
+        Arc::new(Write::new(setup.keeper.clone())),
+        Arc::new(Edit::new(setup.keeper.clone())),
         Arc::new(Search::default()),
     ];
     if let Some(shell) = setup.shell {

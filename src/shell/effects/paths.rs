@@ -278,7 +278,7 @@ fn windows(path: &str) -> Option<Place> {
 }
 
 /// Normalizes a path: removes doubled slashes and `.`, resolves `..`.
-pub(crate) fn normalize(path: &str) -> String {
+fn normalize(path: &str) -> String {
     let absolute = path.starts_with('/');
     let mut parts: Vec<&str> = Vec::new();
     for part in path.split('/') {

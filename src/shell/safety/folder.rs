@@ -4,7 +4,7 @@
 
 use super::keeps::{may_fill_disk, reads_secrets};
 use super::{Level, Reason};
-use crate::effects::{Effect, Kind, Place, is_hidden, matches_most, normalize, place_of};
+use crate::effects::{Effect, Kind, Place, is_hidden, matches_most, place_of};
 use crate::parse::{Invocation, Script, Word};
 use caro_base::size::size;
 use std::path::Path;
@@ -115,16 +115,7 @@ fn folders_of(script: &Script, effect: &Effect, around: &Surroundings<'_>) -> Ve
 
 /// Returns the absolute path as its text says: `..` takes a name away, as links are not followed.
 fn resolved(path: &str, folder: &str, around: &Surroundings<'_>) -> Option<String> {
-    if !is_literal(path) || path.starts_with('-') {
-        return None;
-    }
-    let full = match path.strip_prefix('~') {
-        Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("{}{rest}", around.home?),
-        Some(_) => return None,
-        None if path.starts_with('/') => path.to_owned(),
-        None => format!("{folder}/{path}"),
-    };
-    Some(normalize(&full))
+    full_path(path, folder, around).map(|full| plain(&full))
 }
 
 /// True if nothing else in the script changes the files that are checked.
@@ -231,24 +222,11 @@ fn goes_elsewhere(command: &Invocation) -> bool {
 
 /// Returns the absolute path, if it is below the folder, the home folder or one for temporary files.
 fn absolute(path: &str, folder: &str, around: &Surroundings<'_>) -> Option<String> {
-    if !is_literal(path) || path.starts_with('-') {
+    if path == "~" {
         return None;
     }
-    let full = match (path.strip_prefix("~/"), path.starts_with('/')) {
-        (Some(rest), _) => format!("{}/{rest}", around.home?.trim_end_matches('/')),
-        (None, true) => path.to_owned(),
-        (None, false) if path.starts_with('~') => return None,
-        (None, false) => format!("{}/{}", folder.trim_end_matches('/'), path.strip_prefix("./").unwrap_or(path)),
-    };
-    let mut parts: Vec<&str> = Vec::new();
-    for part in full.split('/') {
-        match part {
-            "" | "." => {}
-            ".." => drop(parts.pop()),
-            _ => parts.push(part),
-        }
-    }
-    let plain = format!("/{}", parts.join("/"));
+    let full = full_path(path, folder, around)?;
+    let plain = plain(&full);
     let below = |root: &str| {
         root.trim_end_matches('/').len() > 1
             && plain.strip_prefix(root.trim_end_matches('/')).is_some_and(|rest| rest.starts_with('/'))
@@ -258,4 +236,32 @@ fn absolute(path: &str, folder: &str, around: &Surroundings<'_>) -> Option<Strin
     let hidden = is_hidden(path);
     // returned without normalization: `..` after a link leads elsewhere
     (own && !hidden).then_some(full)
+}
+
+/// Returns the absolute path that a literal path means in a folder, not normalized; `None` if it is not literal.
+fn full_path(path: &str, folder: &str, around: &Surroundings<'_>) -> Option<String> {
+    if !is_literal(path) || path.starts_with('-') {
+        return None;
+    }
+    match path.strip_prefix('~') {
+        Some(rest) if rest.is_empty() || rest.starts_with('/') => {
+            Some(format!("{}{rest}", around.home?.trim_end_matches('/')))
+        }
+        Some(_) => None,
+        None if path.starts_with('/') => Some(path.to_owned()),
+        None => Some(format!("{}/{}", folder.trim_end_matches('/'), path.strip_prefix("./").unwrap_or(path))),
+    }
+}
+
+/// Returns an absolute path without `.` and doubled slashes, where `..` takes a name away.
+fn plain(full: &str) -> String {
+    let mut parts: Vec<&str> = Vec::new();
+    for part in full.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()),
+            _ => parts.push(part),
+        }
+    }
+    format!("/{}", parts.join("/"))
 }
