@@ -67,6 +67,27 @@ fn runs_that_wait_for_their_session_leave_the_places_to_others() {
 }
 
 #[test]
+fn a_process_that_holds_the_store_holds_up_no_other_request() {
+    let server = Server::start(rules(1), &["--port", "0"]);
+    assert_eq!(Response::read(&mut hello(&server, "s")).status, 200);
+    let store = rusqlite::Connection::open(server.machine.path("home/.local/share/caro/agent.db")).unwrap();
+    store.execute_batch("BEGIN IMMEDIATE").unwrap();
+    // more than the runtime has threads
+    let waiting: Vec<TcpStream> = (0..4).map(|n| hello(&server, &format!("t{n}"))).collect();
+    std::thread::sleep(Duration::from_millis(300));
+    for path in ["/health", "/v1/models"] {
+        let begun = Instant::now();
+        assert_eq!(server.get(path).status, 200, "{path}");
+        assert!(begun.elapsed() < Duration::from_secs(4), "{path}: {:?}", begun.elapsed());
+    }
+    store.execute_batch("ROLLBACK").unwrap();
+    for mut one in waiting {
+        let answered = Response::read(&mut one);
+        assert_eq!(answered.status, 200, "{answered:#?}");
+    }
+}
+
+#[test]
 fn while_a_task_runs_its_session_takes_no_other_run_and_cannot_be_deleted() {
     let server = with_running_task(24);
     let mut waits = hello(&server, "task-slow");

@@ -171,6 +171,8 @@ const ENDED: &str = "its process was ended";
 
 /// The note of the second such run of a task that runs once.
 const ENDED_AGAIN: &str = "its process was ended again, so it is not repeated";
+/// The note of an interrupted run that needs no repetition, and of the repetition.
+const RESUMED: &str = "the run was resumed by hand";
 
 /// Inserts a run in a state. This process owns it if it is claimed.
 fn insert_run(tx: &Transaction<'_>, task: &str, state: TaskState, attempt: u32, due: u64) -> rusqlite::Result<TaskRun> {
@@ -257,6 +259,23 @@ fn requeue(tx: &Transaction<'_>, task: &StoredTask, run: &TaskRun) -> rusqlite::
     }
     insert_run(tx, &task.name, TaskState::Queued, run.attempt, run.due)?;
     Ok(Requeued::Done)
+}
+
+/// Keeps an interrupted run of a task from being repeated, since the agent's run is resumed.
+pub(super) fn drop_repetition(tx: &Transaction<'_>, run: &str) -> rusqlite::Result<()> {
+    // before it was found to be interrupted, and after
+    tx.execute(
+        "UPDATE background_runs SET state = 'interrupted', note = ?2, updated = ?3
+         WHERE run = ?1 AND state IN ('claimed', 'running')",
+        params![run, RESUMED, now()],
+    )?;
+    tx.execute(
+        "UPDATE background_runs SET state = 'cancelled', note = ?2, updated = ?3
+         WHERE state = 'queued' AND (task, due, attempt) IN
+               (SELECT task, due, attempt FROM background_runs WHERE run = ?1)",
+        params![run, RESUMED, now()],
+    )?;
+    Ok(())
 }
 
 /// Returns the active run of a task, if there is one.
@@ -449,6 +468,7 @@ impl Store {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::turn::AgentRun;
 
     fn store() -> Store {
         let store = Store::in_memory().unwrap();
@@ -538,6 +558,31 @@ mod tests {
         assert_eq!(claim(false), Claim::Nothing);
         assert_eq!(states(&store, "once"), ["failed", "interrupted"]);
         assert!(!store.is_task_due(root, at, |_| false).unwrap());
+    }
+
+    #[test]
+    fn a_run_that_is_resumed_by_hand_is_not_repeated() {
+        for is_swept in [true, false] {
+            let store = store();
+            let (root, at) = (Path::new("/once"), add_once(&store));
+            let Claim::Have(task, run) = store.claim_due(root, at, |_| None, |_| true).unwrap() else { panic!() };
+            store.set_task_run(&run.id, TaskState::Running, "run_1", "").unwrap();
+            if is_swept {
+                assert!(store.requeue_task(&task, &run).unwrap());
+                store.set_task_run(&run.id, TaskState::Interrupted, "run_1", "").unwrap();
+            } else {
+                store.sql().execute("UPDATE background_runs SET owner = 999999999, updated = 1", []).unwrap();
+            }
+            for (resumed, is_due) in [("run_2", true), ("run_1", false)] {
+                let turn = AgentRun::new(crate::store::tests::task(resumed, resumed));
+                let first = serde_json::to_string(&turn).unwrap();
+                store.begin(turn.task(), "count", &first, root, |_| false).unwrap();
+                store.take_over(resumed, |_| false).unwrap();
+                assert_eq!(store.is_task_due(root, at, |_| false).unwrap(), is_due, "{resumed} {is_swept}");
+            }
+            let expected: &[&str] = if is_swept { &["cancelled", "interrupted"] } else { &["interrupted"] };
+            assert_eq!(states(&store, "once"), expected);
+        }
     }
 
     #[test]

@@ -309,7 +309,8 @@ impl Store {
         Ok(())
     }
 
-    /// Takes over a run to resume it. Returns its turn and the number of its next event.
+    /// Takes over a run to resume it. Returns its turn and the number of its next event. If it is the run of a task, it
+    /// is not repeated.
     ///
     /// # Errors
     /// If it does not exist, its checkpoint is unreadable, or another living process drives it or another run of its
@@ -332,6 +333,7 @@ impl Store {
             "UPDATE runs SET status = 'running', owner = ?2, updated = ?3 WHERE id = ?1",
             params![run, std::process::id(), now()],
         )?;
+        background::drop_repetition(&tx, run)?;
         let query = "SELECT COALESCE(MAX(seq), 0) + 1 AS next FROM events WHERE run = ?1";
         let next = tx.query_row(query, [run], |row| count(row, "next"))?;
         tx.commit()?;
@@ -568,7 +570,7 @@ mod tests {
     use caro_policy::Redactor;
     use std::sync::Arc;
 
-    fn task(run: &str, session: &str) -> Task {
+    pub(super) fn task(run: &str, session: &str) -> Task {
         Task {
             run: run.into(),
             session: session.into(),

@@ -126,6 +126,8 @@ fn reject_misspelled_verb(program: &clap::Command, words: &[OsString], request: 
         library::vocabulary().contains_key(lower.as_str()) || caro_exec::find(word).is_some()
     };
     let verb = match words.len() {
+        // `memory?` asks for something
+        0 | 1 if request.ends_with('?') => None,
         0 | 1 => slip(program, request),
         // `versions of ...` and `tool that ...` are no slips; an English word or a program begins a request
         _ => slip(program, first)

@@ -1,10 +1,10 @@
-//! Builds the router: all routes of the table behind the guard.
+//! Builds the router: all routes of the table behind the guard, each as its load demands.
 
 use super::route::Load;
 use super::routes::ROUTES;
-use super::{Server, admission, guard, missing};
+use super::{Server, admission, blocking, guard, missing};
 use axum::Router;
-use axum::middleware::from_fn_with_state;
+use axum::middleware::{Next, from_fn, from_fn_with_state};
 use std::sync::Arc;
 
 /// Builds the router.
@@ -14,7 +14,10 @@ pub fn app(server: &Arc<Server>) -> Router {
         let handler = (route.handler)();
         let handler = match route.load {
             Load::Light => handler,
-            load => handler.layer(from_fn_with_state((server.clone(), load), admission::enter)),
+            Load::Store => handler.layer(from_fn(|request, next: Next| blocking::respond(next.run(request)))),
+            load @ (Load::Answer | Load::Run) => {
+                handler.layer(from_fn_with_state((server.clone(), load), admission::enter))
+            }
         };
         router = router.route(route.path, handler);
     }

@@ -287,8 +287,10 @@ struct SentEvents {
 
 impl SentEvents {
     /// Sends the new events of a session.
-    async fn send_new(&mut self, engine: &Engine, name: &str, events: &Events) -> Result<(), Disconnected> {
-        let Ok(session) = find_session(engine, name) else { return Ok(()) };
+    async fn send_new(&mut self, engine: &Arc<Engine>, name: &str, events: &Events) -> Result<(), Disconnected> {
+        let (reader, wanted) = (engine.clone(), name.to_owned());
+        let found = tokio::task::spawn_blocking(move || find_session(&reader, &wanted)).await;
+        let Ok(Ok(session)) = found else { return Ok(()) };
         for Run { id, updated, status, .. } in &session.runs {
             if self.ended.get(id) == Some(updated) {
                 continue;

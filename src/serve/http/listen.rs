@@ -1,15 +1,16 @@
 //! Accepts connections within limits of time and number. If there are too many, the oldest idle one is closed, so
 //! that a client that opens a thousand idle connections locks out no other client.
 
-use super::Server;
 use super::app::app;
 use super::body::GuardedBody;
 use super::lifecycle::{Event, Phase, Stage};
 use super::peer::Peer;
+use super::{Server, blocking};
 use axum::Router;
 use axum::body::Body;
 use axum::response::Response;
 use caro_agent::background;
+use caro_agent::event::Sink;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -266,8 +267,10 @@ async fn run_tasks(server: Arc<Server>) {
         if server.phase() == Phase::Ready
             && let Ok(engine) = server.engine()
         {
+            let (cancel, sinks): (_, Vec<Arc<dyn Sink>>) = (server.cancel.clone(), vec![server.live.clone()]);
+            let due = async move { background::run_due(&engine.harness, &cancel, sinks).await.map(drop) };
             // a task that cannot be run now is still due at the next check
-            let _ = background::run_due(&engine.harness, &server.cancel, vec![server.live.clone()]).await;
+            let _ = blocking::spawn(due).await;
         }
         drop(running);
         tokio::time::sleep(TASK_INTERVAL).await;

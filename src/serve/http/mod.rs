@@ -19,6 +19,7 @@
 
 pub mod admission;
 pub mod app;
+mod blocking;
 pub mod body;
 pub mod command;
 pub mod commands;

@@ -18,6 +18,9 @@ pub enum Access {
 pub enum Load {
     /// Almost nothing; not queued.
     Light,
+    /// A look into the store, or a change of it, which may wait for another process; not queued, but not on a thread
+    /// of the runtime.
+    Store,
     /// One answer of the model; waits in the queue of answers.
     Answer,
     /// A run of an agent, which may wait for a user; waits in the queue of runs.

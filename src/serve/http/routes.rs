@@ -20,7 +20,7 @@ const fn route(
 }
 
 use Access::{Guarded, Open};
-use Load::{Answer, Light, Run};
+use Load::{Answer, Light, Run, Store};
 
 /// The route that answers what a run asks.
 const APPROVE: &str = "/runs/{id}/approve";
@@ -35,24 +35,24 @@ pub const ROUTES: &[Route] = &[
         get(|| async { openapi::document(ROUTES) })
     }),
     route("GET", "/prometheus", Open, Light, "Counters of requests, for Prometheus", || get(health::prometheus)),
-    route("GET", "/metrics", Guarded, Light, "Counters of requests and the cost of runs", || get(health::metrics)),
+    route("GET", "/metrics", Guarded, Store, "Counters of requests and the cost of runs", || get(health::metrics)),
     route("POST", "/v1/command", Guarded, Answer, "A command for a request", || post(command::command)),
     route("POST", "/v1/check", Guarded, Answer, "What is wrong with a command, and its risk", || post(command::check)),
     route("POST", "/v1/explain", Guarded, Answer, "What a command does, from the manuals", || post(command::explain)),
     route("POST", "/run", Guarded, Run, "A run of the agent, as it happens", || post(runs::run)),
     route("POST", "/run/sync", Guarded, Run, "A run of the agent, once it is over", || post(runs::run_sync)),
     route("POST", APPROVE, Guarded, Light, "Answers what a run asks", || post(runs::approve)),
-    route("GET", "/events/{session}", Guarded, Light, "The events of a session, followed", || get(events::follow)),
-    route("GET", "/events/{session}/list", Guarded, Light, "The events of a session", || get(events::list)),
-    route("GET", "/events/{session}/trace", Guarded, Light, "The steps of a session", || get(events::trace)),
-    route("GET", "/sessions", Guarded, Light, "The sessions, the latest first", || get(sessions::list)),
-    route("GET", "/sessions/{id}/history", Guarded, Light, "What was said in a session", || get(sessions::history)),
-    route("DELETE", "/sessions/{id}", Guarded, Light, "Forgets a session", || delete(sessions::delete)),
-    route("GET", "/tools", Guarded, Light, "The tools that runs have", || get(sessions::tools)),
-    route("GET", "/background/tasks", Guarded, Light, "Tasks that begin by themselves", || {
+    route("GET", "/events/{session}", Guarded, Store, "The events of a session, followed", || get(events::follow)),
+    route("GET", "/events/{session}/list", Guarded, Store, "The events of a session", || get(events::list)),
+    route("GET", "/events/{session}/trace", Guarded, Store, "The steps of a session", || get(events::trace)),
+    route("GET", "/sessions", Guarded, Store, "The sessions, the latest first", || get(sessions::list)),
+    route("GET", "/sessions/{id}/history", Guarded, Store, "What was said in a session", || get(sessions::history)),
+    route("DELETE", "/sessions/{id}", Guarded, Store, "Forgets a session", || delete(sessions::delete)),
+    route("GET", "/tools", Guarded, Store, "The tools that runs have", || get(sessions::tools)),
+    route("GET", "/background/tasks", Guarded, Store, "Tasks that begin by themselves", || {
         get(sessions::background_tasks)
     }),
-    route("GET", "/background/runs", Guarded, Light, "Their runs", || get(sessions::background_runs)),
+    route("GET", "/background/runs", Guarded, Store, "Their runs", || get(sessions::background_runs)),
     route("GET", "/v1/models", Guarded, Light, "The model that answers, as OpenAI lists models", || get(models::list)),
     route("GET", "/v1/models/{id}", Guarded, Light, "The same by its name", || get(models::one)),
     route("POST", "/v1/chat/completions", Guarded, Answer, "The next message of a conversation", || {

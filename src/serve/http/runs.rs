@@ -7,7 +7,7 @@ use super::commands::CancelOnDrop;
 use super::extract::Path;
 use super::live::{ApproveOrder, CANCEL_POLL_INTERVAL};
 use super::sse::{self, Disconnected, Events};
-use super::{Engine, Problem, Server};
+use super::{Engine, Problem, Server, blocking};
 use axum::Json;
 use axum::extract::State;
 use axum::response::Response;
@@ -131,7 +131,7 @@ fn start(
     all.extend(sinks);
     let watch = Watch { cancel: bounded.clone(), limits: None, sinks: all, approver: Some(Arc::new(approver)) };
     let job = task.clone();
-    let result = tokio::spawn(async move {
+    let result = blocking::spawn(async move {
         let _guard = guard;
         conduct(&engine.harness, job, watch, limit).await
     });
@@ -221,7 +221,7 @@ pub async fn run(State(server): State<Arc<Server>>, Document(order): Document<Ru
 
 /// Streams a run to its end: a `session` event, the run's events, its result, and another `session` event.
 async fn stream_run(
-    engine: &Engine,
+    engine: &Arc<Engine>,
     run: StartedRun,
     events: &Events,
     mut changes: watch::Receiver<u64>,
@@ -248,10 +248,12 @@ async fn stream_run(
 }
 
 /// Sends the events of a run after number `seen`; returns the number of the last one.
-pub async fn send_new_events(engine: &Engine, run: &str, seen: u64, events: &Events) -> Result<u64, Disconnected> {
+pub async fn send_new_events(engine: &Arc<Engine>, run: &str, seen: u64, events: &Events) -> Result<u64, Disconnected> {
     let mut last = seen;
+    let (engine, run) = (engine.clone(), run.to_owned());
+    let new = tokio::task::spawn_blocking(move || engine.harness.events().events(&run, seen)).await;
     // events that cannot be read now are read the next time
-    for event in engine.harness.events().events(run, seen).unwrap_or_default() {
+    for event in new.into_iter().flatten().flatten() {
         last = event.sequence_number;
         events.send(event.event_type.name(), Some(&event.event_id), &json!(event)).await?;
     }
