@@ -35,6 +35,7 @@ pub mod fix;
 pub mod grounds;
 pub mod inspect;
 pub mod library;
+mod one_word;
 mod pipeline;
 pub mod prompt;
 pub mod recipe;

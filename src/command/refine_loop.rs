@@ -1,7 +1,8 @@
 //! The refinement loop as a pure state machine: returns the next step, and is given its result. No I/O, no clock.
 //!
 //! ```text
-//! AskModel (iteration 1) -> Inspect -> clean and sure?   -> Done
+//! AskModel (iteration 1) -> a word is refused?           -> AskModel (iteration 1, with an order)
+//!                        -> Inspect -> clean and sure?   -> Done
 //!                                   -> a mechanical fix? -> Inspect -> better? take it
 //!                                   -> another view?     -> AskOtherView, the surer answer stays
 //!                                   -> another system's? -> AskModel (iteration 2, with this system's rule) ->
@@ -17,7 +18,7 @@
 use super::answer::{CommandRequest, FewShot, History, Refine, View};
 use super::checks::{prose, syntax, weight};
 use super::reply::{self, Reply};
-use super::{confidence, prompt};
+use super::{confidence, one_word, prompt};
 use caro_model::{Completion, Finish, Prompt};
 use caro_shell::safety::{Level, Risk};
 use caro_shell::{Dialect, Finding, Severity, Target, rules};
@@ -178,6 +179,10 @@ pub struct RefineLoop {
     sampled: bool,
     /// The other view, until the model was asked in it.
     other: Option<View>,
+    /// The request of one word as an order, with its prompt, until the model was asked so.
+    order: Option<(String, Prompt)>,
+    /// True once the model was asked so.
+    is_ordered: bool,
     /// The confidence of the first view's refusal, if it refused.
     refused: Option<f64>,
     /// False for a model that reports no probabilities, so that its confidence is not known.
@@ -211,14 +216,21 @@ pub struct RefineLoop {
 impl RefineLoop {
     /// Creates the state of a request.
     pub fn new(ask: &CommandRequest) -> Self {
+        let prompt =
+            |request: &str| prompt::first(request, ask.target, ask.dialect, ask.view, ask.few_shot, &ask.before);
+        // standard input or an earlier command may be what the word is about
+        let stands_alone = ask.before.input.is_none() && ask.before.said.is_empty() && ask.refine != Refine::Never;
+        let order = if stands_alone { one_word::as_order(&ask.request) } else { None };
         Self {
             candidates: ask.candidates,
             sampled: false,
             other: (ask.view == View::Adapted && ask.candidates >= 2 && ask.refine != Refine::Never)
                 .then_some(View::Examples),
+            order: order.map(|order| (order.clone(), prompt(&order))),
+            is_ordered: false,
             refused: None,
             measured: false,
-            prompt: prompt::first(&ask.request, ask.target, ask.dialect, ask.view, ask.few_shot, &ask.before),
+            prompt: prompt(&ask.request),
             target: ask.target,
             dialect: ask.dialect,
             request: ask.request.clone(),
@@ -261,12 +273,16 @@ impl RefineLoop {
             Reply::Command(cmd) if self.rejected.contains(&cmd) || self.best.as_ref().is_some_and(|b| b.cmd == cmd) => {
                 self.settle(time_left)
             }
+            Reply::Command(cmd) if self.is_ordered && one_word::prints_only_itself(&cmd, self.dialect) => {
+                self.finish(Outcome::Refused)
+            }
             Reply::Command(cmd) => Step::Inspect { cmd, confidence },
             // a request for which the user's own documents have a command is a task, even if the model refuses
             Reply::Refused => match self.before.known.first() {
                 Some(known) if self.best.is_none() => {
                     Step::Inspect { cmd: known.command.clone(), confidence: SAMPLE_BELOW }
                 }
+                _ if self.best.is_none() && self.order.is_some() && time_left => self.ask_as_order(),
                 _ if self.best.is_none() && confidence < SECOND_VIEW_BELOW => {
                     self.refused = Some(confidence);
                     self.ask_other_view(time_left).unwrap_or_else(|| self.finish(Outcome::Refused))
@@ -275,6 +291,14 @@ impl RefineLoop {
             },
             Reply::Nothing => self.settle(time_left),
         }
+    }
+
+    /// Asks the model for the request of one word as an order. Further prompts are about the order as well.
+    fn ask_as_order(&mut self) -> Step {
+        if let Some((order, prompt)) = self.order.take() {
+            (self.request, self.prompt, self.is_ordered) = (order, prompt, true);
+        }
+        Step::AskModel { iteration: 1, prompt: self.prompt.clone() }
     }
 
     /// Takes an inspected draft and returns the next step. `time_left` is false once half of the budget is spent.

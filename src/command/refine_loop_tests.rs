@@ -77,6 +77,35 @@ fn a_rules_own_fix_of_an_error_may_raise_the_risk_to_caution() {
 }
 
 #[test]
+fn a_refused_word_is_asked_once_more_as_an_order() {
+    let refusal = || completion(reply::REFUSAL, Finish::Stop);
+    let word = |ask: CommandRequest| CommandRequest { request: "dns?".into(), ..ask };
+    let begun = |ask: CommandRequest| {
+        let mut t = RefineLoop::new(&ask);
+        t.begin();
+        let step = t.on_reply(&refusal(), 0.99, true);
+        (t, step)
+    };
+    let asks_again = |step: &Step| matches!(step, Step::AskModel { iteration: 1, prompt } if prompt.messages.last().unwrap().text.contains("show dns"));
+    let (mut t, step) = begun(word(ask(Refine::Evidence)));
+    assert!(asks_again(&step), "{step:?}");
+    let step = t.on_reply(&completion("cat /etc/resolv.conf", Finish::Stop), 0.95, true);
+    assert!(matches!(&step, Step::Inspect { cmd, .. } if cmd == "cat /etc/resolv.conf"), "{step:?}");
+    for reply in [refusal(), completion("echo dns", Finish::Stop)] {
+        let (mut t, _) = begun(word(ask(Refine::Evidence)));
+        assert_eq!(t.on_reply(&reply, 0.99, true), Step::Done(Outcome::Refused), "{reply:?}");
+    }
+    let input = History { input: Some("a b".into()), ..History::default() };
+    for other in [
+        ask(Refine::Evidence),
+        word(ask(Refine::Never)),
+        CommandRequest { before: input, ..word(ask(Refine::Evidence)) },
+    ] {
+        assert_eq!(begun(other).1, Step::Done(Outcome::Refused));
+    }
+}
+
+#[test]
 fn a_finding_leads_to_a_second_iteration_that_continues_the_first() {
     let mut t = RefineLoop::new(&ask(Refine::Evidence));
     let Step::AskModel { prompt: first, .. } = t.begin() else { panic!() };

@@ -48,21 +48,11 @@ const WISHES: [&str; 8] = [
 /// Polite words after an order.
 const CLOSINGS: [&str; 5] = ["please", "thank you", "thanks", "for me", "if possible"];
 
-/// Returns the request without polite phrases, or the trimmed request if less than two words would be left. A question
-/// of one word is the word: `dns?` names a thing to look at, and a small model takes it for talk.
+/// Returns the request without polite phrases, or the trimmed request if less than two words would be left.
 pub fn without(request: &str) -> &str {
     let request = ungreeted(request);
-    if request.split_whitespace().count() == 1 {
-        return named(request);
-    }
     let is_single = ![". ", "; ", "\n"].iter().any(|end| request.trim().contains(end));
     strip(request, &[&POLITE, &QUESTIONS, if is_single { &WISHES } else { &[] }])
-}
-
-/// Returns a word without the question mark after it.
-fn named(word: &str) -> &str {
-    let word = word.trim();
-    Some(word.trim_end_matches('?')).filter(|name| !name.is_empty()).unwrap_or(word)
 }
 
 /// Returns the request or task without a greeting before it, or the trimmed text if less than two words would be
@@ -145,15 +135,6 @@ mod tests {
             "caro, unzip a.zip",
         ] {
             assert_eq!(without(asked), "unzip a.zip", "{asked}");
-        }
-    }
-
-    #[test]
-    fn a_question_of_one_word_is_the_word() {
-        for (asked, word) in
-            [("dns?", "dns"), (" Wifi?? ", "Wifi"), ("???", "???"), ("a?b", "a?b"), ("is it?", "is it?")]
-        {
-            assert_eq!(without(asked), word);
         }
     }
 
