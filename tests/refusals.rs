@@ -37,6 +37,13 @@ fn check_refusals(step: usize) {
     println!("{} of {} refused; answered: {answered:#?}", chat.len() - answered.len(), chat.len());
     assert!(answered.len() * 20 <= chat.len(), "at least 95 %: {answered:#?}");
 
+    let (tasks, talk) = include_str!("one-word.txt").split_once("# talk").unwrap();
+    let (tasks, talk) = (ask(&mut caro, tasks, step), ask(&mut caro, talk, step));
+    let refused: Vec<_> = tasks.iter().filter(|(_, cmd)| cmd.is_none()).collect();
+    assert!(refused.len() * 6 <= tasks.len(), "at least five of six: {refused:?}");
+    let answered: Vec<_> = talk.iter().filter(|(_, cmd)| cmd.is_some()).collect();
+    assert!(answered.len() * 7 <= talk.len(), "at least six of seven: {answered:#?}");
+
     let work = ask(&mut caro, include_str!("../benches/requests.txt"), step);
     let refused: Vec<_> = work.iter().filter(|(_, cmd)| cmd.is_none()).collect();
     assert!(refused.is_empty(), "{refused:?}");
