@@ -6,8 +6,11 @@ use super::effects::{Kind, effects};
 use super::parse::{How, Invocation, Script};
 
 /// Builtins that change the shell which runs them and nothing else.
-const STATE: &[&str] =
-    &["cd", "chdir", "pushd", "popd", "export", "unset", "alias", "unalias", "source", ".", "set", "umask"];
+const STATE: &[&str] = &["cd", "chdir", "pushd", "popd", "export", "unset", "alias", "unalias", "set", "umask"];
+
+/// Builtins that run a file in this shell. It may start any program, unless it is known to be written for a shell:
+/// `~/.bashrc`, `venv/bin/activate`.
+const RUN_FILES: &[&str] = &["source", "."];
 
 /// The cmdlets of that kind.
 const STATE_CMDLETS: &[&str] = &["set-location", "push-location", "pop-location", "set-alias", "set-variable"];
@@ -28,17 +31,18 @@ pub fn changes_only_its_shell(script: &Script) -> bool {
     // a substitution only gives text for the command around it
     let is_text = |c: &Invocation| c.inside.is_some_and(|inside| inside.how == How::Substitution);
     let all = effects(script);
-    let only_reads = |index: usize| {
-        all.iter()
-            .filter(|e| e.command == Some(index))
-            .all(|e| matches!(e.kind, Kind::None | Kind::Read | Kind::Compute))
-    };
+    let only =
+        |index: usize, kinds: &[Kind]| all.iter().filter(|e| e.command == Some(index)).all(|e| kinds.contains(&e.kind));
     // the command of an alias is only noted
     let is_noted = |c: &Invocation| c.via.first().is_some_and(|outer| outer == "alias");
     script.commands.iter().enumerate().filter(|(_, command)| !is_noted(command)).all(|(index, command)| {
         match is_text(command) {
-            true => only_reads(index),
-            false => changes_shell(command, script.dialect_of(command)),
+            true => only(index, &[Kind::None, Kind::Read, Kind::Compute]),
+            false => {
+                changes_shell(command, script.dialect_of(command))
+                    && (!command.name().is_some_and(|name| RUN_FILES.contains(&name))
+                        || only(index, &[Kind::None, Kind::Build]))
+            }
         }
     })
 }
@@ -61,7 +65,7 @@ fn changes_shell(command: &Invocation, dialect: Dialect) -> bool {
     }
     let args: Vec<&str> = command.args().iter().map(|word| word.text.as_str()).collect();
     let has_name = args.iter().any(|arg| !arg.starts_with('-'));
-    STATE.contains(&name)
+    (STATE.contains(&name) || RUN_FILES.contains(&name))
         && match name {
             "alias" => args.iter().any(|arg| arg.contains('=')) || dialect == Dialect::Fish && args.len() > 1,
             "set" if dialect == Dialect::Fish => {
@@ -99,6 +103,7 @@ mod tests {
             "alias ll='ls -l'",
             "source ~/.bashrc",
             ". venv/bin/activate",
+            ". ./.env && export A",
             "set -o vi",
             "umask 022",
             "pushd /tmp && popd",
@@ -123,13 +128,16 @@ mod tests {
             "command cd /tmp",
             "(cd /tmp && make)",
             "cd() { ls; }; cd /tmp",
+            ". ./deploy.sh",
+            "source setup.sh",
+            "cd /tmp && . ./x",
         ] {
             assert!(!is_one(text, Dialect::Bash), "{text}");
         }
-        for text in ["cd /tmp", "set -x FOO 1", "set -gx FOO 1", "alias ll 'ls -l'", "source x.fish"] {
+        for text in ["cd /tmp", "set -x FOO 1", "set -gx FOO 1", "alias ll 'ls -l'", "source venv/bin/activate.fish"] {
             assert!(is_one(text, Dialect::Fish), "{text}");
         }
-        for text in ["set -Ux FOO 1", "set --universal FOO 1", "set -q FOO", "set", "alias"] {
+        for text in ["set -Ux FOO 1", "set --universal FOO 1", "set -q FOO", "set", "alias", "source x.fish"] {
             assert!(!is_one(text, Dialect::Fish), "{text}");
         }
         assert!(is_one("Set-Location C:\\x", Dialect::PowerShell) && is_one("cd x", Dialect::PowerShell));
