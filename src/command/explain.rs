@@ -164,18 +164,37 @@ fn clause(text: &str) -> Option<String> {
     }
     let outside = outside.split_whitespace().collect::<Vec<_>>().join(" ");
     // the period of "entries starting with ." is a name and ends nothing
-    let is_name = |at: usize| outside[at..].starts_with('.') && outside[..at].trim_end_matches('.').ends_with(' ');
+    let is_name = |at: usize| outside[at..].starts_with('.') && is_folder_name(last_word(&outside[..=at]));
     let end_at = |end| outside.match_indices(end).map(|(at, _)| at).find(|at| !is_name(*at));
     let end = ["; ", ". ", ": ", " - "].into_iter().filter_map(end_at).min().unwrap_or(outside.len());
-    let mut first = &outside[..end];
-    while first.ends_with(['.', ':', ';', ',', ' ']) && !first.ends_with(" .") && !first.ends_with(" ..") {
-        first = &first[..first.len() - 1];
-    }
+    // with the sign at its end, which tells `...` from a folder's name
+    let first = without_end(outside.get(..=end).unwrap_or(&outside));
     let is_short = !first.is_empty() && first.chars().count() <= MAX_CLAUSE && !first.contains(';');
     // `e.g.` and other abbreviations do not end a sentence
     let last = first.rsplit([' ', ',']).next().unwrap_or(first);
     let is_whole = !["e.g", "i.e", "etc", "cf", "vs"].contains(&last);
     (is_short && is_whole).then(|| uncapitalized(first))
+}
+
+/// Removes the punctuation at the end of a clause. A folder's name at the end stays: `.` or `..`, while `...` is none.
+fn without_end(mut text: &str) -> &str {
+    loop {
+        let trimmed = text.trim_end_matches([':', ';', ',', ' ']);
+        let last = last_word(trimmed);
+        let trimmed = if is_folder_name(last) { trimmed } else { trimmed.trim_end_matches('.') };
+        if trimmed.len() == text.len() {
+            return text;
+        }
+        text = trimmed;
+    }
+}
+
+fn is_folder_name(word: &str) -> bool {
+    matches!(word, "." | "..")
+}
+
+fn last_word(text: &str) -> &str {
+    text.rsplit(' ').next().unwrap_or(text)
 }
 
 /// Puts the first letter of a text in lower case, unless the first word is in capitals.
@@ -286,6 +305,10 @@ mod tests {
             ("do not ignore entries starting with .", Some("do not ignore entries starting with .")),
             ("do not list implied . and .. of a folder. More", Some("do not list implied . and .. of a folder")),
             ("the folder above: ..", Some("the folder above")),
+            ("a name that is ..,", Some("a name that is ..")),
+            ("files to search ...", Some("files to search")),
+            ("read each FILE ... Then stop", Some("read each FILE")),
+            ("go on and on....", Some("go on and on")),
             ("like the other one, e.g. that of sort", None),
             ("a bracket (that the store has cut", None),
             ("", None),
