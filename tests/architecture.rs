@@ -116,7 +116,7 @@ pub const DEPENDENCIES: &[(&str, &str)] = &[
     ("model", "base"),
     ("shell", "base"),
     ("inference", "model"),
-    ("policy", "intent"),
+    ("policy", "base intent"),
     ("host", "base exec shell"),
     ("undo", "base exec shell"),
     ("manual", "database exec shell"),

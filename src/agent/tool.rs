@@ -497,9 +497,16 @@ pub fn home(path: &str) -> String {
     }
 }
 
+/// Most links followed from a path whose end does not exist, as a cycle of links has no end.
+const MAX_LINKS: usize = 40;
+
 /// Normalises a path so that guards can compare it: absolute, without `.` and `..`, and with symbolic links resolved as
-/// far as the path exists.
+/// far as the path exists; a link to nothing is resolved too, since writing to it creates its target.
 pub fn normal(root: &Path, path: &str) -> PathBuf {
+    resolved(root, Path::new(path), MAX_LINKS)
+}
+
+fn resolved(root: &Path, path: &Path, links: usize) -> PathBuf {
     let mut clean = PathBuf::new();
     for part in root.join(path).components() {
         match part {
@@ -515,17 +522,20 @@ pub fn normal(root: &Path, path: &str) -> PathBuf {
     }
     let mut rest = Vec::new();
     let mut existing = clean.as_path();
+    let whole =
+        |start: PathBuf, rest: Vec<&std::ffi::OsStr>| rest.into_iter().rev().fold(start, |path, part| path.join(part));
     loop {
         if let Ok(resolved) = existing.canonicalize() {
-            return rest.into_iter().rev().fold(resolved, |path, part: &std::ffi::OsStr| path.join(part));
+            return whole(resolved, rest);
         }
-        match (existing.parent(), existing.file_name()) {
-            (Some(parent), Some(name)) => {
-                rest.push(name);
-                existing = parent;
-            }
-            _ => return clean,
+        let (Some(parent), Some(name)) = (existing.parent(), existing.file_name()) else { return clean };
+        if links > 0
+            && let Ok(target) = existing.read_link()
+        {
+            return whole(resolved(parent, &target, links - 1), rest);
         }
+        rest.push(name);
+        existing = parent;
     }
 }
 
@@ -554,6 +564,13 @@ mod tests {
             std::os::unix::fs::symlink("/usr", root.join("link")).unwrap();
             assert_eq!(normal(&root, "link/new"), Path::new("/usr/new"));
             assert_eq!(normal(&root, "link/../etc"), Path::new("/etc"));
+            let link = |target: &str, name: &str| std::os::unix::fs::symlink(target, root.join(name)).unwrap();
+            link("deep/none", "dangling");
+            link("dangling", "again");
+            link("round", "round");
+            assert_eq!(normal(&root, "dangling"), root.join("deep/none"));
+            assert_eq!(normal(&root, "again/x"), root.join("deep/none/x"));
+            assert_eq!(normal(&root, "round"), root.join("round"));
         }
     }
 

@@ -10,5 +10,5 @@ pub mod text;
 
 pub use redact::{Redactor, is_redacted};
 pub use screen::{Evidence, InputError, MAX_INPUT, Mode, Passages, Screening, admit, cut_orders, screen};
-pub use secret::{is_secret, leads_to_secret, name_fits};
+pub use secret::{is_secret, leads_to_secret};
 pub use text::{compress, escape, fence, head_tail, is_hidden, normalise};

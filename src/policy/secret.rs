@@ -2,6 +2,7 @@
 
 mod words;
 
+use caro_base::wildcard::{is_pattern, name_fits};
 use std::path::{Component, Path, PathBuf};
 
 /// Names of folders and files with secrets, in lower case; `*` is any text. Several parts must follow each other.
@@ -167,85 +168,9 @@ fn may_show_secret(path: &Path, left: &mut usize) -> bool {
     false
 }
 
-fn is_pattern(name: &str) -> bool {
-    name.contains(['*', '?', '['])
-}
-
-/// True if the name fits the pattern. `*` is any text and `?` one character; a `[...]` counts as any one character, so
-/// that doubtful names are included.
-pub fn name_fits(pattern: &str, name: &str) -> bool {
-    let name: Vec<char> = name.chars().collect();
-    // reach[n]: the tokens so far match the first n characters
-    let mut reach = vec![false; name.len() + 1];
-    reach[0] = true;
-    for token in tokens(pattern) {
-        let mut next = vec![false; name.len() + 1];
-        match token {
-            Token::Any => {
-                let first = reach.iter().position(|reached| *reached).unwrap_or(next.len());
-                next[first..].fill(true);
-            }
-            one => {
-                for (n, c) in name.iter().enumerate() {
-                    next[n + 1] = reach[n] && (one == Token::One || one == Token::Char(*c));
-                }
-            }
-        }
-        reach = next;
-    }
-    reach[name.len()]
-}
-
-/// A token of a name pattern.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Token {
-    Any,
-    One,
-    Char(char),
-}
-
-fn tokens(pattern: &str) -> Vec<Token> {
-    let mut found = Vec::new();
-    let mut rest = pattern.chars();
-    while let Some(c) = rest.next() {
-        found.push(match c {
-            '*' => Token::Any,
-            '?' => Token::One,
-            '[' if rest.as_str().contains(']') => {
-                rest.by_ref().skip(1).find(|c| *c == ']');
-                Token::One
-            }
-            c => Token::Char(c),
-        });
-    }
-    found
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn names_fit_patterns_as_in_a_shell() {
-        for (pattern, name) in [
-            ("*.pem", "a.pem"),
-            ("id_*", "id_rsa"),
-            (".en?", ".env"),
-            ("[i]d_rsa", "id_rsa"),
-            ("*", ""),
-            ("a*c", "abc"),
-            ("a**c*", "ac"),
-            ("[]]x", "]x"),
-            ("a[", "a["),
-        ] {
-            assert!(name_fits(pattern, name), "{pattern} {name}");
-        }
-        for (pattern, name) in
-            [("*.pem", "a.pe"), ("id_?", "id_rsa"), ("a*", "ba"), ("", "x"), ("??", "x"), ("a*c", "acb"), ("x", "*")]
-        {
-            assert!(!name_fits(pattern, name), "{pattern} {name}");
-        }
-    }
 
     #[test]
     fn secrets_are_recognised_by_name() {

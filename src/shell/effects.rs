@@ -30,7 +30,7 @@ use super::unwrap::{is_interpreter, is_shell, keeps_functions};
 use handed::Handed;
 pub use kind::Kind;
 use parsed_args::ParsedArgs;
-pub use paths::{Place, is_socket, place_of};
+pub use paths::{Place, entered_folders, is_socket, place_of};
 pub(super) use paths::{expand_braces, folder_above, is_hidden, matches_most, resolve_paths};
 use row::{Program, Style};
 use std::ops::Range;

@@ -3,6 +3,7 @@
 use super::{Finding, Guard, GuardError, Verdict};
 use crate::state::RunState;
 use crate::tool::{Call, Hazard};
+use caro_base::wildcard::patterns_overlap;
 use caro_policy::secret::reads_secret;
 use caro_shell::safety::runs_by_itself;
 use std::path::{Path, PathBuf};
@@ -33,7 +34,7 @@ pub fn kind_of(call: &Call) -> String {
     call.tool.clone()
 }
 
-/// Files and folders of a project from which version control, a shell, an editor or an agent starts programs by itself.
+/// Files and folders of a project, in lower case, from which version control, a shell, an editor or an agent starts programs by itself.
 const STARTS_PROGRAMS: [&str; 11] =
     [".git", ".hg", ".jj", ".svn", ".husky", ".vscode", ".idea", ".devcontainer", ".agents", ".envrc", ".mcp.json"];
 
@@ -42,8 +43,10 @@ impl Policy {
     /// sandbox then.
     fn runs_later(&self, path: &Path) -> bool {
         let below = path.strip_prefix(&self.root).unwrap_or(path);
+        // many disks ignore case, and a pattern counts as what it may match
         let starts = |part: std::path::Component<'_>| {
-            part.as_os_str().to_str().is_some_and(|name| STARTS_PROGRAMS.contains(&name))
+            let name = part.as_os_str().to_string_lossy().to_lowercase();
+            STARTS_PROGRAMS.iter().any(|own| patterns_overlap(&name, own))
         };
         below.components().any(starts) || runs_by_itself(&path.to_string_lossy())
     }
@@ -197,7 +200,16 @@ mod tests {
             (writes("/home/me/work/deep/.git/config"), "ask", "ask"),
             (writes("/home/me/work/.envrc"), "ask", "ask"),
             (writes("/home/me/work/.bashrc"), "ask", "ask"),
+            (writes("/home/me/work/.gi?/hooks/pre-commit"), "ask", "ask"),
+            (writes("/home/me/work/.[g]it"), "ask", "ask"),
+            (writes("/home/me/work/.VSCODE/tasks.json"), "ask", "ask"),
+            (writes("/home/me/work/.BashRC"), "ask", "ask"),
             (writes("/home/me/work/.gitignore"), "ask", "allow"),
+            (writes("/home/me/work/src/*/hooks/*.ts"), "ask", "allow"),
+            (writes("/home/me/work/*"), "ask", "allow"),
+            (writes("/home/me/work/cpu.profile"), "ask", "allow"),
+            (writes("/home/me/work/tests/authorized_keys_test.py"), "ask", "allow"),
+            (writes("/home/me/work/fixtures/etc/hosts.txt"), "ask", "allow"),
             (writes("/etc/passwd"), "ask", "ask"),
             (writes("/data/ws/files/a"), "allow", "allow"),
             (Effects { hazard: Hazard::Change, reasons: vec!["x".into()], ..Effects::default() }, "ask", "allow"),

@@ -14,6 +14,7 @@ mod shell;
 mod sockets;
 mod sweep;
 mod workspace;
+mod written;
 
 pub use files::{Append, Edit, Write};
 pub use keeper::{Change, Keeper, Kept};

@@ -4,6 +4,7 @@
 use super::keeper::{Change, Keeper, Kept, keep, reasons};
 use super::sockets::{Need, need};
 use super::sweep::{unlisted_secrets, unnamed_secret};
+use super::written::files_of;
 use super::{child, ended, text};
 use crate::observe::Raw;
 use crate::tool::{Args, Effects, Hazard, Outcome, Tool, ToolCx, ToolError, ToolSpec, home, normal, shown_part};
@@ -122,16 +123,15 @@ fn foresee(script: &Script, root: &Path, support: Support) -> Effects {
     effects.reads.extend(unlisted_secrets(script, &all, root));
     for effect in all {
         let path = effect.path.as_deref().filter(|p| !matches!(place_of(p), Place::Sink));
-        let resolved = path.map(|p| normal(root, &home(p)));
         effects.removes |= effect.kind == Kind::Delete;
         let program = effect.command.and_then(|at| script.commands[at].name());
         effects.edits |= effect.kind == Kind::Overwrite && program.is_some_and(|name| EDITORS.contains(&name));
         match effect.kind {
-            Kind::Read => effects.reads.extend(resolved),
+            Kind::Read => effects.reads.extend(path.map(|p| normal(root, &home(p)))),
             Kind::Create | Kind::Overwrite | Kind::Append | Kind::Delete | Kind::Move | Kind::Mode | Kind::Owner => {
                 // a pattern, a whole folder or a path after `cd`: the files are unknown
                 effects.opaque |= effect.recursive || moved || path.is_some_and(|p| p.contains(['*', '?', '[', '$']));
-                effects.writes.extend(resolved);
+                effects.writes.extend(path.into_iter().flat_map(|p| files_of(script, &effect, p, root)));
             }
             Kind::Fetch | Kind::Send => effects.net = true,
             Kind::None => {}
@@ -195,7 +195,8 @@ fn redirected(script: &Script, all: &[shell::Effect], root: &Path) -> Vec<PathBu
     };
     let written = |redirected: bool| {
         let found = all.iter().filter(writes).filter(move |effect| is_redirected(effect) == redirected);
-        found.filter_map(|effect| Some(normal(root, &home(effect.path.as_deref()?)))).collect::<Vec<PathBuf>>()
+        let files = found.filter_map(|effect| Some(files_of(script, effect, effect.path.as_deref()?, root)));
+        files.flatten().collect::<Vec<PathBuf>>()
     };
     let otherwise = written(false);
     written(true).into_iter().filter(|path| !otherwise.contains(path)).collect()
@@ -397,6 +398,8 @@ mod tests {
         assert!(!write.is_read_only() && !write.opaque, "{write:?}");
         assert!(effects("sed -i 's/a/b/' a.log", root).edits && !effects("mv a.log b.log", root).edits);
         assert!(effects("rm -rf /", root).hazard == Hazard::Danger);
+        let moved = effects("cd .git && echo x > hooks/pre-commit", root);
+        assert!(moved.writes.contains(&file(".git/hooks/pre-commit")), "{moved:?}");
         for command in ["rm *.log", "python3 x.py", "cd /tmp && touch x", "sed -i s/a/b/ *.txt"] {
             assert!(effects(command, root).opaque, "{command}: {:?}", effects(command, root));
         }

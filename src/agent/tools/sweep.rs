@@ -1,8 +1,10 @@
 //! Finds secrets that a command would print without naming them: `grep -r KEY .`, `find -exec cat`,
 //! `ls -A | xargs cat`, `cat $(...)`. Only the disk can tell which files such a command reads, so it is searched.
 
+use super::written::folders_at;
 use crate::tool::{home, normal};
-use caro_policy::{is_secret, leads_to_secret, name_fits};
+use caro_base::wildcard::name_fits;
+use caro_policy::{is_secret, leads_to_secret};
 use caro_shell::effects::Kind;
 use caro_shell::{Effect, Invocation, Script, Word};
 use std::path::{Path, PathBuf};
@@ -108,13 +110,8 @@ pub(super) fn unlisted_secrets(script: &Script, effects: &[Effect], root: &Path)
     let reads = |at: usize| {
         effects.iter().filter(move |e| e.command == Some(at) && e.kind == Kind::Read).filter_map(|e| e.path.as_deref())
     };
-    let changes_folder = |command: &&Invocation| matches!(command.name(), Some("cd" | "pushd"));
-    let mut folders = vec![root.to_path_buf()];
-    for command in script.commands.iter().filter(changes_folder) {
-        let goal = command.operands().next().map_or("~", |word| word.text.as_str());
-        let from = folders.last().cloned().unwrap_or_default();
-        folders.push(normal(&from, &home(goal)));
-    }
+    let end = script.text.len();
+    let folders = folders_at(script, &(end..end), root);
     // a program that reads names from a pipe opens the files that they name
     let reads_names = |c: &Invocation| matches!(c.name(), Some("cpio" | "pax" | "tar" | "rsync" | "zip"));
     let has_name_reader = script.commands.iter().any(reads_names);

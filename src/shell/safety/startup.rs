@@ -7,6 +7,7 @@ use super::{Level, Reason, assess, reason, stdin_texts};
 use crate::Dialect;
 use crate::effects::{Effect, Kind, Place, place_of};
 use crate::parse::Script;
+use caro_base::wildcard::{is_pattern, name_fits, patterns_overlap};
 
 /// The format of a file that runs automatically.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,65 +116,154 @@ pub(super) fn cron_command(line: &str) -> Option<&str> {
 
 /// True for a file that runs automatically, or that grants logins or rights.
 pub fn runs_by_itself(path: &str) -> bool {
-    let decides = [
-        "authorized_keys",
-        "/etc/sudoers",
-        "/etc/passwd",
-        "/etc/shadow",
-        "/etc/hosts",
-        "/etc/resolv.conf",
-        "/etc/pam.d",
-        "/etc/ssh/",
-    ];
-    form_of(path).is_some() || decides.iter().any(|own| path.contains(own))
+    let path = Split::new(path);
+    form_of_split(&path).is_some() || GRANTING.iter().any(|row| path.fits(row))
 }
 
 /// Returns the format of a file, if it runs automatically.
 fn form_of(path: &str) -> Option<Form> {
-    const SHELL: [&str; 17] = [
-        ".bashrc",
-        ".bash_profile",
-        ".bash_login",
-        ".bash_logout",
-        ".profile",
-        ".zshrc",
-        ".zshenv",
-        ".zprofile",
-        ".zlogin",
-        ".xinitrc",
-        ".xprofile",
-        ".xsession",
-        "config.fish",
-        "/etc/profile",
-        "/etc/bash.bashrc",
-        "/etc/rc.local",
-        "/etc/environment",
-    ];
-    const FOLDERS: [(&str, Form); 16] = [
-        ("/etc/profile.d/", Form::Shell),
-        ("/etc/init.d/", Form::Shell),
-        ("/etc/rc", Form::Shell),
-        ("/etc/update-motd.d/", Form::Shell),
-        ("/etc/cron.hourly", Form::Shell),
-        ("/etc/cron.daily", Form::Shell),
-        ("/etc/cron.weekly", Form::Shell),
-        ("/etc/cron.monthly", Form::Shell),
-        (".git/hooks/", Form::Shell),
-        ("/etc/cron", Form::Table),
-        ("/var/spool/cron", Form::Table),
-        ("/etc/systemd/system/", Form::Unit),
-        ("/usr/lib/systemd/system/", Form::Unit),
-        (".config/systemd/user/", Form::Unit),
-        (".config/autostart/", Form::Unit),
-        ("/udev/rules.d/", Form::Device),
-    ];
-    if SHELL.iter().any(|name| path.ends_with(name)) {
-        return Some(Form::Shell);
+    form_of_split(&Split::new(path))
+}
+
+fn form_of_split(path: &Split) -> Option<Form> {
+    RUNNING.iter().find(|(row, _)| path.fits(row)).map(|(_, form)| *form)
+}
+
+/// Files that run automatically. Names are in lower case, and `*` is any text in one. A row that begins with `/` counts
+/// from the root of a system, another one at any place of a path; one that ends with `/` is a folder with all below it.
+const RUNNING: [(&str, Form); 40] = [
+    (".bashrc", Form::Shell),
+    (".bash_profile", Form::Shell),
+    (".bash_login", Form::Shell),
+    (".bash_logout", Form::Shell),
+    (".profile", Form::Shell),
+    (".zshrc", Form::Shell),
+    (".zshenv", Form::Shell),
+    (".zprofile", Form::Shell),
+    (".zlogin", Form::Shell),
+    (".xinitrc", Form::Shell),
+    (".xprofile", Form::Shell),
+    (".xsession", Form::Shell),
+    ("config.fish", Form::Shell),
+    (".git/hooks/", Form::Shell),
+    // a repository without a working folder
+    ("*.git/hooks/", Form::Shell),
+    ("/etc/profile", Form::Shell),
+    ("/etc/profile.d/", Form::Shell),
+    ("/etc/bash.bashrc", Form::Shell),
+    ("/etc/environment", Form::Shell),
+    ("/etc/init.d/", Form::Shell),
+    ("/etc/rc*/", Form::Shell),
+    ("/etc/update-motd.d/", Form::Shell),
+    ("/etc/cron.hourly/", Form::Shell),
+    ("/etc/cron.daily/", Form::Shell),
+    ("/etc/cron.weekly/", Form::Shell),
+    ("/etc/cron.monthly/", Form::Shell),
+    ("/etc/cron*/", Form::Table),
+    ("/var/spool/cron*/", Form::Table),
+    ("/etc/systemd/system/", Form::Unit),
+    ("/lib/systemd/system/", Form::Unit),
+    ("/usr/lib/systemd/system/", Form::Unit),
+    (".config/systemd/user/", Form::Unit),
+    (".config/autostart/", Form::Unit),
+    ("launchagents/", Form::Unit),
+    ("launchdaemons/", Form::Unit),
+    ("/etc/udev/rules.d/", Form::Device),
+    ("/run/udev/rules.d/", Form::Device),
+    ("/lib/udev/rules.d/", Form::Device),
+    ("/usr/lib/udev/rules.d/", Form::Device),
+    ("/usr/local/lib/udev/rules.d/", Form::Device),
+];
+
+/// Files that grant logins or rights, or that say where names lead to.
+const GRANTING: [&str; 10] = [
+    "authorized_keys",
+    "authorized_keys2",
+    ".ssh/authorized_keys*",
+    "/etc/sudoers*/",
+    "/etc/passwd*",
+    "/etc/shadow*",
+    "/etc/hosts*",
+    "/etc/resolv.conf*",
+    "/etc/pam.d*/",
+    "/etc/ssh/",
+];
+
+/// Folders that may hold a system: another disk, a container, the part of this one that is installed apart.
+const SYSTEMS: [&str; 15] = [
+    "host",
+    "media/*",
+    "media/*/*",
+    "mnt",
+    "mnt/*",
+    "opt",
+    "opt/*",
+    "private",
+    "proc/*/root",
+    "run/media/*/*",
+    "sysroot",
+    "target",
+    "usr/local",
+    "var/lib/machines/*",
+    "volumes/*",
+];
+
+/// A path split into its names.
+struct Split {
+    /// In lower case, as many disks ignore case. `..` follows only another one, `~` or an expansion.
+    names: Vec<String>,
+    /// The positions where the root of a system may be.
+    roots: Vec<usize>,
+}
+
+impl Split {
+    fn new(path: &str) -> Self {
+        let path = path.trim_matches(['"', '\'']).to_lowercase();
+        let is_unknown = |name: &str| name.contains(['$', '`', '{', '%']);
+        let mut names: Vec<String> = Vec::new();
+        for name in path.split(['/', '\\']).filter(|name| !matches!(*name, "" | ".")) {
+            let is_plain = |before: &String| before != ".." && !before.starts_with('~') && !is_unknown(before);
+            match name {
+                ".." if names.last().is_some_and(is_plain) => drop(names.pop()),
+                ".." if names.is_empty() && path.starts_with('/') => {}
+                _ => names.push(name.to_owned()),
+            }
+        }
+        let mut roots = Vec::new();
+        if path.starts_with('/') {
+            let systems = SYSTEMS.iter().map(|system| system.split('/').collect::<Vec<_>>());
+            roots.push(0);
+            roots.extend(systems.filter(|system| fits(system, &names, true)).map(|system| system.len()));
+        }
+        // `..` may lead up to the root, and an expansion anywhere
+        roots.extend(names.iter().rposition(|name| name == "..").map(|at| at + 1));
+        roots.extend(names.iter().position(|name| is_unknown(name)).into_iter().flat_map(|at| at + 1..names.len()));
+        Self { names, roots }
     }
-    if path.contains("/LaunchAgents/") || path.contains("/LaunchDaemons/") {
-        return Some(Form::Unit);
+
+    /// True if the path fits a row of [`RUNNING`] or [`GRANTING`].
+    fn fits(&self, row: &str) -> bool {
+        let is_rooted = row.starts_with('/');
+        let wanted: Vec<&str> = row.trim_matches('/').split('/').collect();
+        let fits_at = |at: usize| {
+            let has_length = row.ends_with('/') || self.names.len() == at + wanted.len();
+            has_length && fits(&wanted, &self.names[at..], is_rooted)
+        };
+        if is_rooted { self.roots.iter().any(|at| fits_at(*at)) } else { (0..self.names.len()).any(fits_at) }
     }
-    FOLDERS.iter().find(|(folder, _)| path.contains(folder)).map(|(_, form)| *form)
+}
+
+/// True if the names begin with the wanted ones. A name may be a pattern, whose files are those that it may match; but
+/// nearly any pattern would fit the first name of a row that counts anywhere, unless that name is hidden.
+fn fits(wanted: &[&str], names: &[String], is_rooted: bool) -> bool {
+    let fits_name = |(at, (wanted, name)): (usize, (&&str, &String))| {
+        if is_pattern(name) {
+            (is_rooted || at > 0 || wanted.starts_with('.')) && patterns_overlap(wanted, name)
+        } else {
+            name_fits(wanted, name)
+        }
+    };
+    names.len() >= wanted.len() && wanted.iter().zip(names).enumerate().all(fits_name)
 }
 
 #[cfg(test)]
@@ -187,5 +277,69 @@ mod tests {
         assert_eq!(cron_command("0 3 * * * root /opt/a.sh"), Some("/opt/a.sh"));
         assert_eq!(cron_command("# comment"), None);
         assert_eq!(cron_command("* * *"), None);
+    }
+
+    #[test]
+    fn files_that_run_by_themselves_are_told_by_whole_names() {
+        for path in [
+            "~/.profile",
+            "$HOME/.bashrc",
+            "/home/me/.BASHRC",
+            ".zshrc",
+            "~/.bashr?",
+            "~/.config/fish/config.fish",
+            "/home/x/.ssh/authorized_keys",
+            "~/.ssh/auth*",
+            "authorized_keys2",
+            ".git/hooks/pre-commit",
+            "deep/.gi[t]/hooks/",
+            "/srv/site.git/hooks/post-receive",
+            "~/.config/systemd/user/x.service",
+            "~/.config/autostart",
+            "~/Library/LaunchAgents/x.plist",
+            "/etc/rc.local",
+            "/etc/rc3.d/S99x",
+            "//etc/./cron.d//x",
+            "/usr/../etc/crontab",
+            "../../../etc/cron.daily/x",
+            "~/../../etc/profile.d/x.sh",
+            "$ROOT/etc/rc.local",
+            "${DESTDIR}/x/../etc/init.d/x",
+            "$(dirname /a/b)/etc/sudoers.d/me",
+            "/mnt/etc/passwd",
+            "/mnt/disk/etc/shadow",
+            "/proc/1/root/etc/cron.d/x",
+            "/private/etc/hosts",
+            "/usr/local/etc/rc.d/x",
+            "/etc/hosts.allow",
+            "/etc/ssh/sshd_config",
+            "/e?c/pam.d/su",
+            "/lib/udev/rules.d/9.rules",
+            "{}/etc/resolv.conf",
+        ] {
+            assert!(runs_by_itself(path), "{path}");
+        }
+        for path in [
+            "cpu.profile",
+            "/w/cpu.profile",
+            "my-config.fish",
+            "tests/authorized_keys_test.py",
+            "fixtures/etc/hosts.txt",
+            "/home/me/work/fixtures/etc/hosts",
+            "/home/me/work/etc/rc.local",
+            "src/hooks/use.ts",
+            "src/*/hooks/*.ts",
+            "*",
+            "*/*",
+            "conf*",
+            ".gitignore",
+            "x.git/readme",
+            "docs/etc/passwd.md",
+            "launchagents.md",
+            "/etcetera/hosts",
+            "/etc/profiles/x",
+        ] {
+            assert!(!runs_by_itself(path), "{path}");
+        }
     }
 }
