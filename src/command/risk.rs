@@ -14,7 +14,7 @@ pub fn assess_here(script: &Script, cwd: &Path) -> Risk {
     }
     let home = std::env::home_dir();
     let home = home.as_deref().and_then(Path::to_str);
-    assess_in(script, &Surroundings { folder, home, look: &look_up })
+    assess_in(script, &Surroundings { folder, home, look: &look_up, real: &real_path })
 }
 
 /// Assesses a command by its text, and by the files on the disk if its folder is known.
@@ -31,6 +31,10 @@ fn look_up(path: &str) -> Found {
         Err(e) if e.kind() == ErrorKind::NotFound => Found::Nothing,
         Err(_) => Found::Other,
     }
+}
+
+fn real_path(path: &str) -> Option<String> {
+    fs::canonicalize(path).ok()?.into_os_string().into_string().ok()
 }
 
 #[cfg(test)]
@@ -102,6 +106,8 @@ mod tests {
             "rm -rf ../work",
             "rm -rf ./../work/",
             "rm -rf ../work/*",
+            "rm -rf ../wor*",
+            "rm -rf ../[v-x]ork/*",
             "rm -rf ../work/sub/..",
             "rm -rf ./~/../../work",
             "rm -rf FOLDER",
@@ -109,6 +115,8 @@ mod tests {
             "rm -rf FOLDER/../../x/..",
             "cd .. && rm -rf work",
             "cd ..; rm -rf work/*",
+            "cd $PWD/..; rm -rf work",
+            "up=..; cd \"$up\"; rm -rf work",
             "cd sub; cd ..; rm -rf ../work",
         ] {
             let command = command.replace("FOLDER", &whole);
@@ -116,11 +124,76 @@ mod tests {
         }
         let root = assess_here(&parse("rm -rf /", Dialect::Bash), Path::new("/"));
         assert!(root.reasons[0].why.contains("everything on this disk"), "{root:?}");
-        for command in
-            ["rm -rf sub", "rm -rf ../other", "rm -rf FOLDER/sub", "cd sub && rm -rf ../sub", "rm FOLDER/sub/a"]
-        {
+        for command in [
+            "rm -rf sub",
+            "rm -rf ../other",
+            "rm -rf ../w",
+            "rm -rf ../*.log",
+            "rm -rf FOLDER/sub",
+            "rm -rf FOLDER/s*",
+            "cd sub && rm -rf ../sub",
+            "rm FOLDER/sub/a",
+        ] {
             let command = command.replace("FOLDER", &whole);
             assert!(level(&command, &work) < Level::Danger, "{command}");
+        }
+    }
+
+    /// The signs that a shell expands are parts of a name within quotes.
+    #[test]
+    fn the_working_folder_may_have_any_sign_in_its_name() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["Photos (2024)", "[slug]", "100%", "what!", "a{b,c}", "it's"] {
+            let work = folder.path().join(name);
+            fs::create_dir(&work).unwrap();
+            for command in ["rm -rf \"../NAME\"", "rm -rf \"../NAME\"/*", "cd .. && rm -rf \"NAME\""] {
+                let command = command.replace("NAME", name);
+                assert_eq!(level(&command, &work), Level::Danger, "{command}");
+            }
+            assert!(level(&format!("rm -rf \"../{name}2\""), &work) < Level::Danger, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_folder_above_has_its_own_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let deep = folder.path().join("a/b");
+        fs::create_dir_all(&deep).unwrap();
+        for (command, told) in [
+            ("rm -rf TOP/a/b", "everything in this folder"),
+            ("rm -rf TOP/a", "everything in the folder .. above this one"),
+            ("rm -rf TOP", "everything in the folder ../.. above this one"),
+            ("rm -rf TOP/*", "everything in the folder ../.. above this one"),
+        ] {
+            let command = command.replace("TOP", &folder.path().display().to_string());
+            let risk = assess_here(&parse(&command, Dialect::Bash), &deep);
+            assert!(risk.reasons[0].why.contains(told), "{command}: {risk:?}");
+        }
+        // without -r no folder goes
+        let files = assess_here(&parse("rm ../b*", Dialect::Bash), &deep);
+        assert!(files.reasons[0].why.contains("../b*"), "{files:?}");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn the_working_folder_is_recognized_through_links() {
+        use std::os::unix::fs::symlink;
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::create_dir_all(at("work/sub")).unwrap();
+        symlink("work", at("link")).unwrap();
+        symlink("../../work", at("work/sub/back")).unwrap();
+        for command in ["rm -rf TOP/link/*", "rm -rf TOP/link/", "rm -rf TOP/link/sub/..", "cd TOP/link && rm -rf *"] {
+            let command = command.replace("TOP", &folder.path().display().to_string());
+            for work in ["work", "link"] {
+                assert_eq!(level(&command, &at(work)), Level::Danger, "{command} in {work}");
+            }
+        }
+        assert_eq!(level("rm -rf sub/back/*", &at("work")), Level::Danger);
+        // only the link is deleted
+        for command in ["rm -rf TOP/link", "rm -rf sub/back"] {
+            let command = command.replace("TOP", &folder.path().display().to_string());
+            assert!(level(&command, &at("work")) < Level::Danger, "{command}");
         }
     }
 

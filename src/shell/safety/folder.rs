@@ -4,10 +4,10 @@
 
 use super::keeps::{may_fill_disk, reads_secrets};
 use super::{Level, Reason};
-use crate::effects::{Effect, Kind, Place, is_hidden, matches_most, place_of};
+use crate::effects::{Effect, Kind, Place, entered_folders, is_hidden, matches_most, place_of};
 use crate::parse::{Invocation, Script, Word};
 use caro_base::size::size;
-use std::path::Path;
+use caro_base::wildcard::{is_pattern, name_fits};
 
 /// The kind of file at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,6 +31,8 @@ pub struct Surroundings<'a> {
     pub home: Option<&'a str>,
     /// Returns the kind of file at an absolute path, without following a link at its end.
     pub look: &'a dyn Fn(&str) -> Found,
+    /// Returns an absolute path with all its links followed; `None` if it does not exist.
+    pub real: &'a dyn Fn(&str) -> Option<String>,
 }
 
 impl std::fmt::Debug for Surroundings<'_> {
@@ -78,44 +80,66 @@ pub(super) fn reassess(
     })
 }
 
-/// Returns a deletion of the working folder, of one above it, or of all that one of these contains, with the path `.` or
-/// `..`; `None` if it deletes something else. It may name the folder in another way: `../work`, `/home/me/work/*`,
-/// `cd ..; rm -r work`.
+/// Returns a deletion of the working folder, of one above it, or of all that one of these contains, with the path `.`,
+/// `..`, `../..` and so on; `None` if it deletes something else. It may name the folder in another way: `../work`,
+/// `../wor*`, `/home/me/work/*`, `cd ..; rm -r work`.
 pub(super) fn as_working_folder(script: &Script, effect: &Effect, around: &Surroundings<'_>) -> Option<Effect> {
     if effect.kind != Kind::Delete || effect.remote {
         return None;
     }
     // the name of a home folder or of the whole disk says more
-    let path = effect.path.as_deref().filter(|path| place_of(path) < Place::Here)?;
-    let folder = match path.rsplit_once('/') {
-        Some((folder, name)) if matches_most(name) => folder,
-        None if matches_most(path) => ".",
-        _ => path,
+    let path = effect.path.as_deref().filter(|path| place_of(path) < Place::Here && !path.contains(['$', '`']))?;
+    let (folder, is_inside) = match path.rsplit_once('/') {
+        Some((folder, name)) if name.is_empty() || matches_most(name) => (folder, true),
+        None if matches_most(path) => (".", true),
+        _ => (path, false),
     };
-    let named: Vec<String> =
-        folders_of(script, effect, around).iter().filter_map(|from| resolved(folder, from, around)).collect();
-    let rest = named.iter().find_map(|folder| Path::new(around.folder).strip_prefix(folder).ok())?;
-    let name = if rest.as_os_str().is_empty() { "." } else { ".." };
-    Some(Effect { path: Some(name.to_owned()), ..effect.clone() })
+    if !is_inside && !effect.recursive {
+        return None;
+    }
+    let places = folders_of(script, effect, around);
+    let full = places.iter().filter_map(|from| joined(folder, from, around));
+    let named = full.flat_map(|full| [real_path(&full, is_inside, around), Some(plain(&full))]).flatten();
+    let own = [Some(around.folder.to_owned()), (around.real)(around.folder)];
+    let depth = named.into_iter().find_map(|named| own.iter().flatten().find_map(|own| depth_below(&named, own)))?;
+    let path = if depth == 0 { ".".to_owned() } else { vec![".."; depth].join("/") };
+    Some(Effect { path: Some(path), ..effect.clone() })
+}
+
+/// Returns how many folders the absolute path `own` lies below another one, which may be a pattern; `None` if it does
+/// not.
+fn depth_below(folder: &str, own: &str) -> Option<usize> {
+    let names = |path: &str| path.split('/').filter(|name| !name.is_empty()).map(str::to_owned).collect::<Vec<_>>();
+    let (folder, own) = (names(folder), names(own));
+    // quotes are gone: a sign of a pattern may as well be a part of the name
+    let fits = |(name, own): (&String, &String)| {
+        let hides = own.starts_with('.') && !name.starts_with('.');
+        name == own || is_pattern(name) && !hides && name_fits(name, own)
+    };
+    let is_below = folder.len() <= own.len() && folder.iter().zip(&own).all(fits);
+    is_below.then(|| own.len() - folder.len())
+}
+
+/// Returns the path without links. The last name of a path is the link itself, unless the path leads inside.
+fn real_path(full: &str, is_inside: bool, around: &Surroundings<'_>) -> Option<String> {
+    match full.rsplit_once('/') {
+        Some((above, name)) if !is_inside && !matches!(name, "." | "..") => {
+            Some(format!("{}/{name}", (around.real)(if above.is_empty() { "/" } else { above })?.trim_end_matches('/')))
+        }
+        _ => (around.real)(full),
+    }
 }
 
 /// Returns the folders that the path of an effect may start from: the working folder and, as the path may have the last
 /// change of the folder in it already, each folder that the script changes to before the command.
 fn folders_of(script: &Script, effect: &Effect, around: &Surroundings<'_>) -> Vec<String> {
     let mut folders = vec![around.folder.to_owned()];
-    for command in &script.commands[..effect.command.unwrap_or(0)] {
-        if !matches!(command.name(), Some("cd" | "pushd" | "chdir")) {
-            continue;
-        }
-        let goal = command.operands().next().map_or("~", |goal| goal.value.as_deref().unwrap_or(&goal.text));
-        folders.extend(folders.last().and_then(|from| resolved(goal, from, around)));
+    for goal in entered_folders(script, &effect.span) {
+        // `cd ..` takes a name away, as a shell does not follow the links behind it
+        let next = folders.last().and_then(|from| joined(&goal, from, around)).map(|full| plain(&full));
+        folders.extend(next);
     }
     folders
-}
-
-/// Returns the absolute path as its text says: `..` takes a name away, as links are not followed.
-fn resolved(path: &str, folder: &str, around: &Surroundings<'_>) -> Option<String> {
-    full_path(path, folder, around).map(|full| plain(&full))
 }
 
 /// True if nothing else in the script changes the files that are checked.
@@ -240,7 +264,12 @@ fn absolute(path: &str, folder: &str, around: &Surroundings<'_>) -> Option<Strin
 
 /// Returns the absolute path that a literal path means in a folder, not normalized; `None` if it is not literal.
 fn full_path(path: &str, folder: &str, around: &Surroundings<'_>) -> Option<String> {
-    if !is_literal(path) || path.starts_with('-') {
+    if is_literal(path) { joined(path, folder, around) } else { None }
+}
+
+/// Returns the absolute path that a path means in a folder, not normalized; `None` if the text does not tell.
+fn joined(path: &str, folder: &str, around: &Surroundings<'_>) -> Option<String> {
+    if path.is_empty() || path.starts_with('-') || path.contains(['$', '`']) {
         return None;
     }
     match path.strip_prefix('~') {
