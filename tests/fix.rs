@@ -106,7 +106,8 @@ impl Bench {
             };
             entry.ok().filter(|entry| entry.problem.is_none())
         };
-        let package = |name: &str| self.runtime.block_on(packages::installing(name, &programs, false));
+        let index = packages::PackageIndex::new(&programs, false);
+        let package = |name: &str| self.runtime.block_on(index.installing(name));
         let facts = Facts {
             cwd: folder,
             home: Some(Path::new("/nonexistent")),

@@ -7,10 +7,10 @@ use caro_exec::{Job, Limits, Output, Status, capture};
 use rusqlite::{Connection, OpenFlags};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
-use std::time::Duration;
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
-/// Timeout of a package manager; one that reads a large index takes seconds.
+/// Timeout of all package managers together; one that reads a large index takes seconds.
 const TIMEOUT: Duration = Duration::from_secs(6);
 /// Most bytes of its output.
 const MAX_OUTPUT: usize = 64 << 10;
@@ -31,6 +31,17 @@ struct Manager {
     /// The database of `command-not-found`, if there is one: it lists the programs of all packages.
     #[serde(default)]
     commands: Option<PathBuf>,
+    /// The places of its index. If none has a file, no index was fetched, and the manager knows no packages.
+    #[serde(default)]
+    index: Vec<IndexFiles>,
+}
+
+/// A place with files of an index.
+#[derive(Debug, serde::Deserialize)]
+struct IndexFiles {
+    folder: PathBuf,
+    /// A part of the name of each file.
+    part: String,
 }
 
 /// The answer of the package managers about a program.
@@ -40,7 +51,9 @@ pub enum Lookup {
     Found(String),
     /// No package has it.
     NotFound,
-    /// There is no package manager, or one did not answer.
+    /// There is no package manager.
+    NoManager,
+    /// A package manager did not answer, or has no index.
     Unknown,
 }
 
@@ -58,42 +71,66 @@ fn managers() -> &'static [Manager] {
     })
 }
 
-/// Looks up the command that installs the package of a program.
-///
-/// Needs a Tokio runtime with time and IO enabled.
-pub async fn installing(name: &str, programs: &BTreeMap<String, PathBuf>, is_root: bool) -> Lookup {
-    let is_name = !name.is_empty() && name.len() < 64 && !name.starts_with('-');
-    if !is_name || !name.chars().all(|c| c.is_ascii_alphanumeric() || "+._-".contains(c)) {
-        return Lookup::NotFound;
+/// The package managers of a machine, each of which is asked about a program once.
+#[derive(Debug)]
+pub struct PackageIndex<'a> {
+    managers: &'a [Manager],
+    programs: &'a BTreeMap<String, PathBuf>,
+    is_root: bool,
+    timeout: Duration,
+    answers: Mutex<BTreeMap<String, Lookup>>,
+}
+
+impl<'a> PackageIndex<'a> {
+    /// Creates the index of a machine with these programs, for a user who is root or not.
+    pub fn new(programs: &'a BTreeMap<String, PathBuf>, is_root: bool) -> Self {
+        Self { managers: managers(), programs, is_root, timeout: TIMEOUT, answers: Mutex::default() }
     }
-    let (mut is_answered, mut is_unknown) = (false, false);
-    for manager in managers() {
-        if !programs.contains_key(&manager.name) {
-            continue;
+
+    /// Looks up the command that installs the package of a program.
+    ///
+    /// Needs a Tokio runtime with time and IO enabled.
+    pub async fn installing(&self, name: &str) -> Lookup {
+        let known = self.answers.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned();
+        if let Some(known) = known {
+            return known;
         }
-        let from_database = manager.commands.as_deref().and_then(|file| package_in_database(file, name));
-        let package = match from_database {
-            Some(package) => Lookup::Found(package),
-            None => query_manager(manager, name, programs).await,
-        };
-        let package = match package {
-            Lookup::Found(package) => package,
-            Lookup::NotFound => {
-                is_answered = true;
-                continue;
-            }
-            Lookup::Unknown => {
-                is_unknown = true;
-                continue;
-            }
-        };
-        let elevation = ["sudo", "doas"]
-            .into_iter()
-            .find(|elevation| programs.contains_key(*elevation) && manager.root && !is_root);
-        let install = manager.install.replace("{}", &package);
-        return Lookup::Found(elevation.map_or(install.clone(), |elevation| format!("{elevation} {install}")));
+        let found = self.look_up(name).await;
+        self.answers.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned(), found.clone());
+        found
     }
-    if is_answered && !is_unknown { Lookup::NotFound } else { Lookup::Unknown }
+
+    async fn look_up(&self, name: &str) -> Lookup {
+        let is_name = !name.is_empty() && name.len() < 64 && !name.starts_with('-');
+        if !is_name || !name.chars().all(|c| c.is_ascii_alphanumeric() || "+._-".contains(c)) {
+            return Lookup::NotFound;
+        }
+        let started = Instant::now();
+        let mut answer = Lookup::NoManager;
+        for manager in self.managers.iter().filter(|manager| self.programs.contains_key(&manager.name)) {
+            let left = self.timeout.saturating_sub(started.elapsed());
+            let from_database = manager.commands.as_deref().and_then(|file| package_in_database(file, name));
+            let package = match from_database {
+                Some(package) => Lookup::Found(package),
+                None => query_manager(manager, name, self.programs, left).await,
+            };
+            match package {
+                Lookup::Found(package) => return Lookup::Found(self.install_command(manager, &package)),
+                // one that did not answer may have it
+                found if answer != Lookup::Unknown => answer = found,
+                _ => {}
+            }
+        }
+        answer
+    }
+
+    /// The command that installs a package.
+    fn install_command(&self, manager: &Manager, package: &str) -> String {
+        let install = manager.install.replace("{}", package);
+        let may_install = self.is_root || !manager.root;
+        let elevation = ["sudo", "doas"].into_iter().find(|name| !may_install && self.programs.contains_key(*name));
+        elevation.map_or(install.clone(), |elevation| format!("{elevation} {install}"))
+    }
 }
 
 /// Looks up the package in the database of `command-not-found`.
@@ -104,11 +141,23 @@ fn package_in_database(file: &Path, name: &str) -> Option<String> {
     index.query_row(query, [name], |row| row.get(0)).ok()
 }
 
-/// Asks the manager for the package.
-async fn query_manager(manager: &Manager, name: &str, programs: &BTreeMap<String, PathBuf>) -> Lookup {
+/// True if the manager has an index. One without, as in most containers, answers that it knows no package.
+fn has_index(manager: &Manager) -> bool {
+    let has_file = |files: &IndexFiles| {
+        let mut entries = std::fs::read_dir(&files.folder).into_iter().flatten().flatten();
+        entries.any(|entry| entry.file_name().to_string_lossy().contains(&files.part))
+    };
+    manager.index.is_empty() || manager.index.iter().any(has_file)
+}
+
+/// Asks the manager for the package, for at most `wall`.
+async fn query_manager(manager: &Manager, name: &str, programs: &BTreeMap<String, PathBuf>, wall: Duration) -> Lookup {
+    if wall.is_zero() || !has_index(manager) {
+        return Lookup::Unknown;
+    }
     let Some((program, args)) = manager.ask.split_first() else { return Lookup::Unknown };
     let Some(path) = programs.get(program) else { return Lookup::Unknown };
-    let limits = Limits { wall: TIMEOUT, output: MAX_OUTPUT };
+    let limits = Limits { wall, output: MAX_OUTPUT };
     let args = args.iter().map(|arg| arg.replace("{}", name));
     let job = Job { limits, ..Job::new(path).args(args) };
     match capture(&job).await {
@@ -126,7 +175,8 @@ fn lookup(output: &Output, manager: &Manager, name: &str) -> Lookup {
     }
     let is_complete = output.stdout_cut.is_none()
         && match output.status {
-            Status::Exited(0) => true,
+            // a complaint alone: some do not fail without an index
+            Status::Exited(0) => output.stderr.is_empty() || !output.stdout.is_empty(),
             // some report with their exit code alone that there is none
             Status::Exited(_) => output.stderr.is_empty(),
             _ => false,
@@ -184,10 +234,72 @@ mod tests {
 
     #[tokio::test]
     async fn invalid_names_are_not_queried() {
+        let programs = BTreeMap::new();
+        let index = PackageIndex::new(&programs, true);
         for name in ["", "-x", "a b", "a;b", "../x"] {
-            assert_eq!(installing(name, &BTreeMap::new(), true).await, Lookup::NotFound);
+            assert_eq!(index.installing(name).await, Lookup::NotFound);
         }
-        assert_eq!(installing("htop", &BTreeMap::new(), true).await, Lookup::Unknown, "no manager can say");
+        assert_eq!(index.installing("htop").await, Lookup::NoManager);
+    }
+
+    /// A manager whose query is a script of the shell.
+    fn scripted(script: &str) -> Manager {
+        Manager {
+            name: "sh".into(),
+            ask: vec!["sh".into(), "-c".into(), script.to_owned(), "{}".into()],
+            line: "{}".into(),
+            install: "install {}".into(),
+            root: false,
+            commands: None,
+            index: Vec::new(),
+        }
+    }
+
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn managers_share_one_deadline_and_are_asked_once() {
+        let programs = BTreeMap::from([("sh".to_owned(), PathBuf::from("/bin/sh"))]);
+        let managers = [scripted("exec sleep 20"), scripted("exec sleep 20"), scripted("exec sleep 20")];
+        let timeout = Duration::from_secs(1);
+        let index = PackageIndex { managers: &managers, timeout, ..PackageIndex::new(&programs, false) };
+        let started = Instant::now();
+        assert_eq!(index.installing("htop").await, Lookup::Unknown);
+        assert!(started.elapsed() < timeout * 3, "{:?}", started.elapsed());
+        // the answer is kept
+        let kept = index.answers.lock().unwrap().insert("htop".to_owned(), Lookup::NotFound);
+        assert_eq!((kept, index.installing("htop").await), (Some(Lookup::Unknown), Lookup::NotFound));
+    }
+
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn a_manager_without_an_answer_leaves_it_open_and_another_may_have_the_package() {
+        let programs = BTreeMap::from([("sh".to_owned(), PathBuf::from("/bin/sh"))]);
+        let dir = tempfile::tempdir().unwrap();
+        let [none, fails, has] = [scripted("true"), scripted("echo broken >&2; exit 3"), scripted("echo htop")];
+        let indexed = |folder: &Path| Manager {
+            index: vec![IndexFiles { folder: folder.into(), part: "_Packages".into() }],
+            ..scripted("true")
+        };
+        std::fs::write(dir.path().join("lock"), "").unwrap();
+        let found = Lookup::Found("install htop".to_owned());
+        for (managers, wanted) in [
+            (vec![], Lookup::NoManager),
+            (vec![scripted("true")], Lookup::NotFound),
+            (vec![scripted("echo htop-dev; echo old >&2")], Lookup::NotFound),
+            (vec![scripted("echo no index >&2")], Lookup::Unknown),
+            (vec![indexed(dir.path())], Lookup::Unknown),
+            (vec![indexed(&dir.path().join("missing"))], Lookup::Unknown),
+            (vec![none, fails], Lookup::Unknown),
+            (vec![scripted("exit 3 >&2"), scripted("echo broken >&2; exit 3"), has], found),
+            (vec![Manager { name: "other".into(), ..scripted("echo htop") }], Lookup::NoManager),
+        ] {
+            let index = PackageIndex { managers: &managers, ..PackageIndex::new(&programs, false) };
+            assert_eq!(index.installing("htop").await, wanted, "{managers:?}");
+        }
+        std::fs::write(dir.path().join("main_Packages.lz4"), "").unwrap();
+        let managers = [indexed(dir.path())];
+        let index = PackageIndex { managers: &managers, ..PackageIndex::new(&programs, false) };
+        assert_eq!(index.installing("htop").await, Lookup::NotFound);
     }
 
     #[test]

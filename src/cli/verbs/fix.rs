@@ -21,7 +21,8 @@ use caro_command::rehearsal::{RehearsalMode, mode_for_suggestion};
 use caro_command::{Answer, CommandRequest, History, PastExchange, checked};
 use caro_exec::rehearse::{RehearsalError, RehearsalJob, read_only, rehearse};
 use caro_exec::{Limits, Status};
-use caro_host::{ExecutionContext, packages};
+use caro_host::ExecutionContext;
+use caro_host::packages::PackageIndex;
 use caro_manual::{Entry, Manual, Program};
 use caro_policy::Redactor;
 use caro_shell::{Dialect, parse};
@@ -136,7 +137,9 @@ fn repair_command(args: &Args, cx: &Cx) -> Outcome {
     }
     let manual = wire::manual(cx);
     let keys = args.widget.then(|| keys::watch(cx.interrupt()));
-    let repairer = Repairer { runtime: &runtime, context: &context, manual: &manual, place: &place };
+    let packages = PackageIndex::new(&context.available_commands, is_root());
+    let repairer =
+        Repairer { runtime: &runtime, context: &context, manual: &manual, packages: &packages, place: &place };
     let mut source = if failed.stderr.is_some() { Source::Given } else { Source::None };
     if args.tries && source == Source::None {
         source = repairer.try_out(&mut failed, cx)?;
@@ -173,7 +176,7 @@ fn repair_command(args: &Args, cx: &Cx) -> Outcome {
         None => {
             if has_secret(&failed) {
                 return Err(Failure::no("no rule repairs it, and it has a secret in it that no model is shown")
-                    .hint("say in words what it should do: caro \"...\""));
+                    .hint("say in words what it should do: `caro \"...\"`"));
             }
             let (answer, wired) = by_model(&ask, args, &settings, &runtime, cx)?;
             (answer, Some(wired))
@@ -241,7 +244,7 @@ fn failed_command(args: &Args, cx: &Cx) -> Result<Failed, Failure> {
         None => {
             let Some(command) = variable(env::FAILED_COMMAND) else {
                 return Err(Failure::usage("there is no command to repair").hint(
-                    "give it in quotes: caro fix 'gerp x notes.txt'; or let the shell tell: `caro init bash --fix`",
+                    "give it in quotes: `caro fix 'gerp x notes.txt'`; or let the shell tell: `caro init bash --fix`",
                 ));
             };
             given::check_command(&command, " to fix")?;
@@ -255,7 +258,7 @@ fn failed_command(args: &Args, cx: &Cx) -> Result<Failed, Failure> {
     let failed = Failed { command: command.trim().to_owned(), status, stages, stderr };
     if failed.status == Some(0) && failed.masked().is_none() && failed.stderr.is_none() {
         return Err(Failure::no(format!("`{}` did not fail", given::clipped(&failed.command, 80)))
-            .hint("say what it should have done: caro \"...\""));
+            .hint("say what it should have done: `caro \"...\"`"));
     }
     Ok(failed)
 }
@@ -302,7 +305,7 @@ fn agrees_to_try(cx: &Cx) -> Result<bool, Failure> {
 }
 
 /// The hint for a command that is not repaired although its error is known.
-const REWRITE_HINT: &str = "say what it is to do, and caro writes another: caro \"WORDS\"";
+const REWRITE_HINT: &str = "say what it is to do, and caro writes another: `caro \"WORDS\"`";
 
 /// The failure for a command that is not repaired; `hint` is used if its error is known.
 fn not_repaired(source: Source, message: &str, hint: &str) -> Failure {
@@ -317,23 +320,22 @@ struct Repairer<'a> {
     runtime: &'a Runtime,
     context: &'a Arc<ExecutionContext>,
     manual: &'a Arc<Manual>,
+    packages: &'a PackageIndex<'a>,
     place: &'a Place,
 }
 
 impl Repairer<'_> {
     /// Finds a repair by rules.
     fn diagnose(&self, failed: &Failed) -> Option<Repair> {
-        let is_root = is_root();
-        let programs = &self.context.available_commands;
         let manual = |name: &str, sub: Option<&str>| self.entry(name, sub);
-        let package = |name: &str| self.runtime.block_on(packages::installing(name, programs, is_root));
+        let package = |name: &str| self.runtime.block_on(self.packages.installing(name));
         let home = std::env::home_dir().filter(|home| home.is_absolute());
         let facts = Facts {
             cwd: &self.place.cwd,
             home: home.as_deref(),
-            programs,
+            programs: &self.context.available_commands,
             dialect: self.place.dialect,
-            is_root,
+            is_root: is_root(),
             manual: &manual,
             package: &package,
         };

@@ -77,7 +77,7 @@ pub(super) fn unknown(case: &Case) -> Option<Repair> {
             let why = format!("`{name}` is not installed: this brings it, then run `{}` again", case.text());
             return Some(Repair { command: install, why, class: Class::Package });
         }
-        Lookup::NotFound => {
+        Lookup::NotFound | Lookup::NoManager => {
             if let Some(near) = case.facts.nearest_program(name) {
                 return renamed(near);
             }
