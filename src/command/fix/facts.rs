@@ -1,8 +1,8 @@
 //! Reads the facts of this machine and of the folder that a command failed in, without running the command.
 
-use super::near::{is_misspelling, nearest};
+use super::near::{BUILTINS, is_common, is_misspelling, nearest};
 use caro_host::packages::Lookup;
-use caro_manual::{Entry, common};
+use caro_manual::Entry;
 use caro_shell::{Dialect, is_builtin};
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
@@ -79,7 +79,7 @@ impl Facts<'_> {
         }
         let names = self.programs.keys().map(String::as_str).filter(|name| !name.starts_with('.'));
         let names = names.chain(BUILTINS).filter(|name| is_misspelling(typed, name, self.dialect));
-        nearest(typed, names, |name| common().any(|other| other == name) || BUILTINS.contains(&name))
+        nearest(typed, names, is_common)
     }
 
     /// Returns the names in a folder, hidden ones only if `hidden` is true.
@@ -188,9 +188,6 @@ impl Facts<'_> {
         Vec::new()
     }
 }
-
-/// Builtins that are often mistyped.
-const BUILTINS: [&str; 10] = ["cd", "echo", "export", "source", "alias", "history", "type", "unset", "pushd", "popd"];
 
 #[cfg(test)]
 mod tests {

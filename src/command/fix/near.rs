@@ -1,5 +1,6 @@
 //! Finds the name that is nearest to a mistyped one.
 
+use caro_manual::common;
 use caro_shell::Dialect;
 use caro_shell::effects::is_known;
 use std::cmp::Reverse;
@@ -55,12 +56,32 @@ pub fn is_swapped(typed: &str, name: &str) -> bool {
     typed != name && letters(&typed.to_lowercase()) == letters(&name.to_lowercase())
 }
 
+/// Builtins that are often mistyped.
+pub const BUILTINS: [&str; 10] =
+    ["cd", "echo", "export", "source", "alias", "history", "type", "unset", "pushd", "popd"];
+
+/// True for the name of a very common program or builtin.
+pub fn is_common(name: &str) -> bool {
+    BUILTINS.contains(&name) || common().any(|other| other == name)
+}
+
+/// True if the names differ by one swap of two neighbouring characters.
+fn is_transposed(typed: &str, name: &str) -> bool {
+    let mut swaps = typed.char_indices().zip(typed.chars().skip(1));
+    typed != name
+        && swaps.any(|((at, one), two)| {
+            let rest = &typed[at + one.len_utf8() + two.len_utf8()..];
+            format!("{}{two}{one}{rest}", &typed[..at]) == name
+        })
+}
+
 /// Most characters of a short word, which is one edit away from many programs.
 const MAX_SHORT: usize = 4;
 
 /// True if `typed`, which is no program here, can be a typing error of the program `name`. A program that caro knows
-/// is not installed rather than mistyped, except for another version (`python` of `python3`). In a short word only
-/// swapped letters count. Nobody means caro itself.
+/// is not installed rather than mistyped, except for another version (`python` of `python3`) and for a rare name that
+/// is a common one with two letters swapped (`sl` of `ls`). In a short word only swapped letters count. Nobody means
+/// caro itself.
 pub fn is_misspelling(typed: &str, name: &str, dialect: Dialect) -> bool {
     if name == "caro" {
         return false;
@@ -69,7 +90,10 @@ pub fn is_misspelling(typed: &str, name: &str, dialect: Dialect) -> bool {
         return true;
     }
     let is_short = typed.chars().count() <= MAX_SHORT;
-    !is_program_name(typed, dialect) && (!is_short || is_swapped(typed, name))
+    match is_program_name(typed, dialect) {
+        true => !is_common(typed) && is_common(name) && is_transposed(typed, name),
+        false => !is_short || is_swapped(typed, name),
+    }
 }
 
 /// True if a name is typed for certain in place of `name`: it has the same letters in another order, is in capitals or
@@ -154,6 +178,8 @@ mod tests {
             ("python", "python3"),
             ("pyhton3", "python3"),
             ("netsat", "netstat"),
+            ("sl", "ls"),
+            ("dc", "cd"),
         ] {
             assert!(is_misspelling(typed, name, Dialect::Bash), "{typed}");
         }
@@ -174,11 +200,27 @@ mod tests {
             ("zmv", "mv"),
             ("cpp", "cp"),
             ("gre", "grep"),
+            ("di", "dig"),
+            ("df", "fd"),
+            ("act", "tac"),
+            ("sl", "lsof"),
         ] {
             assert!(!is_misspelling(typed, name, Dialect::Bash), "{typed}");
         }
         assert!(is_sure("GREP", "grep") && is_sure("python", "python3") && !is_sure("grepp", "grep"));
         assert!(!is_program_name("cd..", Dialect::Bash));
+        // all of these are programs that are known, whether installed or not
+        assert!(["sl", "dc", "fd", "mpv"].iter().all(|name| is_program_name(name, Dialect::Bash)));
+    }
+
+    #[test]
+    fn one_swap_is_a_transposition() {
+        for (typed, name) in [("sl", "ls"), ("gerp", "grep"), ("äö", "öä"), ("abc", "acb")] {
+            assert!(is_transposed(typed, name), "{typed}");
+        }
+        for (typed, name) in [("ls", "ls"), ("act", "tac"), ("mpv", "mv"), ("oo", "oo"), ("", ""), ("a", "b")] {
+            assert!(!is_transposed(typed, name), "{typed}");
+        }
     }
 
     #[test]

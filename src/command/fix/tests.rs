@@ -64,6 +64,7 @@ impl Fixture {
         let package = |name: &str| match name {
             "htop" => Lookup::Found("sudo apt install htop".to_owned()),
             "systemctll" => Lookup::Unknown,
+            "mkdirr" => Lookup::NoManager,
             _ => Lookup::NotFound,
         };
         let facts = Facts {
@@ -124,6 +125,8 @@ fn a_mistyped_program_is_corrected_and_a_missing_one_is_installed() {
         ("systemctll status", "systemctll", ""),
         ("python x.py", "python", "python3 x.py"),
         ("cpp a b", "cpp", ""),
+        ("sl data", "sl", "ls data"),
+        ("dc src", "dc", "cd src"),
         ("rmd a", "rmd", ""),
         ("apt-file search x", "apt-file", ""),
     ] {
