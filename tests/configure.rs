@@ -166,3 +166,25 @@ fn an_editor_works_on_a_copy_until_it_is_valid() {
     assert_eq!(terminal.ends(), 0);
     assert_eq!(text(&machine.path("config.toml")), "timeout = 90\n");
 }
+
+#[cfg(unix)]
+#[test]
+fn a_setting_that_is_made_while_the_editor_is_open_is_not_lost_and_neither_is_the_edit() {
+    use crate::pty::Terminal;
+    let machine = Machine::new();
+    machine.write("config.toml", FILE);
+    let caro = env!("CARGO_BIN_EXE_caro");
+    // this editor sets another setting before it saves its text
+    machine.write("editor", &format!("'{caro}' config set timeout 90; echo 'budget = 7' > \"$1\"\n"));
+    let editor = format!("EDITOR=sh {}", machine.path("editor").display());
+    let args = [editor.as_str(), caro, "config", "edit"];
+    let mut terminal = Terminal::start_program("/usr/bin/env", &machine, serde_json::json!([]), &args);
+    assert_eq!(terminal.ends(), 1);
+    assert!(text(&machine.path("config.toml")).contains("timeout = 90"));
+    let shown = terminal.text().split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(shown.contains("was changed while the editor was open"), "{shown}");
+    let (_, kept) = shown.split_once("your text is in ").unwrap();
+    let kept = std::path::Path::new(kept.split(';').next().unwrap());
+    assert_eq!(text(kept), "budget = 7\n");
+    std::fs::remove_dir_all(kept.parent().unwrap()).unwrap();
+}

@@ -33,11 +33,27 @@ impl Target {
         Ok(Self { text: layers::text(&path)?, path, is_project })
     }
 
-    /// Writes the file atomically, with the permissions that it had.
+    /// Writes an edited text unless the file changed since it was opened. Returns true if it is written.
     ///
     /// # Errors
-    /// If it cannot be written.
-    pub fn write(&self, text: &str) -> Result<(), Failure> {
+    /// If the file cannot be read or written.
+    pub fn write_edited(&self, text: &str, cx: &Cx) -> Result<bool, Failure> {
+        // an editor is open for minutes: the lock is not held so long, but from the comparison to the end
+        let _lock = lock(cx);
+        self.write_if_unchanged(text)
+    }
+
+    /// Writes a text unless the file changed since it was opened. Returns true if it is written.
+    fn write_if_unchanged(&self, text: &str) -> Result<bool, Failure> {
+        if layers::text(&self.path)? != self.text {
+            return Ok(false);
+        }
+        self.write(text)?;
+        Ok(true)
+    }
+
+    /// Writes the file atomically, with the permissions that it had.
+    fn write(&self, text: &str) -> Result<(), Failure> {
         let access = match self.path.metadata() {
             Ok(meta) => Access::Like(meta.permissions()),
             // a project's file is for all who work on it; the user's own may hold the password of a server
@@ -88,7 +104,7 @@ pub fn set(name: &str, value: &str, is_project: bool, cx: &Cx) -> Outcome {
     let key = key(name)?;
     if is_project && key.project == Project::Never {
         return Err(Failure::usage(format!("a project may not set `{name}`: its file comes with whatever was cloned"))
-            .hint(format!("without --project it is set for you: caro config set {name} ...")));
+            .hint(format!("without --project it is set for you: `caro config set {name} ...`")));
     }
     let value = match value {
         "true" if SWITCHES.contains(&key.name) => "on",
@@ -102,7 +118,7 @@ pub fn set(name: &str, value: &str, is_project: bool, cx: &Cx) -> Outcome {
     if text != target.text {
         target.write(&text)?;
     }
-    cx.ui.note(&format!("{name} = {} in {}", ui::in_line(&config::shown(value)), target.path.display()));
+    cx.ui.note(&format!("{name} = {} in {}", ui::in_line(&config::shown(name, value)), target.path.display()));
     report_value_in_force(key, Some(value), cx);
     Ok(Exit::Success)
 }
@@ -212,5 +228,21 @@ mod tests {
         assert!(faults("a = [", false)[0].starts_with("c.toml:1: "));
         assert_eq!(faults("model = \"x\"\n", true), ["c.toml:1: a project may not set `model`"]);
         assert_eq!(faults("model = \"x\"\n", false), [""; 0]);
+    }
+
+    #[test]
+    fn an_edited_text_replaces_only_the_text_that_was_opened() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("c.toml");
+        let opened = |text: &str| Target { path: path.clone(), text: text.to_owned(), is_project: false };
+        let present = || std::fs::read_to_string(&path).unwrap_or_default();
+        // a file that is missing is an empty text
+        assert!(opened("").write_if_unchanged("timeout = 9\n").unwrap());
+        assert!(!opened("").write_if_unchanged("budget = 1\n").unwrap());
+        assert_eq!(present(), "timeout = 9\n");
+        assert!(opened("timeout = 9\n").write_if_unchanged("budget = 1\n").unwrap());
+        std::fs::remove_file(&path).unwrap();
+        assert!(!opened("budget = 1\n").write_if_unchanged("timeout = 9\n").unwrap());
+        assert_eq!(present(), "");
     }
 }

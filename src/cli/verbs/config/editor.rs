@@ -9,6 +9,7 @@ use crate::{Cx, Exit, Failure, Outcome, env};
 use caro_base::files;
 use caro_exec as exec;
 use std::path::Path;
+use tempfile::TempDir;
 
 /// The editors that are searched for if the user names none.
 const EDITORS: [&str; 4] = ["editor", "nano", "vi", "vim"];
@@ -44,7 +45,9 @@ pub fn edit(is_project: bool, cx: &Cx) -> Outcome {
         }
         let faults = faults(&text, &target.path, is_project);
         if faults.is_empty() {
-            target.write(&text)?;
+            if !target.write_edited(&text, cx)? {
+                return Err(changed_meanwhile(&target.path, folder, &copy));
+            }
             cx.ui.note(&format!("{} is written", target.path.display()));
             return Ok(Exit::Success);
         }
@@ -55,6 +58,15 @@ pub fn edit(is_project: bool, cx: &Cx) -> Outcome {
             return Err(Failure::no("it was not written, and the file is as it was"));
         }
     }
+}
+
+/// The failure of an edited text whose file was changed while the editor was open. Its copy stays: neither change is
+/// lost.
+fn changed_meanwhile(file: &Path, folder: TempDir, copy: &Path) -> Failure {
+    // the copy is removed with its folder, which is private
+    let _ = folder.keep();
+    Failure::no(format!("{} was changed while the editor was open, and is left as it is now", file.display()))
+        .hint(format!("your text is in {}; `caro config edit` opens the present one", copy.display()))
 }
 
 /// The command line of the editor.
