@@ -291,7 +291,7 @@ impl Config {
 
     /// The value of a setting for display: without the password of a URL.
     pub(crate) fn shown(&self, name: &str) -> String {
-        shown(self.text(name))
+        shown(name, self.text(name))
     }
 
     /// The origin of the value of a setting.
@@ -306,23 +306,32 @@ impl Config {
     pub fn parse<T>(&self, name: &str, read: impl Fn(&str) -> Result<T, String>) -> Result<T, Failure> {
         let text = self.text(name);
         read(text).map_err(|wanted| {
-            Failure::usage(format!("{}: `{name}` must be {wanted}, and not `{}`", self.origin(name), shown(text)))
+            Failure::usage(format!("{}: `{name}` must be {wanted}, and not `{}`", self.origin(name), shown(name, text)))
                 .hint("`caro config --origin` shows every setting and where it comes from")
         })
     }
 }
 
-/// Hides the password of a URL in a value.
-pub(crate) fn shown(text: &str) -> String {
-    let (url, query) = text.split_once('?').map_or((text, None), |(url, query)| (url, Some(query)));
-    let url = match url.split_once("://").and_then(|(scheme, rest)| Some((scheme, rest.rsplit_once('@')?.1))) {
-        Some((scheme, host)) => format!("{scheme}://***@{host}"),
-        None => url.to_owned(),
+/// The settings whose value may have a password in it even where it is no valid URL.
+const WITH_PASSWORD: [&str; 2] = ["memory_url", "workspace_url"];
+
+/// Hides the password of a URL in the value of a setting: all that is before the last `@` or behind `pass=`.
+pub(crate) fn shown(name: &str, text: &str) -> String {
+    let has_password = WITH_PASSWORD.contains(&name);
+    let is_scheme = |start: &str| !has_password || start.chars().all(|c| c.is_ascii_alphanumeric() || c == '+');
+    let (scheme, rest) = match text.find("://").filter(|at| is_scheme(&text[..*at])) {
+        Some(at) => text.split_at(at + "://".len()),
+        None => ("", text),
     };
-    match query {
-        Some(query) if query.contains("pass=") => format!("{url}?***"),
-        Some(query) => format!("{url}?{query}"),
-        None => url,
+    // without a scheme it may be the path of a file, with an `@` in it
+    let at = if has_password || !scheme.is_empty() { rest.rfind('@') } else { None };
+    match (at, rest.find("pass=")) {
+        (None, None) => text.to_owned(),
+        (None, Some(pass)) => format!("{scheme}{}pass=***", &rest[..pass]),
+        (Some(at), None) => format!("{scheme}***{}", &rest[at..]),
+        (Some(at), Some(pass)) if at < pass => format!("{scheme}***{}pass=***", &rest[at..pass]),
+        // the password has one of the two in it
+        (Some(_), Some(_)) => format!("{scheme}***"),
     }
 }
 

@@ -157,13 +157,27 @@ fn a_password_is_not_shown() {
     for (url, shown) in [
         ("redis://me:hunter2@host:1/2", "redis://***@host:1/2"),
         ("redis://:a@b:c@host", "redis://***@host"),
-        ("redis+unix:///run/r.sock?db=1&pass=hunter2", "redis+unix:///run/r.sock?***"),
+        ("redis+unix:///run/r.sock?db=1&pass=hunter2", "redis+unix:///run/r.sock?db=1&pass=***"),
         ("redis+unix:///run/r.sock?db=1", "redis+unix:///run/r.sock?db=1"),
         ("none", "none"),
+        // what is rejected is shown, too
+        (":hunter2@db:6379/0", "***@db:6379/0"),
+        ("redis//:hunter2@db", "***@db"),
+        (":hunter2://x@db", "***@db"),
+        ("redis://:hunter2?x@db", "redis://***@db"),
+        ("redis://:hunter2pass=hunter2@db", "redis://***"),
+        ("unix:/run/r.sock?pass=hun@hunter2", "***"),
+        ("redis+unix:///r.sock?user=a@b&pass=hunter2", "redis+unix://***@b&pass=***"),
     ] {
         let config = Config::load(&Dirs::default(), &Env::default(), None, &[("memory_url", url.into())]).unwrap();
         assert_eq!((config.shown("memory_url").as_str(), config.text("memory_url")), (shown, url));
+        let rejected = Settings::of(&config).err().map_or(String::new(), |failure| format!("{failure:?}"));
+        assert!(!rejected.contains("hunter2"), "{rejected}");
     }
+    let model = [("model", "/home/me@work/model.gguf"), ("workspace_url", "https://me:hunter2@host/bucket")];
+    let config = Config::load(&Dirs::default(), &Env::default(), None, &model.map(|(k, v)| (k, v.into()))).unwrap();
+    assert_eq!(config.shown("model"), "/home/me@work/model.gguf");
+    assert_eq!(config.shown("workspace_url"), "https://***@host/bucket");
 }
 
 #[cfg(unix)]

@@ -103,9 +103,11 @@ fn place(cx: &Cx, spec: &str, folders: &fetch::Settings) -> (Place, Option<Box<C
             (Place::Named { bytes: length(&file), file, wrong }, None, usable)
         }
         Ok(ModelSource::Script(file)) => (Place::Script(file), None, None),
-        Ok(ModelSource::Remote { url, name }) => {
-            (Place::Server { name: format!("{name} at {}", config::shown(&url)), missing_key: None }, None, None)
-        }
+        Ok(ModelSource::Remote { url, name }) => (
+            Place::Server { name: format!("{name} at {}", config::shown("model", &url)), missing_key: None },
+            None,
+            None,
+        ),
         Ok(ModelSource::Anthropic { url, name }) => {
             let missing_key = (url.is_none() && !has(env::ANTHROPIC_KEY)).then_some(env::ANTHROPIC_KEY);
             (Place::Server { name: format!("{name} of Anthropic"), missing_key }, None, None)

@@ -144,8 +144,10 @@ pub fn run(folders: &Folders, json: bool, cx: &Cx) -> Outcome {
         let free = free.map_or(String::new(), |free| format!(", {} of memory free", size(free)));
         cx.ui.note(&format!("this machine: {tier} kernels, {}{free}", plural(threads, "thread")));
         if !candidates.iter().any(|one| one.is_in_use) {
-            cx.ui
-                .note(&format!("in use is `{}`, which is none of these", crate::setup::config::shown(&settings.model)));
+            cx.ui.note(&format!(
+                "in use is `{}`, which is none of these",
+                crate::setup::config::shown("model", &settings.model)
+            ));
         }
     }
     match choice {
