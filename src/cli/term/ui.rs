@@ -1,6 +1,7 @@
 //! All output of the program: stdout gets only data, everything else for the user goes to stderr.
 
 use super::color::ColorChoice;
+use super::fold::{break_parts, folded};
 use super::interrupt;
 use super::spinner::Spinner;
 use crate::flags::Common;
@@ -431,66 +432,6 @@ impl Drop for Status {
     }
 }
 
-/// Splits a text after blanks, but not within a command in backquotes: it is copied, and the terminal itself breaks one
-/// that is longer than a line. What stands in double quotes is kept together if it is not longer than `width`.
-fn pieces(text: &str, width: usize) -> Vec<&str> {
-    let (mut found, mut start, mut quoted_to) = (Vec::new(), 0, 0);
-    for (at, c) in text.char_indices().filter(|(_, c)| matches!(c, ' ' | '`' | '"')) {
-        let next = at + 1;
-        if at < quoted_to {
-            continue;
-        }
-        if c == ' ' {
-            found.push(&text[start..next]);
-            start = next;
-        } else if let Some(length) = text[next..].find(c).filter(|length| c == '`' || *length < width) {
-            quoted_to = next + length + 1;
-        }
-    }
-    found.push(&text[start..]);
-    found
-}
-
-/// Breaks the parts of a text between words into lines of at most `width` characters.
-fn break_parts<'t>(parts: &[(Role, &'t str)], width: usize) -> Vec<Vec<(Role, &'t str)>> {
-    let mut lines = vec![Vec::new()];
-    let mut used = 0;
-    for (role, text) in parts {
-        for word in pieces(text, width) {
-            let (shown, spaced) = (word.trim_end_matches(' ').chars().count(), word.chars().count());
-            if used > 0 && used + shown > width {
-                lines.push(Vec::new());
-                used = 0;
-            }
-            if let Some(line) = lines.last_mut() {
-                line.push((*role, word));
-            }
-            used += spaced;
-        }
-    }
-    lines
-}
-
-/// Breaks a painted line at blanks into lines of at most `width` characters; escape sequences do not count.
-pub(crate) fn folded(painted: &str, width: usize, indent: &str) -> String {
-    let mut text = String::with_capacity(painted.len());
-    let (mut used, mut has_word) = (0, false);
-    let count = |text: &str| anstream::adapter::strip_str(text).to_string().chars().count();
-    for piece in pieces(painted, width) {
-        let (shown, spaced) = (count(piece.trim_end_matches(' ')), count(piece));
-        if has_word && used + shown > width {
-            text.truncate(text.trim_end_matches(' ').len());
-            text.push('\n');
-            text.push_str(indent);
-            (used, has_word) = (indent.len(), false);
-        }
-        text.push_str(piece);
-        used += spaced;
-        has_word |= shown > 0;
-    }
-    text
-}
-
 /// The number of columns of stderr's terminal.
 #[cfg(unix)]
 fn columns() -> Option<usize> {
@@ -601,41 +542,6 @@ mod tests {
         ui.draw("\r");
         ui.aside(Role::Plain, "c");
         assert_eq!(*writes.0.lock().unwrap(), ["a\n", "b\n", "run it? [y/N] ", "\r", "  c\n"]);
-    }
-
-    #[test]
-    fn a_text_is_broken_between_words_and_loses_nothing() {
-        let parts = [(Role::Danger, "danger"), (Role::Plain, ": it deletes everything below the folder")];
-        let lines = |width| -> Vec<String> {
-            break_parts(&parts, width).iter().map(|line| line.iter().map(|(_, text)| *text).collect()).collect()
-        };
-        assert_eq!(lines(usize::MAX), ["danger: it deletes everything below the folder"]);
-        assert_eq!(lines(20), ["danger: it deletes ", "everything below the ", "folder"]);
-        for width in 0..60 {
-            assert_eq!(lines(width).concat(), lines(usize::MAX)[0], "{width}");
-        }
-    }
-
-    #[test]
-    fn a_painted_line_is_folded_by_its_visible_width() {
-        let word = format!("{}danger{:#}", Role::Danger.style(), Role::Danger.style());
-        let line = format!("type {word} to run it, e to edit it:");
-        assert_eq!(folded(&line, 80, ""), line);
-        assert_eq!(folded(&line, 19, "  "), format!("type {word} to run\n  it, e to edit it:"));
-        assert_eq!(folded("  a  b", 80, ""), "  a  b");
-        assert_eq!(folded("  abcdef", 4, "  "), "  abcdef", "no line is left empty");
-    }
-
-    #[test]
-    fn a_command_to_be_copied_is_not_broken() {
-        assert_eq!(folded("say `caro undo --list` again", 20, ""), "say\n`caro undo --list`\nagain");
-        assert_eq!(folded("say `caro undo --list`, again", 10, ""), "say\n`caro undo --list`,\nagain");
-        assert_eq!(folded("as: caro \"find files\" it", 15, ""), "as: caro\n\"find files\" it");
-        // a long quotation, and a mark that stands alone
-        assert_eq!(folded("\"one two three\" `four", 8, ""), "\"one two\nthree\"\n`four");
-        for text in ["a `b c` d", "`", "a \"b", "  x  ", "", "ä `ö ü` ß"] {
-            assert_eq!(pieces(text, 80).concat(), text);
-        }
     }
 
     #[test]

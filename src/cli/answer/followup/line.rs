@@ -1,6 +1,7 @@
 //! Lays out the keys: in rows broken between words, or as a question on a terminal that is not drawn over.
 
 use super::machine::{Item, Key};
+use crate::term::fold::columns_of;
 
 /// Columns between two keys.
 const GAP: usize = 2;
@@ -12,7 +13,7 @@ pub fn rows(items: &[Item], columns: usize) -> Vec<Vec<&Item>> {
     let mut rows: Vec<Vec<&Item>> = Vec::new();
     let mut width = 0;
     for item in items {
-        let own = item.0.chars().count() + 1 + item.1.chars().count();
+        let own = columns_of(&item.0) + 1 + columns_of(item.1);
         match rows.last_mut() {
             // the last column stays free: some terminals wrap once it is written
             Some(row) if width + GAP + own < columns => {
@@ -34,8 +35,8 @@ pub fn question(items: &[Item]) -> String {
     format!("{}?", choices.join(", "))
 }
 
-/// Returns the key that a typed line stands for: the key itself or its word, or Enter if it is empty. `None` for any
-/// other.
+/// Returns the key that a typed line stands for: its only character, the key of its word, or Enter if it is empty.
+/// `None` for any other. The machine knows which characters are keys.
 pub fn key_of(line: &str, items: &[Item]) -> Option<Key> {
     let line = line.trim().to_lowercase();
     if line.is_empty() {
@@ -43,7 +44,7 @@ pub fn key_of(line: &str, items: &[Item]) -> Option<Key> {
     }
     let mut chars = line.chars();
     if let (Some(key), None) = (chars.next(), chars.next()) {
-        return if "rxevahcq?".contains(key) || key.is_ascii_digit() { Some(Key::Char(key)) } else { None };
+        return Some(Key::Char(key));
     }
     // `choose` is not a key: a command is chosen by its number
     let item = items.iter().find(|(key, word)| *word == line && key.chars().count() == 1);
@@ -53,7 +54,7 @@ pub fn key_of(line: &str, items: &[Item]) -> Option<Key> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::answer::followup::machine::Machine;
+    use crate::answer::followup::machine::{Event, Machine};
 
     fn items() -> Vec<Item> {
         Machine::new(vec!["ls".into()], Some(caro_shell::Dialect::Bash), true).items()
@@ -90,9 +91,13 @@ mod tests {
             ("", Some(Key::Enter)),
             ("2", Some(Key::Char('2'))),
             ("rm -rf .", None),
-            ("z", None),
         ] {
             assert_eq!(key_of(line, &items), key, "{line:?}");
+        }
+        for other in ["x", "z", "9", "é"] {
+            let key = key_of(other, &items).unwrap();
+            let mut machine = Machine::new(vec!["ls".into()], Some(caro_shell::Dialect::Bash), true);
+            assert_eq!(machine.on(Event::Key(key)), [], "{other}");
         }
         assert_eq!(question(&items[..2]), "r run, e edit?");
     }
