@@ -90,7 +90,7 @@ fn is_writable(folder: &Path) -> bool {
 #[cfg(unix)]
 fn rights(path: &Path, is_private: bool) -> Option<Rights> {
     use std::os::unix::fs::MetadataExt;
-    let meta = std::fs::metadata(path).ok()?;
+    let meta = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_dir)?;
     let me = rustix::process::geteuid().as_raw();
     let mode = meta.mode() & 0o777;
     let is_open = |meta: &std::fs::Metadata| meta.is_file() && meta.len() > 0 && meta.mode() & 0o044 != 0;
@@ -148,8 +148,13 @@ fn blocked_findings(folders: &[Folder]) -> Vec<Finding> {
     }
     let finding = |(above, names): (&Path, Vec<&str>)| {
         let (place, many) = (above.display(), if names.len() == 1 { "folder" } else { "folders" });
-        let fact = format!("the {many} for {} cannot be made: nothing can be written in {place}", names.join(", "));
-        Finding::warn("folders", fact, format!("`chmod u+wx '{place}'`, or set HOME to a folder of yours"))
+        let (why, remedy) = match above.is_dir() {
+            true => (format!("nothing can be written in {place}"), format!("`chmod u+wx '{place}'`")),
+            // a file, or a link that leads nowhere
+            false => (format!("{place} is no folder"), format!("move it away: `mv '{place}' '{place}.old'`")),
+        };
+        let fact = format!("the {many} for {} cannot be made: {why}", names.join(", "));
+        Finding::warn("folders", fact, format!("{remedy}, or set HOME to a folder of yours"))
     };
     places.into_iter().map(finding).collect()
 }
@@ -227,14 +232,33 @@ mod tests {
         let file = dir.path().join("file");
         std::fs::write(&file, "").unwrap();
         let at = |name: &str| Some(file.join(name));
-        let dirs =
-            Dirs { data: at("data"), state: at("state"), cache: Some(dir.path().join("a/b")), ..Dirs::default() };
+        let dirs = Dirs {
+            data: at("data"),
+            state: Some(file.clone()),
+            cache: Some(dir.path().join("a/b")),
+            ..Dirs::default()
+        };
         let found = look(&dirs);
         let blocked: Vec<_> = found.iter().map(|folder| folder.blocked_by.as_deref()).collect();
         assert_eq!(blocked, [Some(file.as_path()), Some(&file), None]);
         let all = findings(&found);
         assert_eq!(all.iter().filter(|f| f.check == "folders").count(), 1, "{all:?}");
         assert!(all[0].state == State::Warn && all[0].fact.contains("data, state cannot be made"), "{all:?}");
+        assert!(all[0].remedy.as_deref().unwrap().contains(&format!("`mv '{}'", file.display())), "{all:?}");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn the_remedy_of_a_place_fits_what_stands_there() {
+        let dir = tempfile::tempdir().unwrap();
+        let link = dir.path().join("link");
+        std::os::unix::fs::symlink(dir.path().join("gone"), &link).unwrap();
+        let remedy = |place: &Path| {
+            let blocked = Folder { blocked_by: Some(place.into()), ..folder(None, LOW_FREE) };
+            findings(&[blocked])[0].remedy.clone().unwrap()
+        };
+        assert!(remedy(&link).contains("`mv '"), "{}", remedy(&link));
+        assert!(remedy(dir.path()).contains("`chmod u+wx '"), "{}", remedy(dir.path()));
     }
 
     #[test]
