@@ -70,11 +70,11 @@ pub fn loading_of(file: &Path) -> Loading {
 }
 
 fn loading(text: &str) -> Loading {
-    let Some(rest) = without(text) else { return Loading::Broken };
-    match rest.lines().any(loads) {
-        _ if rest != text => Loading::Block,
-        true => Loading::ByHand,
-        false => Loading::None,
+    match outside(text) {
+        None => Loading::Broken,
+        Some(lines) if lines.len() < text.lines().count() => Loading::Block,
+        Some(_) if by_hand(text).is_some() => Loading::ByHand,
+        Some(_) => Loading::None,
     }
 }
 
@@ -83,15 +83,27 @@ fn loads(line: &str) -> bool {
     line.contains("caro init ") && !line.trim_start().starts_with('#')
 }
 
-/// Returns the first line that was written by hand and loads the script, with its number.
+/// Returns the first line that was written by hand and loads the script, with its number; `None` if the marks are not
+/// in pairs.
 pub fn by_hand(text: &str) -> Option<(usize, &str)> {
-    let mut inside = false;
-    let outside = (1..).zip(text.lines()).filter(|(_, line)| {
-        let was_inside = inside;
-        inside = line.trim() == BEGIN || inside && line.trim() != END;
-        !inside && !was_inside
-    });
-    outside.map(|(number, line)| (number, line.trim())).find(|(_, line)| loads(line))
+    outside(text)?.into_iter().map(|(number, line)| (number, line.trim())).find(|(_, line)| loads(line))
+}
+
+/// Returns the lines, with their ends and numbers, that are not between the marks; `None` if the marks are not in
+/// pairs.
+fn outside(text: &str) -> Option<Vec<(usize, &str)>> {
+    let (mut lines, mut inside) = (Vec::new(), false);
+    for (number, line) in (1..).zip(text.split_inclusive('\n')) {
+        match line.trim() {
+            BEGIN if inside => return None,
+            BEGIN => inside = true,
+            END if !inside => return None,
+            END => inside = false,
+            _ if inside => {}
+            _ => lines.push((number, line)),
+        }
+    }
+    if inside { None } else { Some(lines) }
 }
 
 /// The beginning of the script for nushell.
@@ -179,20 +191,7 @@ fn place(shell: Shell, home: Option<&Path>, variable: impl Fn(&str) -> Option<Pa
 /// Returns the text with this line between the marks, at its end, or without marks and line; `None` if the marks are
 /// not in pairs.
 pub fn edited(text: &str, line: Option<&str>) -> Option<String> {
-    let (mut after, mut inside) = (String::new(), false);
-    for present in text.split_inclusive('\n') {
-        match present.trim() {
-            BEGIN if inside => return None,
-            BEGIN => inside = true,
-            END if !inside => return None,
-            END => inside = false,
-            _ if inside => {}
-            _ => after.push_str(present),
-        }
-    }
-    if inside {
-        return None;
-    }
+    let mut after: String = outside(text)?.into_iter().map(|(_, line)| line).collect();
     let Some(line) = line else { return Some(after) };
     if !after.is_empty() && !after.ends_with('\n') {
         after.push('\n');
@@ -246,6 +245,7 @@ mod tests {
         assert_eq!(by_hand(&format!("{block}# {line}\n  {line}\n")), Some((6, line)));
         assert_eq!(by_hand(&format!("{line}\n{block}")), Some((1, line)));
         assert_eq!(by_hand("ls\n"), None);
+        assert_eq!(by_hand(&format!("{line}\n{BEGIN}\n")), None, "a broken file is reported as such");
     }
 
     #[cfg(target_os = "linux")]
