@@ -41,6 +41,33 @@ fn doc_comments_begin_with_what_an_item_is_or_does() {
     assert_eq!(vague_docs(sample), ["How often a call is repeated."]);
 }
 
+/// The lines whose text tells the user a command of caro without backquotes around it.
+fn unquoted_commands(text: &str) -> Vec<&str> {
+    let told = Regex::new(r#"(: |hint\(")caro ("|\\"|'|--? ?|[a-z])"#).unwrap();
+    text.lines().map(str::trim_start).filter(|line| !line.starts_with("//") && told.is_match(line)).collect()
+}
+
+/// A terminal gets lines that are broken between words, except in backquotes.
+#[test]
+fn a_command_that_the_user_is_told_stands_in_backquotes() {
+    for (path, text) in files("src", &["rs"]) {
+        let unquoted = unquoted_commands(&text);
+        assert!(unquoted.is_empty(), "{path}: {unquoted:#?}");
+    }
+    let sample =
+        "note(\"try: caro -- top\");\nnote(\"try: `caro -- top`\");\nhint(\"caro \\\"x\\\"\");\n// as: caro x\n";
+    assert_eq!(unquoted_commands(sample), ["note(\"try: caro -- top\");", "hint(\"caro \\\"x\\\"\");"]);
+}
+
+/// The keys of a shell's line editor exist after `caro init`, and `--key` chooses them.
+#[test]
+fn no_message_names_a_key_of_the_prompt() {
+    for (path, text) in files("src/cli", &["rs"]).into_iter().filter(|(path, _)| !path.contains("verbs/init/")) {
+        let code = text.lines().find(|line| !line.trim_start().starts_with("//") && line.contains("Alt-"));
+        assert_eq!(code, None, "{path}");
+    }
+}
+
 #[test]
 fn a_condition_is_no_filter_that_ignores_its_item() {
     for (path, text) in files("src", &["rs"]) {

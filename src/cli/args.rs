@@ -277,9 +277,9 @@ pub fn hint(argv: &[OsString]) -> Option<String> {
         let command = command.collect::<Vec<_>>().join(" ");
         let begins = words[1].split_whitespace().next().unwrap_or_default();
         return Some(match is_program(begins) {
-            true => format!("the command stands in quotes: caro {verb} '{command}'"),
+            true => format!("the command stands in quotes: `caro {verb} '{command}'`"),
             false => format!(
-                "a request that begins with `{verb}` stands in quotes as a whole: caro \"{verb} {command}\"; \
+                "a request that begins with `{verb}` stands in quotes as a whole: `caro \"{verb} {command}\"`; \
                  a command to {verb}, in quotes behind the verb"
             ),
         });
@@ -292,7 +292,7 @@ pub fn hint(argv: &[OsString]) -> Option<String> {
     let meant = argv.iter().skip(1).map(|w| w.to_string_lossy()).any(|w| w.starts_with('-') && is_its_own(&w));
     let may_be_request = words.len() > 2 || ["doctor", "stats", "status", "stop"].contains(&verb.as_ref());
     (may_be_request && !meant).then(|| {
-        format!("`{verb}` is a verb; a request that begins with it stands in quotes: caro \"{}\"", words.join(" "))
+        format!("`{verb}` is a verb; a request that begins with it stands in quotes: `caro \"{}\"`", words.join(" "))
     })
 }
 
@@ -441,7 +441,7 @@ mod tests {
             let hint = of(&format!("caro {request}")).unwrap();
             assert!(hint.contains(&format!("caro \"{request}\"")), "{hint}");
         }
-        assert_eq!(of("caro check cd /tmp x").unwrap(), "the command stands in quotes: caro check 'cd /tmp x'");
+        assert_eq!(of("caro check cd /tmp x").unwrap(), "the command stands in quotes: `caro check 'cd /tmp x'`");
         assert!(of("caro model of this cpu").unwrap().contains("caro \"model of this cpu\""));
         let verbs =
             ["caro model pull --force qwen", "caro knowledge query --max 3 tides", "caro config get CARO_MODEL x"];

@@ -107,7 +107,7 @@ impl ParameterError {
     /// Returns a hint for the user.
     pub fn hint(&self) -> &'static str {
         match self {
-            Self::Form(_) => "for example: caro loop wakeupInterval=60",
+            Self::Form(_) => "for example: `caro loop wakeupInterval=60`",
             Self::Unknown { .. } | Self::Value { .. } => "`caro loop --help` lists all parameters",
         }
     }

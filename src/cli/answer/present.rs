@@ -14,13 +14,13 @@ use std::io;
 const DOUBTFUL: f64 = 0.5;
 
 /// The note about a command that would have no effect in a shell of its own.
-const SHELL_ONLY: &str = "it changes only the shell that runs it: copy it, or use Alt-E";
+const SHELL_ONLY: &str = "it changes only the shell that runs it: copy it";
 
 /// Most reasons below a command.
 const MAX_REASONS: usize = 4;
 
 /// The hint for a request without a command.
-pub const NO_COMMAND: &str = "say what the command is to do, for example: caro \"find files larger than 1 GB\"";
+pub const NO_COMMAND: &str = "say what the command is to do, for example: `caro \"find files larger than 1 GB\"`";
 
 /// The reason that there is no command.
 pub fn refusal(answer: &Answer) -> &str {
@@ -122,7 +122,7 @@ fn doubts(ui: &Ui, answer: &Answer) {
 /// Breaks a text between words into lines that fit a terminal of `columns`, or of 80 if that is less.
 fn folded(text: &str, columns: usize) -> Vec<String> {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    crate::term::ui::folded(&text, columns.saturating_sub(4).min(76), "").lines().map(str::to_owned).collect()
+    crate::term::fold::folded(&text, columns.saturating_sub(4).min(76), "").lines().map(str::to_owned).collect()
 }
 
 /// Prints the words of the request that were read as others.

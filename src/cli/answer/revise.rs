@@ -56,7 +56,9 @@ fn bounded(mut said: Vec<PastExchange>) -> Vec<PastExchange> {
 pub fn check_command(command: &str) -> Result<&str, Failure> {
     let command = command.trim();
     if command.is_empty() {
-        return Err(Failure::usage("--from has no command").hint("caro --from 'du -sh *' \"the largest first\""));
+        return Err(
+            Failure::usage("--from has no command").hint("for example: `caro --from 'du -sh *' \"the largest first\"`")
+        );
     }
     ask::check(command).map_err(Failure::usage)?;
     Ok(command)

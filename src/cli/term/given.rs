@@ -22,7 +22,7 @@ pub fn command(argument: &str, verb: &str, example: &str) -> Result<String, Fail
     };
     let from = if argument.trim() == STDIN { format!(" to {verb} on standard input") } else { format!(" to {verb}") };
     check_command(&command, &from).map_err(|why| match why.hint {
-        None => why.hint(format!("try: caro {verb} '{example}'")),
+        None => why.hint(format!("try: `caro {verb} '{example}'`")),
         Some(_) => why,
     })?;
     Ok(command)

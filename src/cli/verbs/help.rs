@@ -62,7 +62,7 @@ fn unknown(word: &str) -> Failure {
         near.filter(|(edits, _)| *edits <= 2).map_or(String::new(), |(_, near)| format!("did you mean `{near}`? "));
     let names: Vec<&str> = TOPICS.iter().map(|topic| topic.name).collect();
     Failure::usage(format!("there is no topic `{word}`"))
-        .hint(format!("{suggestion}There are: {}. For a command: caro -- help {word}", names.join(", ")))
+        .hint(format!("{suggestion}There are: {}. For a command: `caro -- help {word}`", names.join(", ")))
 }
 
 #[cfg(test)]

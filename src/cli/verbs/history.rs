@@ -99,7 +99,7 @@ fn report_nothing(args: &Args, is_empty: bool, cx: &Cx) -> Exit {
         return Exit::Success;
     }
     // `history of commands with sudo` may have been meant for the model
-    cx.ui.hint(&format!("for a command: caro -- history {words}"));
+    cx.ui.hint(&format!("for a command: `caro -- history {words}`"));
     Exit::No
 }
 

@@ -87,7 +87,7 @@ fn list(root: &Path, json: bool, cx: &Cx) -> Outcome {
         any = true;
         let state = match (c.disabled, trusted) {
             (true, _) => "  (disabled)",
-            (false, false) => "  (not agreed to: caro mcp trust)",
+            (false, false) => "  (not agreed to: `caro mcp trust`)",
             _ => "",
         };
         let head = cx.ui.entry(Role::Accent, &c.name);

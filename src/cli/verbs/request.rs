@@ -135,15 +135,15 @@ fn reject_misspelled_verb(program: &clap::Command, words: &[OsString], request: 
     };
     let Some(verb) = verb else { return Ok(()) };
     let quoted = match words.len() {
-        0 | 1 => format!("For a command of one word: caro -- {request}"),
-        _ => format!("For a request that begins so: caro -- {request}"),
+        0 | 1 => format!("For a command of one word: `caro -- {request}`"),
+        _ => format!("For a request that begins so: `caro -- {request}`"),
     };
     Err(Failure::usage(format!("there is no verb `{first}`")).hint(format!("`caro {verb}`? {quoted}")))
 }
 
 /// Joins the words of the request.
 fn words(words: &[OsString]) -> Result<String, Failure> {
-    let try_it = "try: caro \"show top processes\"";
+    let try_it = "try: `caro \"show top processes\"`";
     let mut request = String::new();
     for word in words {
         let word = word.to_str().ok_or_else(|| {

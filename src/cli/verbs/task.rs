@@ -114,7 +114,7 @@ fn add(what: &What, cx: &Cx) -> Outcome {
     let text = words.join(" ").trim().to_owned();
     if let Some(why) = plan::unclear(&text) {
         return Err(
-            Failure::usage(why).hint("for example: caro task add --every 1h \"count the errors in logs/app.log\"")
+            Failure::usage(why).hint("for example: `caro task add --every 1h \"count the errors in logs/app.log\"`")
         );
     }
     let given = [("every", every), ("at", at), ("cron", cron)];

@@ -10,7 +10,7 @@ use caro_agent::workspace::{Entry, WorkspaceError};
 
 /// Show the files that agents keep for themselves
 #[derive(Debug, clap::Args)]
-#[command(after_help = "A workspace is removed with its session: caro session rm ID.")]
+#[command(after_help = "A workspace is removed with its session: `caro session rm ID`.")]
 pub struct Args {
     #[command(subcommand)]
     what: What,

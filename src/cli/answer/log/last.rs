@@ -23,7 +23,7 @@ pub const FOLDER: &str = "last";
 const MAX_AGE: u64 = 12 * 60 * 60;
 
 /// The hint to name a command instead.
-const NAME_IT_HINT: &str = "or name the command: caro --from 'COMMAND' \"only in src\"";
+const NAME_IT_HINT: &str = "or name the command: `caro --from 'COMMAND' \"only in src\"`";
 
 /// Saves a conversation as the last answer of this terminal, or deletes the saved one if the settings want none.
 /// Failures are ignored: `--from last` then reports that there is none, and the reason.
@@ -83,13 +83,13 @@ pub fn find(settings: &Settings, cx: &Cx) -> Result<Vec<Entry>, Failure> {
 fn check_age(entries: Vec<Entry>, now: u64) -> Result<Vec<Entry>, Failure> {
     let Some(last) = entries.last() else {
         return Err(Failure::no("no answer of this terminal is kept").hint(format!(
-            "ask first, {NAME_IT_HINT}; an answer with a password or key in it is not kept; the program of that name is 'command last'"
+            "ask first, {NAME_IT_HINT}; an answer with a password or key in it is not kept; the program of that name is `command last`"
         )));
     };
     let age = now.saturating_sub(last.at);
     if age > MAX_AGE {
         return Err(Failure::no(format!("the last answer of this terminal is {} hours old", age / 3600))
-            .hint(format!("if it is meant all the same, name it: caro --from {} \"...\"", quoted(&last.command))));
+            .hint(format!("if it is meant all the same, name it: `caro --from {} \"...\"`", quoted(&last.command))));
     }
     Ok(entries)
 }

@@ -107,7 +107,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
 fn work(args: &Args, cx: &Cx) -> Outcome {
     let text = args.words.join(" ").trim().to_owned();
     if let Some(why) = plan::unclear(&text) {
-        return Err(Failure::usage(why).hint("for example: caro agent \"count the errors in logs/app.log\""));
+        return Err(Failure::usage(why).hint("for example: `caro agent \"count the errors in logs/app.log\"`"));
     }
     args.drive.admit(&text, "task")?;
     if let Some(place) = &args.shards {

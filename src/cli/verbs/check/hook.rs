@@ -50,7 +50,7 @@ pub(super) fn run(asker: Asker, fail_on: FailOn, shell: Dialect, cx: &Cx) -> Out
     }
     let question: Value = serde_json::from_slice(&bytes).map_err(|e| {
         Failure::usage(format!("standard input is not a JSON document: {e}"))
-            .hint(format!("the agent gives it; by hand: {}", asker.example()))
+            .hint(format!("the agent gives it; by hand: `{}`", asker.example()))
     })?;
     if let Some(answer) = answer(asker, &question, fail_on, shell)? {
         cx.ui.line(&answer.to_string())?;

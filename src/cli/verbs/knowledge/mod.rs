@@ -161,7 +161,7 @@ fn stored_path(path: &Path, cx: &Cx) -> PathBuf {
 fn ingest(librarian: &Librarian, roots: &[PathBuf], options: Options, json: bool, cx: &Cx) -> Outcome {
     if embedder(cx).is_none() {
         cx.ui.note(&format!(
-            "searching by words alone; for search by meaning too: caro model pull {EMBEDDING_MODEL}, then this again"
+            "searching by words alone; for search by meaning too: `caro model pull {EMBEDDING_MODEL}`, then this again"
         ));
     }
     let cancel = cx.interrupt().cancel().clone();

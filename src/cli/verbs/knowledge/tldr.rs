@@ -39,7 +39,7 @@ fn first_with_pages(clients: &[PathBuf], os: Os) -> Vec<PathBuf> {
 
 /// The hint if there are no pages.
 pub const HINT: &str =
-    "`tldr --update` fetches the pages with most clients; else name their folder: caro knowledge ingest DIR";
+    "`tldr --update` fetches the pages with most clients; else name their folder: `caro knowledge ingest DIR`";
 
 #[cfg(test)]
 mod tests {

@@ -49,11 +49,12 @@ pub(super) fn print(kind: Kind, args: &Args, cx: &Cx) -> Outcome {
     let (file, place) = match kind {
         Kind::Systemd => (
             systemd(&words),
-            "~/.config/systemd/user/caro-serve.service, then: systemctl --user enable --now caro-serve",
+            "~/.config/systemd/user/caro-serve.service, then: `systemctl --user enable --now caro-serve`",
         ),
-        Kind::Launchd => {
-            (launchd(&words, &home()?), "~/Library/LaunchAgents/caro-serve.plist, then: launchctl load -w that file")
-        }
+        Kind::Launchd => (
+            launchd(&words, &home()?),
+            "~/Library/LaunchAgents/caro-serve.plist, then: `launchctl load -w ~/Library/LaunchAgents/caro-serve.plist`",
+        ),
     };
     cx.ui.data(file.trim_end())?;
     cx.ui.note(&format!("it belongs into {place}"));
