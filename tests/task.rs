@@ -113,13 +113,14 @@ fn interrupt(machine: &Machine, signal: &str) {
 #[test]
 fn an_interrupted_task_that_runs_once_is_run_by_the_next_loop_once() {
     let quick = json!([{"match": "Task: say hello", "reply": answer("hello")}, {"reply": "()"}]);
-    for (signal, shown, second) in
-        [("-KILL", "interrupted (its process was ended)", "failed"), ("-INT", "queued", "cancelled")]
-    {
+    for (signal, shown) in [("-KILL", "interrupted (its process was ended)"), ("-INT", "queued")] {
         let machine = Machine::new();
         machine.run(&["task", "add", "--at", "2020-01-01", "--name", "once", "say hello to everybody"]);
         interrupt(&machine, signal);
-        assert!(states(&machine).contains(&"interrupted".to_owned()), "{:?}", states(&machine));
+        let tasks = listed(&machine);
+        let mut runs = tasks[0]["runs"].as_array().unwrap().iter();
+        // `caro resume` finds it by the id of the agent's run
+        assert!(runs.any(|run| run["state"] == "interrupted" && run["run"] != ""), "{tasks:#}");
         let list = machine.run(&["task", "list"]).out;
         assert!(list.contains(shown), "{list}");
         let ran = run_loop(&machine, quick.clone(), &["maxNewInputLoops=3"]);
@@ -130,7 +131,7 @@ fn an_interrupted_task_that_runs_once_is_run_by_the_next_loop_once() {
         interrupt(&machine, signal);
         interrupt(&machine, signal);
         let ran = run_loop(&machine, quick.clone(), &["maxNewInputLoops=3"]);
-        assert_eq!((ran.code, states(&machine)), (Some(0), vec![second.into(), "interrupted".into()]), "{ran:#?}");
+        assert_eq!((ran.code, states(&machine)), (Some(0), vec!["failed".into(), "interrupted".into()]), "{ran:#?}");
     }
 }
 

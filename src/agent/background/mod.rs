@@ -16,7 +16,7 @@ use super::clock::{parse_time, stamp};
 use super::event::{Draft, Kind, Sink};
 use super::harness::{Harness, HarnessError};
 use super::runtime::Driven;
-use super::store::{Claim, StoredTask, TaskRun, TaskState, is_alive};
+use super::store::{Claim, StoreError, StoredTask, TaskRun, TaskState, is_alive};
 use super::turn::{AgentRun, Report};
 use super::workspace::Mode;
 use caro_base::id;
@@ -34,9 +34,6 @@ pub const DELAY: u64 = 30;
 
 /// Seconds that a run may take, by default.
 pub const TIMEOUT: u64 = 600;
-
-/// The note of a stopped run of a task that runs once.
-const QUEUED_AGAIN: &str = "it is queued again";
 
 /// The session in the workspaces that holds the files of all runs.
 const FILES_SESSION: &str = "background";
@@ -156,29 +153,27 @@ pub async fn run_now(
 async fn execute(
     harness: &Harness,
     task: &StoredTask,
-    run: TaskRun,
+    mut run: TaskRun,
     cancel: &Cancel,
     sinks: Vec<Arc<dyn Sink>>,
 ) -> Result<TaskRun, HarnessError> {
     let store = harness.events();
-    let result = attempt(harness, task, &run, cancel, sinks).await;
-    let stopped = |id: String| {
-        let is_queued = store.requeue_task(task, &run)?;
-        let (state, note) = if is_queued { (TaskState::Interrupted, QUEUED_AGAIN) } else { (TaskState::Cancelled, "") };
-        Ok::<_, HarnessError>((state, id, note.to_owned(), None))
-    };
-    let (state, agent_run, note, report) = match result {
-        Ok((Driven::Done(report), id)) if report.status == "completed" => {
-            (TaskState::Completed, id, String::new(), Some(report))
+    let result = attempt(harness, task, &mut run, cancel, sinks).await;
+    let (state, note, report) = match result {
+        // the errors: it was stopped while it waited for its session, in this process or in another
+        Ok(Driven::Stopped(_)) | Err(HarnessError::Stopped(_) | HarnessError::Store(StoreError::Occupied { .. }))
+            if cancel.is_cancelled() =>
+        {
+            let run = store.interrupt_task(task, run)?;
+            write_files(harness, task, &run, None);
+            return Ok(run);
         }
-        Ok((Driven::Done(report), id)) => (TaskState::Failed, id, report.termination_reason.clone(), Some(report)),
-        Ok((Driven::Stopped(_), id)) if cancel.is_cancelled() => stopped(id)?,
-        // it was stopped while it waited for its session
-        Err(_) if cancel.is_cancelled() => stopped(String::new())?,
-        Ok((Driven::Stopped(_), id)) => (TaskState::Timeout, id, format!("after {} s", task.timeout), None),
-        Err(error) => (TaskState::Failed, String::new(), error.to_string(), None),
+        Ok(Driven::Done(report)) if report.status == "completed" => (TaskState::Completed, String::new(), Some(report)),
+        Ok(Driven::Done(report)) => (TaskState::Failed, report.termination_reason.clone(), Some(report)),
+        Ok(Driven::Stopped(_)) => (TaskState::Timeout, format!("after {} s", task.timeout), None),
+        Err(error) => (TaskState::Failed, error.to_string(), None),
     };
-    let run = TaskRun { state, run: agent_run, note, ..run };
+    let run = TaskRun { state, note, ..run };
     write_files(harness, task, &run, report.as_deref());
     store.set_task_run(&run.id, state, &run.run, &run.note)?;
     if matches!(state, TaskState::Failed | TaskState::Timeout) && run.attempt <= task.retries {
@@ -187,34 +182,34 @@ async fn execute(
     Ok(run)
 }
 
-/// Makes one attempt: a run of the agent in the task's own session, once no other run is active in it. Returns the
-/// result and the run's id.
+/// Makes one attempt: a run of the agent in the task's own session, once no other run is active in it. The run gets the
+/// id of the agent's run as soon as there is one.
 async fn attempt(
     harness: &Harness,
     task: &StoredTask,
-    run: &TaskRun,
+    run: &mut TaskRun,
     cancel: &Cancel,
     sinks: Vec<Arc<dyn Sink>>,
-) -> Result<(Driven, String), HarnessError> {
+) -> Result<Driven, HarnessError> {
     let job = harness.task(&task.text, &format!("task-{}", task.name));
     let _turn = harness.enter(&job.session).await;
     if cancel.is_cancelled() {
         return Err(HarnessError::Stopped(job.run));
     }
     let started = Instant::now();
-    let agent_run = job.run.clone();
     let cancel = cancel.with_deadline(started + Duration::from_secs(task.timeout));
     let mut prepared = harness.prepare(&job, cancel, &mut |_| {})?;
     let turn = AgentRun::new(job);
     prepared.begin_in_turn(&turn).await?;
-    harness.events().set_task_run(&run.id, TaskState::Running, &agent_run, "")?;
+    turn.task().run.clone_into(&mut run.run);
+    harness.events().set_task_run(&run.id, TaskState::Running, &run.run, "")?;
     prepared.recall()?;
     let runtime = prepared.runtime(1, sinks, None);
     let about = json!({"task": task.name, "run": run.id, "attempt": run.attempt, "schedule": task.schedule});
     runtime.emitter.emit(Draft::new(Kind::BackgroundStart).metadata(about.clone()));
     let driven = runtime.run(turn).await;
     runtime.emitter.emit(Draft::new(Kind::BackgroundEnd).took(started.elapsed()).metadata(about));
-    Ok((driven, agent_run))
+    Ok(driven)
 }
 
 /// Writes the result of a run into files. A failure to write is ignored.

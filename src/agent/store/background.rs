@@ -147,6 +147,7 @@ fn task_of(row: &Row<'_>) -> rusqlite::Result<StoredTask> {
     })
 }
 
+/// Reads a run from a row that has its task's timeout, too.
 fn run_of(row: &Row<'_>) -> rusqlite::Result<TaskRun> {
     let mut run = TaskRun {
         id: row.get("id")?,
@@ -159,7 +160,8 @@ fn run_of(row: &Row<'_>) -> rusqlite::Result<TaskRun> {
         note: row.get("note")?,
     };
     // the store has it as running until the next claim
-    if run.state.is_active() && process::is_gone(Owner { pid: row.get("owner")?, heard: run.updated }) {
+    let owner = Owner { pid: row.get("owner")?, heard: run.updated };
+    if run.state.is_active() && is_interrupted(count(row, "timeout")?, owner, &process::is_alive) {
         run.state = TaskState::Interrupted;
         run.note = ENDED.into();
     }
@@ -169,8 +171,12 @@ fn run_of(row: &Row<'_>) -> rusqlite::Result<TaskRun> {
 /// The note of a run whose process has ended.
 const ENDED: &str = "its process was ended";
 
-/// The note of the second such run of a task that runs once.
+/// The note of such a run of a task that runs once.
+const QUEUED_AGAIN: &str = "its process was ended: it is queued again";
+
+/// The note of the second such run.
 const ENDED_AGAIN: &str = "its process was ended again, so it is not repeated";
+
 /// The note of an interrupted run that needs no repetition, and of the repetition.
 const RESUMED: &str = "the run was resumed by hand";
 
@@ -207,29 +213,46 @@ fn active_runs(sql: &Connection, root: &str) -> rusqlite::Result<Vec<(StoredTask
     all.collect()
 }
 
-/// True if the process of an active run has ended. Where that cannot be known, it counts as ended after the timeout.
-fn is_interrupted(task: &StoredTask, owner: Owner, is_alive: &impl Fn(Owner) -> bool) -> bool {
-    let is_late =
-        || owner.heard.saturating_add(task.timeout.saturating_mul(1000)) < id::millis(std::time::SystemTime::now());
-    !owner.is_this() && !is_alive(owner) && (cfg!(unix) || is_late())
+/// True if the process of an active run has ended.
+fn is_interrupted(timeout: u64, owner: Owner, is_alive: &impl Fn(Owner) -> bool) -> bool {
+    let silence = id::millis(std::time::SystemTime::now()).saturating_sub(owner.heard);
+    !owner.is_this() && !is_alive(owner) && counts_as_ended(process::tells_end(owner), timeout, silence)
 }
 
-/// Marks the runs in a folder whose process has ended as interrupted, and queues those of tasks that run once again.
+/// True if a process that is not known to be alive counts as ended: it is known to have ended, or its run has not been
+/// updated for longer than the timeout lets it run. A run is not updated while it is running.
+fn counts_as_ended(is_known: bool, timeout: u64, silence: u64) -> bool {
+    is_known || silence > timeout.saturating_mul(1000)
+}
+
+/// Interrupts the runs in a folder whose process has ended.
 fn sweep(tx: &Transaction<'_>, root: &str, is_alive: &impl Fn(Owner) -> bool) -> rusqlite::Result<()> {
     for (task, run, owner) in active_runs(tx, root)? {
-        if !is_interrupted(&task, owner, is_alive) {
-            continue;
+        if is_interrupted(task.timeout, owner, is_alive) {
+            interrupt(tx, &task, run, (TaskState::Interrupted, ENDED))?;
         }
-        let (state, note) = match requeue(tx, &task, &run)? {
-            Requeued::Refused => (TaskState::Failed, ENDED_AGAIN),
-            Requeued::Done | Requeued::Needless => (TaskState::Interrupted, ENDED),
-        };
-        tx.execute(
-            "UPDATE background_runs SET state = ?2, note = ?3, updated = ?4 WHERE id = ?1",
-            params![run.id, state.name(), note, now()],
-        )?;
     }
     Ok(())
+}
+
+/// Ends a run that was interrupted, queues it again if its task runs once, and returns it. `otherwise` is its state and
+/// note if it needs no repetition.
+fn interrupt(
+    tx: &Transaction<'_>,
+    task: &StoredTask,
+    run: TaskRun,
+    otherwise: (TaskState, &str),
+) -> rusqlite::Result<TaskRun> {
+    let (state, note) = match requeue(tx, task, &run)? {
+        Requeued::Done => (TaskState::Interrupted, QUEUED_AGAIN),
+        Requeued::Refused => (TaskState::Failed, ENDED_AGAIN),
+        Requeued::Needless => otherwise,
+    };
+    tx.execute(
+        "UPDATE background_runs SET state = ?2, run = ?3, note = ?4, updated = ?5 WHERE id = ?1",
+        params![run.id, state.name(), run.run, note, now()],
+    )?;
+    Ok(TaskRun { state, note: note.into(), ..run })
 }
 
 /// The result of queueing an interrupted run again.
@@ -276,6 +299,24 @@ pub(super) fn drop_repetition(tx: &Transaction<'_>, run: &str) -> rusqlite::Resu
         params![run, RESUMED, now()],
     )?;
     Ok(())
+}
+
+/// Claims the first queued run that fulfils a condition for this process, if there is one.
+fn claim_queued(
+    tx: &Transaction<'_>,
+    condition: &str,
+    params: impl rusqlite::Params,
+) -> rusqlite::Result<Option<TaskRun>> {
+    let query = format!(
+        "SELECT r.*, t.timeout FROM background_runs r JOIN background_tasks t ON t.name = r.task
+         WHERE r.state = 'queued' AND {condition} ORDER BY r.due LIMIT 1"
+    );
+    let Some(run) = tx.query_row(&query, params, run_of).optional()? else { return Ok(None) };
+    tx.execute(
+        "UPDATE background_runs SET state = 'claimed', owner = ?2, updated = ?3 WHERE id = ?1",
+        params![run.id, std::process::id(), now()],
+    )?;
+    Ok(Some(TaskRun { state: TaskState::Claimed, ..run }))
 }
 
 /// Returns the active run of a task, if there is one.
@@ -331,7 +372,10 @@ impl Store {
     /// If they cannot be read.
     pub fn task_runs(&self, task: &str, limit: usize) -> Result<Vec<TaskRun>, StoreError> {
         let sql = self.sql();
-        let mut query = sql.prepare("SELECT * FROM background_runs WHERE task = ?1 ORDER BY rowid DESC LIMIT ?2")?;
+        let mut query = sql.prepare(
+            "SELECT r.*, t.timeout FROM background_runs r JOIN background_tasks t ON t.name = r.task
+             WHERE r.task = ?1 ORDER BY r.rowid DESC LIMIT ?2",
+        )?;
         Ok(query.query_map(params![task, int(limit)], run_of)?.collect::<Result<_, _>>()?)
     }
 
@@ -349,7 +393,7 @@ impl Store {
         )?;
         let is_due = query.exists(params![root, int(time)])?;
         let active = if is_due { Vec::new() } else { active_runs(&sql, &root)? };
-        Ok(is_due || active.iter().any(|(task, _, owner)| is_interrupted(task, *owner, &is_alive)))
+        Ok(is_due || active.iter().any(|(task, _, owner)| is_interrupted(task.timeout, *owner, &is_alive)))
     }
 
     /// Claims the next due run in a folder for this process. `next` returns the next time a task is due. A task whose
@@ -369,16 +413,10 @@ impl Store {
         let tx = sql.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let folder = root.display().to_string();
         sweep(&tx, &folder, &is_alive)?;
-        let queued = "SELECT r.* FROM background_runs r JOIN background_tasks t ON t.name = r.task
-                      WHERE t.root = ?1 AND r.state = 'queued' AND r.due <= ?2 ORDER BY r.due LIMIT 1";
-        if let Some(run) = tx.query_row(queued, params![folder, int(time)], run_of).optional()? {
-            tx.execute(
-                "UPDATE background_runs SET state = 'claimed', owner = ?2, updated = ?3 WHERE id = ?1",
-                params![run.id, std::process::id(), now()],
-            )?;
+        if let Some(run) = claim_queued(&tx, "t.root = ?1 AND r.due <= ?2", params![folder, int(time)])? {
             let task = tx.query_row("SELECT * FROM background_tasks WHERE name = ?1", [&run.task], task_of)?;
             tx.commit()?;
-            return Ok(Claim::Have(Box::new(task), TaskRun { state: TaskState::Claimed, ..run }));
+            return Ok(Claim::Have(Box::new(task), run));
         }
         let due: Vec<StoredTask> = {
             let mut query =
@@ -404,7 +442,8 @@ impl Store {
         Ok(claim)
     }
 
-    /// Claims a run of a task for this process at once, regardless of its schedule.
+    /// Claims a run of a task for this process at once, regardless of its schedule: the queued one, if there is one, so
+    /// that it is not run again at its time.
     ///
     /// # Errors
     /// If it cannot be read or written.
@@ -421,7 +460,13 @@ impl Store {
                 insert_run(&tx, name, TaskState::Skipped, 1, time)?;
                 Claim::Busy(run)
             }
-            None => Claim::Have(Box::new(task), insert_run(&tx, name, TaskState::Claimed, 1, time)?),
+            None => {
+                let run = match claim_queued(&tx, "r.task = ?1", [name])? {
+                    Some(run) => run,
+                    None => insert_run(&tx, name, TaskState::Claimed, 1, time)?,
+                };
+                Claim::Have(Box::new(task), run)
+            }
         };
         tx.commit()?;
         Ok(claim)
@@ -439,17 +484,17 @@ impl Store {
         Ok(())
     }
 
-    /// Queues a run that was stopped with its process again, if its task runs once and it was not queued again before;
-    /// returns false otherwise.
+    /// Ends a run that was stopped with its process, and returns it. It is queued again if its task runs once and it was
+    /// not queued again before.
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn requeue_task(&self, task: &StoredTask, run: &TaskRun) -> Result<bool, StoreError> {
+    pub fn interrupt_task(&self, task: &StoredTask, run: TaskRun) -> Result<TaskRun, StoreError> {
         let mut sql = self.sql();
         let tx = sql.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let requeued = requeue(&tx, task, run)?;
+        let run = interrupt(&tx, task, run, (TaskState::Cancelled, ""))?;
         tx.commit()?;
-        Ok(requeued == Requeued::Done)
+        Ok(run)
     }
 
     /// Queues another attempt, due at that time.
@@ -546,7 +591,6 @@ mod tests {
         store.set_task_run(&first.id, TaskState::Running, "run_1", "").unwrap();
         assert!(!store.is_task_due(root, at, |_| false).unwrap(), "this process runs it");
         kill();
-        #[cfg(unix)]
         assert_eq!(states(&store, "once"), ["interrupted"], "it is shown as such before the next claim");
         assert!(!store.is_task_due(root, at, |_| true).unwrap());
         assert_eq!(claim(true), Claim::Nothing, "its process is alive");
@@ -568,8 +612,7 @@ mod tests {
             let Claim::Have(task, run) = store.claim_due(root, at, |_| None, |_| true).unwrap() else { panic!() };
             store.set_task_run(&run.id, TaskState::Running, "run_1", "").unwrap();
             if is_swept {
-                assert!(store.requeue_task(&task, &run).unwrap());
-                store.set_task_run(&run.id, TaskState::Interrupted, "run_1", "").unwrap();
+                store.interrupt_task(&task, TaskRun { run: "run_1".into(), ..run }).unwrap();
             } else {
                 store.sql().execute("UPDATE background_runs SET owner = 999999999, updated = 1", []).unwrap();
             }
@@ -586,25 +629,80 @@ mod tests {
     }
 
     #[test]
-    fn a_stopped_run_is_queued_again_once_if_its_task_runs_once_and_its_time_began_it() {
-        let store = store();
-        let (root, at) = (Path::new("/once"), add_once(&store));
-        let Claim::Have(task, by_hand) = store.claim_task("once", |_| true).unwrap() else { panic!() };
-        assert!(!store.requeue_task(&task, &by_hand).unwrap(), "it was begun by hand");
-        store.set_task_run(&by_hand.id, TaskState::Cancelled, "", "").unwrap();
-        let claim = || match store.claim_due(root, at, |_| None, |_| true).unwrap() {
-            Claim::Have(_, run) => run,
-            other => panic!("{other:?}"),
+    fn an_interruption_ends_alike_whether_the_process_was_stopped_or_has_died() {
+        let at = parse_time("2026-11-27 08:00:00").unwrap();
+        let ends = |is_stopped: bool| {
+            let store = store();
+            let root = Path::new("/once");
+            add_once(&store);
+            for number in 1..=2 {
+                let Claim::Have(task, run) = store.claim_due(root, at, |_| None, |_| false).unwrap() else { panic!() };
+                let run = TaskRun { run: format!("run_{number}"), ..run };
+                store.set_task_run(&run.id, TaskState::Running, &run.run, "").unwrap();
+                if is_stopped {
+                    store.interrupt_task(&task, run).unwrap();
+                } else {
+                    store
+                        .sql()
+                        .execute("UPDATE background_runs SET owner = 999999999, updated = 1 WHERE owner <> 0", [])
+                        .unwrap();
+                }
+            }
+            assert_eq!(store.claim_due(root, at, |_| None, |_| false).unwrap(), Claim::Nothing);
+            let runs = store.task_runs("once", 9).unwrap().into_iter();
+            runs.map(|run| (run.state, run.run, run.note)).collect::<Vec<_>>()
         };
-        for is_queued in [true, false] {
-            let run = claim();
-            assert_eq!(store.requeue_task(&task, &run).unwrap(), is_queued);
-            store.set_task_run(&run.id, TaskState::Interrupted, "", "").unwrap();
-        }
+        let expected = [
+            (TaskState::Failed, "run_2".to_owned(), ENDED_AGAIN.to_owned()),
+            (TaskState::Interrupted, "run_1".into(), QUEUED_AGAIN.into()),
+        ];
+        assert_eq!(ends(true), expected);
+        assert_eq!(ends(false), expected);
+    }
+
+    #[test]
+    fn a_run_that_is_stopped_is_cancelled_if_its_task_needs_no_repetition() {
+        let store = store();
+        add_once(&store);
+        let Claim::Have(once, by_hand) = store.claim_task("once", |_| true).unwrap() else { panic!() };
         let Claim::Have(task, run) = store.claim_due(Path::new("/w"), 100, |_| Some(160), |_| true).unwrap() else {
             panic!()
         };
-        assert!(!store.requeue_task(&task, &run).unwrap(), "it has its next time");
+        for (task, run) in [(once, by_hand), (task, run)] {
+            let ended = store.interrupt_task(&task, run).unwrap();
+            assert_eq!((ended.state, ended.note.as_str()), (TaskState::Cancelled, ""), "{}", task.name);
+            assert_eq!(states(&store, &task.name), ["cancelled"]);
+        }
+    }
+
+    #[test]
+    fn a_task_that_is_run_by_hand_takes_its_queued_run() {
+        let store = store();
+        let (root, at) = (Path::new("/once"), add_once(&store));
+        let Claim::Have(task, run) = store.claim_due(root, at, |_| None, |_| true).unwrap() else { panic!() };
+        store.interrupt_task(&task, run).unwrap();
+        store.queue_task("b", 2, u64::MAX >> 1).unwrap();
+        for (name, due, attempt) in [("once", at, 1), ("b", u64::MAX >> 1, 2)] {
+            let Claim::Have(_, run) = store.claim_task(name, |_| true).unwrap() else { panic!("{name}") };
+            assert_eq!((run.due, run.attempt, run.state), (due, attempt, TaskState::Claimed), "{name}");
+            assert_eq!(store.claim_task(name, |_| true).unwrap(), Claim::Busy(run.id.clone()));
+            store.set_task_run(&run.id, TaskState::Completed, "", "").unwrap();
+        }
+        assert!(!store.is_task_due(root, at, |_| true).unwrap(), "it is not run twice");
+        assert_eq!(states(&store, "once"), ["skipped", "completed", "interrupted"]);
+    }
+
+    #[test]
+    fn a_silent_process_counts_as_ended_after_the_timeout_unless_its_end_is_known() {
+        let hour = 3_600_000;
+        for (is_known, timeout, silence, expected) in [
+            (true, 600, 0, true),
+            (false, 36_000, 7 * hour, false),
+            (false, 36_000, 11 * hour, true),
+            (false, u64::MAX, u64::MAX - 1, false),
+        ] {
+            assert_eq!(counts_as_ended(is_known, timeout, silence), expected, "{is_known} {timeout} {silence}");
+        }
     }
 
     #[test]

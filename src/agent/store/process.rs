@@ -19,8 +19,14 @@ impl Owner {
 /// True if the process is alive. A process that started after the run's last update has only got the same id.
 #[cfg(unix)]
 pub fn is_alive(owner: Owner) -> bool {
+    exists(owner) && !is_another(owner)
+}
+
+/// True if there is a process with that id.
+#[cfg(unix)]
+fn exists(owner: Owner) -> bool {
     let pid = i32::try_from(owner.pid).ok().and_then(rustix::process::Pid::from_raw);
-    pid.is_some_and(|pid| rustix::process::test_kill_process(pid).is_ok()) && !is_another(owner)
+    pid.is_some_and(|pid| rustix::process::test_kill_process(pid).is_ok())
 }
 
 /// Always false: a crashed process cannot be told from a running one here, and the user who resumes knows.
@@ -38,6 +44,24 @@ pub(super) fn is_gone(owner: Owner) -> bool {
 /// Always false: it cannot be known here.
 #[cfg(not(unix))]
 pub(super) fn is_gone(_: Owner) -> bool {
+    false
+}
+
+/// True if it can be told that a process that is not alive has ended: always here, where each process has its age.
+#[cfg(target_os = "linux")]
+pub(super) fn tells_end(_: Owner) -> bool {
+    true
+}
+
+/// True if it can be told that a process that is not alive has ended. One with its id may be it, after a long silence.
+#[cfg(all(unix, not(target_os = "linux")))]
+pub(super) fn tells_end(owner: Owner) -> bool {
+    !exists(owner)
+}
+
+/// Always false: it cannot be told here.
+#[cfg(not(unix))]
+pub(super) fn tells_end(_: Owner) -> bool {
     false
 }
 

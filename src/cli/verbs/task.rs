@@ -218,7 +218,9 @@ fn run_now(name: &str, yes: bool, model: Option<String>, cx: &Cx) -> Outcome {
         return Err(Failure::no(format!("a run of {name} is under way: this one was skipped"))
             .hint("`caro task list` shows how it stands"));
     };
-    let answer = harness.events().run(&done.run).map(|run| run.answer).unwrap_or_default();
+    // the store takes an empty id for that of the latest run
+    let found = if done.run.is_empty() { None } else { harness.events().run(&done.run).ok() };
+    let answer = found.map(|run| run.answer).unwrap_or_default();
     if !answer.trim().is_empty() {
         cx.ui.data(answer.trim())?;
     }
