@@ -4,6 +4,7 @@ use super::extract::{Path, Query};
 use super::{Problem, Server};
 use axum::Json;
 use axum::extract::State;
+use caro_agent::chat::Exchange;
 use caro_agent::tool::{Provider, ToolSpec};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -47,15 +48,15 @@ fn check_exists(server: &Server, name: &str) -> Result<(), Problem> {
 pub async fn history(State(server): State<Arc<Server>>, Path(name): Path<String>) -> Result<Json<Value>, Problem> {
     check_exists(&server, &name)?;
     let past = server.engine()?.harness.history(&name)?;
-    let messages: Vec<Value> = past
-        .exchanges
-        .iter()
-        .flat_map(|one| {
-            let message = |role: &str, text: &str| json!({"role": role, "content": text, "run_id": one.run});
-            [message("user", &one.asked), message("assistant", &one.answered)]
-        })
-        .collect();
+    let messages: Vec<Value> = past.exchanges.iter().flat_map(messages).collect();
     Ok(Json(json!({"session_id": name, "count": messages.len(), "summary": past.summary, "messages": messages})))
+}
+
+/// Returns the messages of an exchange. One without an answer is the user's alone: its run failed.
+fn messages(one: &Exchange) -> impl Iterator<Item = Value> + use<> {
+    let message = |role: &str, text: &str| json!({"role": role, "content": text, "run_id": one.run});
+    let answer = if one.answered.is_empty() { None } else { Some(message("assistant", &one.answered)) };
+    std::iter::once(message("user", &one.asked)).chain(answer)
 }
 
 /// `DELETE /sessions/{id}`: deletes a session with its runs and files.
@@ -123,4 +124,18 @@ pub async fn background_runs(
     runs.sort_by_key(|run| std::cmp::Reverse(run.updated));
     runs.truncate(MAX_LISTED);
     Ok(Json(json!({"count": runs.len(), "runs": runs})))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_exchange_without_an_answer_has_no_message_of_the_assistant() {
+        for (answered, expected) in [("There are 2.", vec!["user", "assistant"]), ("", vec!["user"])] {
+            let one = Exchange { run: "run_1".into(), asked: "count them".into(), answered: answered.into() };
+            let roles: Vec<String> = messages(&one).map(|m| m["role"].as_str().unwrap().to_owned()).collect();
+            assert_eq!(roles, expected);
+        }
+    }
 }
