@@ -3,7 +3,7 @@
 
 use caro_base::id;
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, TryRecvError};
 
@@ -124,47 +124,106 @@ impl Files {
     }
 }
 
-/// The number of bytes before a position that must be the same for a file to count as the same.
-const TAIL_BYTES: u64 = 256;
+/// The warning about a file with edited lines before the position.
+const EDITED: &str = "lines of the file that were read before have changed: they are not read again";
 
-/// A position in a file, stored as a cursor: `OFFSET TAIL`, and ` long` within a line that is too long. Older versions
-/// stored the offset alone.
+/// The number of bytes before a position, and at most at the start of a file, that are compared.
+const COMPARED_BYTES: u64 = 256;
+
+/// A position in a file, stored as a cursor: `OFFSET TAIL HEAD LINES`, and ` long` within a line that is too long. Older
+/// versions stored the offset alone, or with the tail.
 ///
-/// A file is the same one as long as the text before the position is: its inode changes when an editor saves it, and
-/// stays when it is written anew.
+/// A file is unchanged as long as the text before the position (the tail) is: its inode changes when an editor saves it,
+/// and stays when it is written anew. If only its first line (the head) is the same it was edited, and the position is
+/// behind as many lines as before: orders must not be followed twice because one of them was corrected.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Position {
     offset: u64,
+    /// The number of line ends before the offset.
+    lines: u64,
     is_in_long_line: bool,
 }
 
 impl Position {
-    /// Returns the stored position in the file, or the start of a file that is another one.
-    fn find(cursor: &str, file: &mut File) -> io::Result<Self> {
+    /// Returns the stored position in the file, or the start of a file that is another one. `warn` is called if lines
+    /// before the position were edited.
+    fn find(cursor: &str, file: &mut File, warn: impl FnOnce()) -> io::Result<Self> {
+        let (cursor, is_in_long_line) = match cursor.strip_suffix(" long") {
+            Some(cursor) => (cursor, true),
+            None => (cursor, false),
+        };
         let mut words = cursor.split(' ');
         let offset = words.next().and_then(|word| word.parse().ok()).unwrap_or(0);
-        let tail = words.next();
-        let is_same = file.metadata()?.len() >= offset
+        let (tail, head) = (words.next(), words.next());
+        let lines = words.next().and_then(|word| word.parse().ok());
+        let is_unchanged = file.metadata()?.len() >= offset
             && match tail {
                 Some(tail) => tail == tail_of(file, offset)?,
                 None => true,
             };
-        Ok(if is_same { Self { offset, is_in_long_line: words.next().is_some() } } else { Self::default() })
+        if is_unchanged {
+            let lines = match lines {
+                Some(lines) => lines,
+                None => skip_lines(file, offset, u64::MAX)?.1,
+            };
+            return Ok(Self { offset, lines, is_in_long_line });
+        }
+        match (head, lines) {
+            (Some(head), Some(lines)) if head == head_of(file, offset)? => {
+                warn();
+                let (offset, skipped) = skip_lines(file, u64::MAX, lines)?;
+                Ok(Self { offset, lines: skipped, is_in_long_line: is_in_long_line && skipped == lines })
+            }
+            _ => Ok(Self::default()),
+        }
     }
 
     fn cursor(&self, file: &mut File) -> io::Result<String> {
-        let tail = tail_of(file, self.offset)?;
-        Ok(format!("{} {tail}{}", self.offset, if self.is_in_long_line { " long" } else { "" }))
+        let (tail, head) = (tail_of(file, self.offset)?, head_of(file, self.offset)?);
+        let long = if self.is_in_long_line { " long" } else { "" };
+        Ok(format!("{} {tail} {head} {}{long}", self.offset, self.lines))
     }
 }
 
 /// Returns the short hash of the text before a position.
 fn tail_of(file: &mut File, offset: u64) -> io::Result<String> {
-    let start = offset.saturating_sub(TAIL_BYTES);
+    let start = offset.saturating_sub(COMPARED_BYTES);
+    Ok(short_hash(&read(file, start, offset - start)?))
+}
+
+/// Returns the short hash of the first line that is not blank, as far as it is before a position.
+fn head_of(file: &mut File, offset: u64) -> io::Result<String> {
+    let bytes = read(file, 0, offset.min(COMPARED_BYTES))?;
+    let line = bytes.trim_ascii_start().split(|byte| *byte == b'\n').next().unwrap_or_default();
+    Ok(short_hash(line))
+}
+
+/// Reads at most that many bytes from a position on.
+fn read(file: &mut File, start: u64, most: u64) -> io::Result<Vec<u8>> {
     file.seek(SeekFrom::Start(start))?;
     let mut bytes = Vec::new();
-    file.take(offset - start).read_to_end(&mut bytes)?;
-    Ok(id::hash(bytes).chars().take(16).collect())
+    file.take(most).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn short_hash(bytes: &[u8]) -> String {
+    id::hash(bytes).chars().take(16).collect()
+}
+
+/// Returns the position after that many lines that end within the first `most` bytes, or after the last one of these if
+/// there are fewer, and their number.
+fn skip_lines(file: &mut File, most: u64, count: u64) -> io::Result<(u64, u64)> {
+    file.rewind()?;
+    let (mut end, mut lines) = (0, 0);
+    for (at, byte) in (1..).zip(BufReader::new(file.take(most)).bytes()) {
+        if lines == count {
+            break;
+        }
+        if byte? == b'\n' {
+            (end, lines) = (at, lines + 1);
+        }
+    }
+    Ok((end, lines))
 }
 
 impl Channel for Files {
@@ -186,7 +245,7 @@ impl Channel for Files {
         if file.metadata()?.len() == 0 {
             return unchanged();
         }
-        let mut position = Position::find(cursor, &mut file)?;
+        let mut position = Position::find(cursor, &mut file, || (self.warn)(EDITED))?;
         file.seek(SeekFrom::Start(position.offset))?;
         let mut bytes = Vec::new();
         Read::by_ref(&mut file).take(16 * MAX_MESSAGE_BYTES as u64).read_to_end(&mut bytes)?;
@@ -195,6 +254,7 @@ impl Channel for Files {
         while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
             let line = &rest[..end];
             rest = &rest[end + 1..];
+            position.lines += 1;
             if std::mem::take(&mut position.is_in_long_line) {
                 continue;
             }
@@ -283,6 +343,9 @@ mod tests {
         // a cursor of an older version is the offset alone
         "9".clone_into(&mut bench.cursor);
         assert_eq!((bench.receive(), &bench.cursor), (vec!["three".to_owned()], &cursor));
+        // and one of a later version has the tail, too
+        bench.cursor = cursor.split(' ').take(2).collect::<Vec<_>>().join(" ");
+        assert_eq!((bench.receive(), &bench.cursor), (vec![], &cursor));
     }
 
     #[test]
@@ -306,6 +369,33 @@ mod tests {
     }
 
     #[test]
+    fn lines_that_were_read_are_not_read_again_if_one_of_them_is_edited() {
+        let long = "x".repeat(MAX_MESSAGE_BYTES + 1);
+        for (before, after, later, received) in [
+            ("one\ntwo\n".to_owned(), "one\n2\nthree\n".to_owned(), "four\n", ["three", "four"].as_slice()),
+            ("one\nb\nc\n".into(), "one\nmuch longer\nc\n".into(), "four\n", &["four"]),
+            ("one\n\ntwo\n".into(), "one\n\n2\nthr".into(), "ee\n", &["three"]),
+            ("one\ntwo\nthree\n".into(), "one\nthree\n".into(), "four\n", &["four"]),
+            ("\none\ntwo\n".into(), "\nother\n".into(), "four\n", &["other", "four"]),
+            (format!("one\ntwo\n{long}"), format!("one\n2\n{long}"), " end\nfour\n", &["four"]),
+        ] {
+            let dir = tempfile::tempdir().unwrap();
+            let (from, mut bench) = (dir.path().join("in"), Bench::new(dir.path()));
+            std::fs::write(&from, &before).unwrap();
+            bench.receive();
+            bench.warnings.try_iter().for_each(drop);
+            std::fs::write(&from, &after).unwrap();
+            let mut seen = bench.receive();
+            seen.extend(bench.receive());
+            std::fs::write(&from, after.clone() + later).unwrap();
+            seen.extend(bench.receive());
+            assert_eq!(seen, received, "{after}");
+            let warnings: &[&str] = if received.contains(&"other") { &[] } else { &[EDITED] };
+            assert_eq!(bench.warnings.try_iter().collect::<Vec<_>>(), warnings, "{after}");
+        }
+    }
+
+    #[test]
     fn a_line_that_is_too_long_is_told_once_and_no_part_of_it_is_a_message() {
         let dir = tempfile::tempdir().unwrap();
         let (from, mut bench) = (dir.path().join("in"), Bench::new(dir.path()));
@@ -324,7 +414,7 @@ mod tests {
         }
         std::fs::write(&from, format!("{}\nshort\n", "x".repeat(MAX_MESSAGE_BYTES + 1))).unwrap();
         assert_eq!((bench.receive(), bench.warnings.try_iter().count()), (vec!["short".to_owned()], 1));
-        std::fs::write(&from, format!("{}\n", "x".repeat(MAX_MESSAGE_BYTES))).unwrap();
+        std::fs::write(&from, format!("{}\n", "y".repeat(MAX_MESSAGE_BYTES))).unwrap();
         assert_eq!((bench.receive().len(), bench.warnings.try_iter().count()), (1, 0));
     }
 
