@@ -226,6 +226,34 @@ fn on_a_full_disk_the_question_says_that_undo_does_not_cover_it() {
 }
 
 #[test]
+fn if_it_cannot_be_kept_after_all_it_is_asked_again() {
+    for (reply, code, runs) in [("y\n", 1, false), ("without\n", 0, true)] {
+        let machine = machine();
+        let mut terminal = start(&machine, "rm notes", &[]);
+        terminal.shows("run it?");
+        assert!(terminal.text().contains("undo covers it"), "{}", terminal.text());
+        machine.write("home/.local/share/caro/undo", "no folder");
+        terminal.types("y\n");
+        terminal.shows("to run it without undo");
+        terminal.types(reply);
+        assert_eq!(terminal.ends(), code, "{}", terminal.text());
+        assert_eq!(machine.path("work/notes").exists(), !runs);
+    }
+}
+
+#[test]
+fn a_command_of_the_agent_is_not_run_if_nothing_can_be_kept() {
+    let machine = machine();
+    machine.write("home/.local/share/caro/undo", "no folder");
+    let delete = step("shell", &[("shell", json!({"command": "rm -r build"}))]);
+    let rules = by_step(&[delete, answer("Deleted.")]);
+    let mut terminal = Terminal::start(&machine, rules, &["agent", "--yes", "delete the folder build"]);
+    terminal.ends();
+    assert!(terminal.text().contains("could not be kept for an undo"), "{}", terminal.text());
+    assert!(text(&machine, "work/build/a.o").is_some(), "{}", terminal.text());
+}
+
+#[test]
 fn a_command_of_the_agent_is_undone() {
     let machine = machine();
     let delete = step("shell", &[("shell", json!({"command": "rm -r build"}))]);

@@ -91,8 +91,8 @@ pub fn demand(store: &Store, plan: &Plan) -> Result<Demand, UndoError> {
     Ok(Demand::of(&nodes, Links::of(plan), device_of(store.folder())))
 }
 
-/// Checks whether that much can be saved now: whether the folder of the store is there or can be made, and has the room.
-/// If the room is short, records that are too old go first.
+/// Checks that this much can be saved now: that the folder of the store is there or can be made, and has the room. It
+/// changes nothing; [`Store::sweep`] may make room.
 ///
 /// # Errors
 /// If it cannot be saved. Even without one [`keep`] may fail later.
@@ -108,9 +108,6 @@ pub fn check_room(store: &Store, demand: &Demand) -> Result<(), UndoError> {
         copies if copies > 0 && !store.clones() => copies.saturating_add(RESERVE),
         _ => demand.count.saturating_mul(RECORD),
     };
-    if free(existing) < needed {
-        store.sweep(0);
-    }
     match free(existing) {
         free if free < needed => Err(UndoError::Full(format!("{free} bytes are free, and {needed} are needed"))),
         _ => Ok(()),
@@ -442,6 +439,8 @@ mod tests {
         let most = u64::MAX / 2;
         let is_full = matches!(checked("caro/undo", most), Err(UndoError::Full(_)));
         assert!(is_full || Store::new(dir.path(), Limits::default()).clones());
+        fs::create_dir_all(dir.path().join("old/7")).unwrap();
+        assert!(checked("old", most).is_err() == is_full && dir.path().join("old/7").exists(), "nothing is swept");
         fs::write(dir.path().join("file"), "").unwrap();
         assert!(matches!(checked("file/undo", 1), Err(UndoError::Folder { .. })));
         std::os::unix::fs::symlink("nowhere", dir.path().join("link")).unwrap();

@@ -30,8 +30,8 @@ pub trait Keeper: Send + Sync {
     /// fast.
     fn gaps(&self, change: Change<'_>, cwd: &Path) -> Vec<String>;
 
-    /// Saves the files that will change; `None` if there are none, or if the user was told that they would not be
-    /// saved.
+    /// Saves the files that will change; `None` if there are none, or if undo never covers them, as [`Keeper::gaps`]
+    /// tells.
     ///
     /// # Errors
     /// The reason they cannot be saved: the change must not be made then.

@@ -1,6 +1,6 @@
 //! Saves what the agent's commands and file tools change, before they do.
 
-use super::net::{REHEARSAL_TIMEOUT, named_variables, refusal, shown_changes};
+use super::net::{REHEARSAL_TIMEOUT, named_variables, shown_changes, within_limits};
 use super::store;
 use crate::{Cx, Settings};
 use caro_agent::tools::{Change, Keeper, Kept};
@@ -29,13 +29,14 @@ struct AgentKeeper {
 }
 
 impl AgentKeeper {
-    /// The reason a plan will not be saved; `None` also if the files cannot be counted in a moment.
+    /// The reason undo never covers a plan; `None` also if the files cannot be counted in a moment. Missing room is no
+    /// such reason: then saving fails, and the change is not made.
     fn refusal(&self, plan: &Plan) -> Option<String> {
         let whole: Vec<_> = plan.targets.iter().filter(|target| target.touch != Touch::Make).cloned().collect();
         if whole.is_empty() || scopes(&whole, MOMENT).iter().any(|scope| scope.more) {
             return None;
         }
-        refusal(&self.store, &demand(&self.store, plan))
+        within_limits(&self.store, &demand(&self.store, plan)).err()
     }
 
     /// Rehearses a command whose text does not tell what it changes.
@@ -102,5 +103,38 @@ impl Kept for AgentKept {
     fn ended(self: Box<Self>, code: i32) {
         // it can be undone even if its end is not recorded
         let _ = self.0.ended(code, &mut ());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use caro_shell::{Dialect, parse};
+    use caro_undo::Limits;
+
+    /// Returns if something was kept, or the reason it was not, and the gaps.
+    fn kept(folder: &Path, limits: Limits, change: Change<'_>, cwd: &Path) -> (Result<bool, String>, Vec<String>) {
+        let keeper = AgentKeeper { store: Store::new(folder, limits), shell: "/bin/sh".into(), rehearse: false };
+        (keeper.keep(change, cwd).map(|kept| kept.is_some()), keeper.gaps(change, cwd))
+    }
+
+    #[test]
+    fn what_is_beyond_the_limits_is_a_gap_and_without_room_nothing_is_changed() {
+        let dir = tempfile::tempdir().unwrap();
+        let notes = dir.path().join("notes");
+        std::fs::write(&notes, "my notes\n").unwrap();
+        std::fs::write(dir.path().join("file"), "").unwrap();
+        let text = "rm notes";
+        let script = parse(text, Dialect::Bash);
+        for change in [Change::Command { text, script: &script }, Change::File { text, path: &notes }] {
+            let of = |folder: &str, limits| kept(&dir.path().join(folder), limits, change, dir.path());
+            let (result, gaps) = of("undo", Limits::default());
+            assert_eq!((result, gaps.len()), (Ok(true), 0), "{gaps:?}");
+            let (result, gaps) = of("small", Limits { total: 1, ..Limits::default() });
+            assert_eq!((result, gaps.len()), (Ok(false), 1), "{gaps:?}");
+            assert!(gaps[0].contains("undo_total"), "{gaps:?}");
+            let (result, gaps) = of("file/undo", Limits::default());
+            assert!(result.is_err() && gaps.is_empty(), "{result:?} {gaps:?}");
+        }
     }
 }

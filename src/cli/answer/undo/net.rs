@@ -46,7 +46,9 @@ pub struct Undo {
 /// The expected changes of a command.
 pub struct Forecast {
     plan: Plan,
-    demand: Option<Result<Demand, UndoError>>,
+    /// The reason the changes will not be saved, if it is known. The user is told this one: another one that arises
+    /// later is asked about.
+    refusal: Option<String>,
     scopes: Vec<Scope>,
     items: Option<(Vec<Item>, String)>,
 }
@@ -90,11 +92,11 @@ impl Undo {
         let scopes = scopes(&plan.targets, MOMENT);
         // files that could not be counted in time are counted again only when they are saved
         let is_counted = scopes.iter().all(|scope| !scope.more);
-        let demand = match &self.store {
-            Some(store) if is_counted && !plan.is_empty() => Some(demand(store, &plan)),
+        let refusal = match &self.store {
+            Some(store) if is_counted && !plan.is_empty() => refusal(store, &demand(store, &plan)),
             _ => None,
         };
-        Forecast { plan, demand, scopes, items }
+        Forecast { plan, refusal, scopes, items }
     }
 
     /// Prints what the command would change, and how much of it could be undone.
@@ -109,8 +111,8 @@ impl Undo {
             preview::show(items, source, &run.place.cwd, run.cx);
         }
         let Some(store) = &self.store else { return };
-        match (self.refusal(forecast), forecast.plan.cover) {
-            (Some(why), _) => print_uncovered(&why, run),
+        match (&forecast.refusal, forecast.plan.cover) {
+            (Some(why), _) => print_uncovered(why, run),
             (None, Cover::Partly) => {
                 let gaps = &forecast.plan.gaps;
                 let first: Vec<String> = gaps.iter().take(MAX_GAPS).map(|gap| in_line(gap)).collect();
@@ -136,12 +138,7 @@ impl Undo {
 
     /// True if all changes will be saved, as far as is known before the command runs.
     pub fn covers(&self, forecast: &Forecast) -> bool {
-        self.store.is_some() && self.refusal(forecast).is_none() && forecast.plan.cover != Cover::Partly
-    }
-
-    /// The reason, if it is known already that the changes will not be saved.
-    fn refusal(&self, forecast: &Forecast) -> Option<String> {
-        refusal(self.store.as_ref()?, forecast.demand.as_ref()?)
+        self.store.is_some() && forecast.refusal.is_none() && forecast.plan.cover != Cover::Partly
     }
 
     /// Saves what the command would change. If that fails, asks whether to run the command without undo, unless it was
@@ -152,7 +149,7 @@ impl Undo {
     pub fn save(&self, forecast: Forecast, cmd: &str, run: &Run<'_>) -> Result<Record, Failure> {
         let none = Ok(Record { keeping: None, trash: None });
         let Some(store) = &self.store else { return none };
-        if forecast.plan.is_empty() || self.refusal(&forecast).is_some() {
+        if forecast.plan.is_empty() || forecast.refusal.is_some() {
             return none;
         }
         let saved = {
@@ -202,22 +199,36 @@ impl Record {
     }
 }
 
-/// The reason the demand exceeds the limits of the store or the room on its disk, or could not be computed.
-pub(super) fn refusal(store: &Store, demand: &Result<Demand, UndoError>) -> Option<String> {
-    let demand = match demand {
+/// The reason a demand cannot be met: the limits of the store, or the room on its disk after a sweep.
+fn refusal(store: &Store, demand: &Result<Demand, UndoError>) -> Option<String> {
+    let demand = match within_limits(store, demand) {
         Ok(demand) => demand,
-        Err(why) => return Some(why.to_string()),
+        Err(why) => return Some(why),
     };
+    let mut checked = check_room(store, demand);
+    if matches!(checked, Err(UndoError::Full(_))) {
+        store.sweep(0);
+        checked = check_room(store, demand);
+    }
+    checked.err().map(|why| why.to_string())
+}
+
+/// Returns a demand that the settings allow and that could be computed.
+///
+/// # Errors
+/// The reason undo does not cover it.
+pub(super) fn within_limits<'a>(store: &Store, demand: &'a Result<Demand, UndoError>) -> Result<&'a Demand, String> {
+    let demand = demand.as_ref().map_err(ToString::to_string)?;
     let limits = store.limits();
     let beyond = |bytes, name: &str, most| format!("{} is more than `{name}` ({})", size(bytes), size(most));
     if demand.bytes > limits.total {
-        return Some(beyond(demand.bytes, "undo_total", limits.total));
+        return Err(beyond(demand.bytes, "undo_total", limits.total));
     }
     // if files can be cloned, copies take no space
     if demand.copies > limits.copies && !store.clones() {
-        return Some(beyond(demand.copies, "undo_copies", limits.copies));
+        return Err(beyond(demand.copies, "undo_copies", limits.copies));
     }
-    check_room(store, demand).err().map(|why| why.to_string())
+    Ok(demand)
 }
 
 fn print_uncovered(why: &str, run: &Run<'_>) {
