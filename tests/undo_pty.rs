@@ -29,6 +29,12 @@ fn start(machine: &Machine, command: &str, more: &[&str]) -> Terminal {
     Terminal::start(machine, one_rule(command), &args)
 }
 
+/// Puts a file where the folder of undo would be, so that nothing can be kept.
+fn block_undo(machine: &Machine) {
+    std::fs::create_dir_all(machine.path("home/.local/share/caro")).unwrap();
+    machine.write("home/.local/share/caro/undo", "no folder");
+}
+
 fn text(machine: &Machine, name: &str) -> Option<String> {
     std::fs::read_to_string(machine.path(name)).ok()
 }
@@ -232,7 +238,7 @@ fn if_it_cannot_be_kept_after_all_it_is_asked_again() {
         let mut terminal = start(&machine, "rm notes", &[]);
         terminal.shows("run it?");
         assert!(terminal.text().contains("undo covers it"), "{}", terminal.text());
-        machine.write("home/.local/share/caro/undo", "no folder");
+        block_undo(&machine);
         terminal.types("y\n");
         terminal.shows("to run it without undo");
         terminal.types(reply);
@@ -244,7 +250,7 @@ fn if_it_cannot_be_kept_after_all_it_is_asked_again() {
 #[test]
 fn a_command_of_the_agent_is_not_run_if_nothing_can_be_kept() {
     let machine = machine();
-    machine.write("home/.local/share/caro/undo", "no folder");
+    block_undo(&machine);
     let delete = step("shell", &[("shell", json!({"command": "rm -r build"}))]);
     let rules = by_step(&[delete, answer("Deleted.")]);
     let mut terminal = Terminal::start(&machine, rules, &["agent", "--yes", "delete the folder build"]);
