@@ -36,7 +36,7 @@ pub(super) fn files_of(script: &Script, effect: &Effect, path: &str, root: &Path
         goals.pop();
     }
     let mut files: Vec<PathBuf> = folders_after(&goals, root).iter().map(|from| normal(from, &home(path))).collect();
-    for (link, target) in links(script, root) {
+    for (link, target) in links_before(script, &effect.span, root) {
         let behind: Vec<PathBuf> =
             files.iter().filter_map(|file| Some(target.join(file.strip_prefix(&link).ok()?))).collect();
         files.extend(behind.iter().map(|file| normal(file, "")));
@@ -46,12 +46,12 @@ pub(super) fn files_of(script: &Script, effect: &Effect, path: &str, root: &Path
     files
 }
 
-/// Returns the links that the script may make, each with its target.
-fn links(script: &Script, root: &Path) -> Vec<(PathBuf, PathBuf)> {
+/// Returns the links that the script may make before a part of its text, each with its target.
+fn links_before(script: &Script, part: &Range<usize>, root: &Path) -> Vec<(PathBuf, PathBuf)> {
     let mut found = Vec::new();
     for command in script.commands.iter().filter(|c| matches!(c.name(), Some("ln" | "gln"))) {
-        let Some(first) = command.words.first() else { continue };
-        for folder in folders_at(script, &first.span, root) {
+        let Some(last) = command.words.last().filter(|last| last.span.end <= part.start) else { continue };
+        for folder in folders_at(script, &last.span, root) {
             found.extend(links_of(command, &folder));
         }
     }
@@ -61,16 +61,19 @@ fn links(script: &Script, root: &Path) -> Vec<(PathBuf, PathBuf)> {
 /// Returns the links that `ln` may make in a folder.
 fn links_of(command: &Invocation, folder: &Path) -> Vec<(PathBuf, PathBuf)> {
     let names: Vec<&str> = command.operands().map(|word| word.text.as_str()).collect();
-    let (targets, place) = match names.split_last() {
-        Some((place, targets)) if !targets.is_empty() => (targets, *place),
-        _ => (names.as_slice(), "."),
+    let (targets, last) = match names.split_last() {
+        Some((last, targets)) if !targets.is_empty() => (targets, *last),
+        _ => (names.as_slice(), "./"),
     };
-    let place = normal(folder, &home(place));
+    let place = normal(folder, &home(last));
+    // the last operand is the link, or the folder that it comes into
+    let has_name = !last.ends_with('/') && Path::new(last).file_name().is_some();
+    let is_folder = targets.len() > 1 || !has_name || place.is_dir();
     let mut found = Vec::new();
     for target in targets {
-        // the last operand may be the link, or its folder
         let below = Path::new(target).file_name().map(|name| place.join(name));
-        for link in [Some(place.clone()), below].into_iter().flatten() {
+        let itself = if is_folder { None } else { Some(place.clone()) };
+        for link in itself.into_iter().chain(below) {
             let from = if command.has_option(Some('s'), "symbolic") { link.parent() } else { Some(folder) };
             found.extend(from.map(|from| (link.clone(), normal(from, &home(target)))));
         }
@@ -131,6 +134,12 @@ mod tests {
         ] {
             let files = written(command);
             assert!(files.iter().any(|own| own == "/w/.git/hooks/a"), "{command}: {files:?}");
+        }
+        // making a link writes nothing behind it, nor beside it
+        assert_eq!(written("echo x > a; ln -s /usr/bin/python3 a"), ["/w/a", "/w/a"]);
+        for command in ["ln -s /usr/share/x", "ln -s /usr/share/x .", "ln -s /usr/share/x /usr/share/y sub"] {
+            let files = written(&format!("{command}; echo x > sub/a; echo x > b"));
+            assert!(files.iter().all(|own| own.starts_with("/w")), "{command}: {files:?}");
         }
     }
 }
