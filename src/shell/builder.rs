@@ -199,6 +199,14 @@ impl Builder {
             self.construct(Construct::PrefixAssignment, source, 0..first.raw.len());
             assignments.extend(assignment_of(&first, self.script.commands.len(), source.dialect));
         }
+        // zsh: `=rm` is the path of the program
+        if source.dialect == Dialect::Zsh
+            && let Some((_, first)) = words.first_mut()
+            && let Some(program) = first.value.as_deref().and_then(|v| v.strip_prefix('=')).filter(|p| !p.is_empty())
+        {
+            first.text = program.to_owned();
+            first.value = Some(program.to_owned());
+        }
         let plain: Vec<Word> = words.iter().map(|(_, w)| w.clone()).collect();
         for word in &plain {
             if word.glob {
@@ -326,7 +334,7 @@ impl Builder {
             let stdin = |w: &Word| w.text == "/dev/stdin";
             let reads_stdin = || command.args().iter().any(stdin) || command.has_option(Some('s'), "");
             let reads = command.operands().next().is_none() || file.is_some() || reads_stdin();
-            let shell = unwrap::is_shell(&name) && reads;
+            let shell = unwrap::is_shell(&name) && reads || unwrap::opens_a_shell(command);
             let later = matches!(name.as_str(), "at" | "batch");
             // if called without a command, these run each line of their input
             let lines = matches!(name.as_str(), "ssh" | "parallel");

@@ -26,7 +26,7 @@ use super::Dialect;
 use super::embedded::{Language, SideEffect};
 use super::parse::{Function, How, Invocation, Script, Word};
 use super::substitution;
-use super::unwrap::{is_interpreter, is_shell, keeps_functions};
+use super::unwrap::{is_interpreter, is_shell, is_wrapper, keeps_functions};
 use handed::Handed;
 pub use kind::Kind;
 use parsed_args::ParsedArgs;
@@ -139,7 +139,7 @@ impl Collector<'_> {
 fn add_command(script: &Script, index: usize, command: &Invocation, found: &mut Vec<Effect>) {
     let Some(first) = command.words.first() else { return };
     let key = key_of(script, command);
-    let Some(program) = table::program(&key, script.dialect_of(command)) else {
+    let Some(program) = table::program(&key, command.naming(script.dialect_of(command))) else {
         if script.dialect_of(command) == Dialect::PowerShell && is_reading_cmdlet(&key) {
             return Collector { script, index, command, found }.plain(Kind::Fetch, first);
         }
@@ -175,10 +175,13 @@ fn add_command(script: &Script, index: usize, command: &Invocation, found: &mut 
         let reads = project::is_installed(first) && program.does(&read).is_empty() && project::is_own(script, index);
         collector.plain(if reads { Kind::Build } else { Kind::Unknown }, first);
     }
-    if asks_for_help(command, &read) {
+    if asks_for_help(command, script.dialect_of(command), program, &read) {
         return;
     }
     let wraps = script.commands.iter().any(|c| c.inside.is_some_and(|i| i.command == index && i.how == How::Wrapped));
+    // what an option adds is run beside the command that the text holds
+    let added = program.adds(&read).contains(&Kind::Run);
+    let is_runner = wraps && !added && command.name().is_some_and(|name| is_wrapper(name) && !is_interpreter(name));
     for kind in program.does(&read) {
         let kind = match kind {
             Kind::Run if program.only_computes(command, &read) || program.computes_what_it_reads(script, index) => {
@@ -189,7 +192,7 @@ fn add_command(script: &Script, index: usize, command: &Invocation, found: &mut 
         };
         // `sh -c '...'` runs only what is in the text, which is assessed on its own; code of another language may do
         // more than the commands found in it
-        if kind != Kind::Run || !wraps || command.name().is_some_and(is_interpreter) {
+        if kind != Kind::Run || !is_runner {
             collector.plain(kind, first);
         }
     }
@@ -209,6 +212,7 @@ fn add_command(script: &Script, index: usize, command: &Invocation, found: &mut 
         collector.plain(kind, first);
     }
     add_values(&mut collector, program, &read);
+    add_here(&mut collector, program, &read);
     if let Some(language) = program.language {
         add_language(&mut collector, language, program, &read);
     }
@@ -218,21 +222,49 @@ fn add_command(script: &Script, index: usize, command: &Invocation, found: &mut 
 /// True if the command only asks for help or its version.
 pub(super) fn is_help(command: &Invocation, dialect: Dialect) -> bool {
     let program = command.key().and_then(|key| table::program(&key, dialect));
-    program.is_some_and(|program| asks_for_help(command, &ParsedArgs::parse(command, program)))
+    program.is_some_and(|program| asks_for_help(command, dialect, program, &ParsedArgs::parse(command, program)))
 }
 
+/// Programs whose `does` is a change of the system, and that look for `--help` behind their verb.
+const HELPFUL: &[&str] =
+    &["docker", "podman", "nerdctl", "kubectl", "oc", "terraform", "tofu", "systemctl", "ip", "nmcli"];
+
 /// True if the command only shows its usage. Shells and interpreters pass the option on to what they run.
-fn asks_for_help(command: &Invocation, read: &ParsedArgs<'_>) -> bool {
+fn asks_for_help(command: &Invocation, dialect: Dialect, program: &Program, read: &ParsedArgs<'_>) -> bool {
     const RUNNERS: [&str; 12] =
         ["xargs", "find", "env", "sudo", "npm", "npx", "cargo", "go", "make", "eval", "exec", "ssh"];
+    const HELP: [&str; 2] = ["--help", "--version"];
     let name = command.name().unwrap_or_default();
-    let last = command.words.last().is_some_and(|w| matches!(w.text.as_str(), "--help" | "--version"));
+    let args = command.args();
+    let asks = |w: &Word| HELP.contains(&w.text.as_str());
+    let Some(at) = args.iter().position(asks) else { return false };
+    let last = args.last().is_some_and(asks);
     let has_option = last || read.options.first().is_some_and(|(name, _)| name == "--help");
+    // a builtin knows it only as its first word, and what `-c` sets may be what shows git's help
+    let builtin = at > 0 && super::is_builtin(name, dialect);
+    let set = name == "git" && read.has_any(&["-c".to_owned(), "--config-env".to_owned(), "--exec-path".to_owned()]);
+    // to BSD's tools, and GNU's if told to follow POSIX, an option after the first operand is an operand
+    let operand = read.operands.first().and_then(|o| args.iter().position(|w| std::ptr::eq(w, o.word)));
+    let behind = operand.is_some_and(|operand| operand < at);
     has_option
-        && read.has_any(&["--help".to_owned(), "--version".to_owned()])
+        && read.has_any(&HELP.map(str::to_owned))
+        && !builtin
+        && !set
+        && (!behind || looks_behind_verb(name, program))
         && !is_shell(name)
         && !is_interpreter(name)
         && !RUNNERS.contains(&name)
+}
+
+/// True for a program with verbs, which looks for `--help` behind them on every system: its operands are no paths that
+/// it changes, and no processes or accounts.
+fn looks_behind_verb(name: &str, program: &Program) -> bool {
+    let changes = |kind: Option<Kind>| kind.is_some_and(|kind| !matches!(kind, Kind::None | Kind::Read));
+    let base = [Kind::Kill, Kind::System, Kind::Privilege].iter().any(|kind| program.does.contains(kind));
+    !changes(program.operands)
+        && !changes(program.first)
+        && !changes(program.last)
+        && (!base || HELPFUL.contains(&name))
 }
 
 /// True for a cmdlet whose verb only shows something. The cmdlets themselves depend on the installed modules.
@@ -284,6 +316,17 @@ fn add_values(collector: &mut Collector<'_>, program: &Program, read: &ParsedArg
             for path in paths::resolve_part(collector.script, value.word, value.part) {
                 collector.push(kind, Some(path), false, false, value.word);
             }
+        }
+    }
+}
+
+/// Adds the effect on the working directory, where that is a folder that matters: `cd / && tar xf x.tar`.
+fn add_here(collector: &mut Collector<'_>, program: &Program, read: &ParsedArgs<'_>) {
+    let (Some(kind), Some(first)) = (program.here(read), collector.command.words.first()) else { return };
+    let folder = Word { raw: ".".to_owned(), text: ".".to_owned(), span: first.span.clone(), ..Word::default() };
+    for path in paths::resolve_paths(collector.script, &folder) {
+        if matches!(place_of(&path), Place::Root | Place::System | Place::Configuration | Place::Home) {
+            collector.push(kind, Some(path), false, false, first);
         }
     }
 }
@@ -347,7 +390,7 @@ fn add_operands(collector: &mut Collector<'_>, program: &Program, read: &ParsedA
     for (at, (path, word, by)) in operands.into_iter().enumerate() {
         let of_first = if at == 0 && !scripted { program.first(read) } else { None };
         let of_last = if at + 1 == count && (count > 1 || appended) { program.last(read) } else { None };
-        let kind = of_first.or(of_last).unwrap_or_else(|| program.operand(read));
+        let kind = of_first.or_else(|| program.inner(at, read)).or(of_last).unwrap_or_else(|| program.operand(read));
         // paths handed over by `find` include everything below them, which matters if they are overwritten or deleted
         let deep = match kind {
             Kind::Overwrite => recursive || by.is_some(),

@@ -28,6 +28,11 @@ impl Pattern {
         self.regex().filter(|r| r.is_match(text)).map(|r| r.replace(text, new).into_owned())
     }
 
+    /// Returns the text of the first group, if it matches.
+    fn group<'t>(&self, text: &'t str) -> Option<&'t str> {
+        Some(self.regex()?.captures(text)?.get(1)?.as_str())
+    }
+
     fn regex(&self) -> Option<&Regex> {
         self.regex.get_or_init(|| Regex::new(&self.text).ok()).as_ref()
     }
@@ -69,6 +74,11 @@ impl Whole {
     /// True if it matches the text from end to end.
     pub fn fits(&self, text: &str) -> bool {
         self.0.is_match(text)
+    }
+
+    /// Returns the text of the first group, if it matches the text from end to end.
+    pub fn group<'t>(&self, text: &'t str) -> Option<&'t str> {
+        self.0.group(text)
     }
 
     /// True if it is a valid regular expression.

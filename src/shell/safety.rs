@@ -18,6 +18,8 @@ mod processes;
 mod said;
 mod secrets;
 mod startup;
+#[cfg(test)]
+mod tests;
 
 use super::Dialect;
 use super::effects::{
@@ -424,6 +426,12 @@ fn is_open_to_all(value: &str) -> bool {
     matches!(first, "/tmp" | "/var/tmp") || place_of(first) == Place::Temporary
 }
 
+/// True for zsh's `path=(/tmp/x $path)`, the list that is `PATH`.
+fn is_list_open_to_all(value: &str) -> bool {
+    let first = value.trim_start_matches('(').split_whitespace().next();
+    first.is_some_and(|folder| is_open_to_all(folder.trim_matches(['"', '\'', ')'])))
+}
+
 /// True for a `PATH` with a relative folder, which depends on the current directory.
 fn is_relative(value: &str) -> bool {
     // a colon inside of an expansion separates nothing
@@ -477,7 +485,9 @@ fn brace_reasons(script: &Script, word: &str, args: &[super::parse::Word], span:
 /// Returns the dangers of a command line that the script has put into variables: `x='rm -rf /'; eval $x`, also with
 /// another `IFS`.
 fn expanded_reasons(script: &Script, command: &super::parse::Invocation) -> Vec<Reason> {
-    let words: Vec<String> = command.words.iter().flat_map(|w| resolve_paths(script, w)).collect();
+    let listed = command.words.first().and_then(|first| array_of(script, &first.text));
+    let rest = command.words.iter().skip(usize::from(listed.is_some())).flat_map(|w| resolve_paths(script, w));
+    let words: Vec<String> = listed.into_iter().chain(rest).collect();
     let separators =
         script.assignments.iter().rfind(|a| a.name == "IFS").and_then(|a| a.value.value.clone()).unwrap_or_default();
     let mut line = words.join(" ");
@@ -496,6 +506,14 @@ fn expanded_reasons(script: &Script, command: &super::parse::Invocation) -> Vec<
     // the expanded text has no variables, so the recursion ends
     let inner = builtin_risk(&inner).reasons.into_iter().filter(|r| r.level == Level::Danger);
     inner.map(|r| Reason { span: Some(first.span.clone()), ..r }).collect()
+}
+
+/// Returns the words of an array of the script: `rm -rf x` for `${a[@]}` after `a=(rm -rf x)`.
+fn array_of(script: &Script, text: &str) -> Option<String> {
+    let name = text.strip_prefix("${")?;
+    let name = name.strip_suffix("[@]}").or_else(|| name.strip_suffix("[*]}"))?;
+    let value = &script.assignments.iter().rfind(|a| a.name == name)?.value;
+    Some(value.raw.trim().strip_prefix('(')?.strip_suffix(')')?.to_owned())
 }
 
 /// Returns the reasons that follow from the structure of the script: fork bombs, programs named by a variable,
@@ -550,7 +568,9 @@ fn structure_reasons(script: &Script) -> Vec<Reason> {
                 let inner = assess(&super::parse(&value.text[part], script.dialect));
                 found.extend(inner.reasons.into_iter().map(|r| Reason { span: Some(value.span.clone()), ..r }));
             }
-        } else if name == "PATH" && is_open_to_all(&value.text) {
+        } else if name == "PATH" && is_open_to_all(&value.text)
+            || name == "path" && script.dialect == Dialect::Zsh && is_list_open_to_all(&value.raw)
+        {
             let why = "programs are looked for first where anybody may have put one";
             found.push(reason(Level::Caution, "code", &value.raw, value.span.clone(), why));
         } else if name == "PATH" && script.dialect != Dialect::PowerShell && is_relative(&value.text) {

@@ -284,6 +284,13 @@ impl Invocation {
         Some(name.strip_suffix(".exe").map_or(name.clone(), str::to_owned))
     }
 
+    /// The dialect whose names for programs hold here: `sc.exe` is the program also in PowerShell, where `sc` is an
+    /// alias.
+    pub(super) fn naming(&self, dialect: Dialect) -> Dialect {
+        let is_file = self.name().is_some_and(|name| name.to_ascii_lowercase().ends_with(".exe"));
+        if is_file && dialect == Dialect::PowerShell { Dialect::Sh } else { dialect }
+    }
+
     /// The innermost wrapper that composes the command it runs, ignoring wrappers that only pass it on: `xargs` for
     /// the `rm` of `xargs nice rm`.
     pub fn runner(&self) -> Option<&str> {

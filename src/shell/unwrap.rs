@@ -2,7 +2,7 @@
 
 use super::effects::words::commands_in;
 use super::embedded::code;
-use super::script::Word;
+use super::script::{Invocation, Word};
 use super::{Dialect, builtin};
 use std::ops::Range;
 
@@ -274,6 +274,7 @@ const WRAPPERS: &[Wrapper] = &[
         &[],
     ),
     wrapper(&["iex", "invoke-expression"], Form::Joined(0), "", &[]),
+    wrapper(&["sg"], Form::Joined(1), "", &[]),
 ];
 
 /// The options of container programs before their verb.
@@ -314,6 +315,29 @@ pub(super) fn keeps_functions(name: &str) -> bool {
 pub(super) fn passes_on(name: &str) -> bool {
     let passes = |form: Form| matches!(form, Form::Rest(_) | Form::Option(_, Some(_)) | Form::Remote | Form::Container);
     !matches!(name, "xargs" | "gxargs") && WRAPPERS.iter().any(|w| w.names.contains(&name) && passes(w.form))
+}
+
+/// True for programs that run a command in their words.
+pub(super) fn is_wrapper(name: &str) -> bool {
+    WRAPPERS.iter().any(|w| w.names.contains(&name))
+}
+
+/// True for `sudo -s`, `sudo -i` and `su`: if they hold no command, the shell that they open reads the input.
+pub(super) fn opens_a_shell(command: &Invocation) -> bool {
+    let args = command.args();
+    let letters = |letter: char| {
+        let cluster = |w: &Word| {
+            let letters = w.text.strip_prefix('-').filter(|l| !l.starts_with('-'));
+            letters.is_some_and(|l| l.contains(letter) && l.chars().all(|c| c.is_ascii_alphabetic()))
+        };
+        args.iter().any(cluster)
+    };
+    let long = |names: &[&str]| args.iter().any(|w| names.contains(&w.text.as_str()));
+    match command.name() {
+        Some("sudo" | "doas") => letters('s') || letters('i') || long(&["--shell", "--login"]),
+        Some("su") => !letters('c') && !long(&["--command", "--help", "--version"]),
+        _ => false,
+    }
 }
 
 /// True for programs that accept a script on standard input.
@@ -447,7 +471,11 @@ fn plain(words: &[Word], name: &str, wrapper: &Wrapper, out: &mut Unwrapped) {
             }
             out.held.push(Held::Command((at + skip).min(end)..end));
         }
-        Form::Joined(skip) => out.held.push(Held::Script((at + skip).min(end)..end, None)),
+        Form::Joined(skip) => {
+            let from = (at + skip).min(end);
+            let from = from + usize::from(skip > 0 && words.get(from).is_some_and(|w| w.text == "-c"));
+            out.held.push(Held::Script(from..end, None));
+        }
         Form::OneOrJoined => {
             let stop = words[at.min(end)..].iter().position(|w| w.text.starts_with(":::") || w.text == "::::");
             let stop = stop.map_or(end, |i| at + i);

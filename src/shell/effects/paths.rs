@@ -327,7 +327,7 @@ pub(super) fn resolve_part(script: &Script, word: &Word, part: Option<&str>) -> 
         text.truncate(text.rfind('(').unwrap_or(text.len()));
     }
     if word.expands {
-        text = expand_variables(script, &text, word);
+        text = if is_mktemp(&text) { TEMPORARY.to_owned() } else { expand_variables(script, &text, word) };
     }
     let mut paths = if word.expands && text.contains('{') { expand_braces(&text) } else { vec![text] };
     if let Some(folder) = folder_before(script, word) {
@@ -386,7 +386,10 @@ fn certain_folder(script: &Script, word: &Word) -> Option<String> {
     let [target] = cd.operands().collect::<Vec<_>>()[..] else { return None };
     let folder =
         if is_mktemp(&target.text) { TEMPORARY.to_owned() } else { expand_variables(script, &target.text, target) };
-    let known = !folder.contains(['$', '`', '*', '?']) && !matches!(place_of(&folder), Place::Variable | Place::Here);
+    // after `cd -` it is the one before
+    let known = folder != "-"
+        && !folder.contains(['$', '`', '*', '?'])
+        && !matches!(place_of(&folder), Place::Variable | Place::Here);
     known.then_some(folder)
 }
 

@@ -80,9 +80,14 @@ pub(super) struct Opt {
     pub operand: Option<Whole>,
     pub value_is: Option<Whole>,
     pub value_is_not: Option<Whole>,
+    pub line: Option<Whole>,
+    pub command: Option<Whole>,
     pub operands: Option<Kind>,
     pub first: Option<Kind>,
+    pub second: Option<Kind>,
+    pub third: Option<Kind>,
     pub last: Option<Kind>,
+    pub here: Option<Kind>,
     pub value: Option<Kind>,
     pub does: Option<Vec<Kind>>,
     pub also: Vec<Kind>,
@@ -142,7 +147,9 @@ impl Program {
     }
 
     fn entries_with_value<'o>(&'o self, option: &'o str) -> impl Iterator<Item = &'o Opt> {
-        self.option.iter().filter(move |o| o.value.is_some() && o.has.iter().any(|h| h == option))
+        self.option
+            .iter()
+            .filter(move |o| (o.value.is_some() || o.command.is_some()) && o.has.iter().any(|h| h == option))
     }
 
     /// Returns the long option of this row that `name` abbreviates, as getopt accepts `--outp` for `--output`.

@@ -4,7 +4,7 @@ use super::kind::Kind;
 use super::parsed_args::ParsedArgs;
 use super::row::{Opt, Program};
 use crate::embedded::pure::{self, ScriptLanguage};
-use crate::parse::{Invocation, Redirect, Script};
+use crate::parse::{Invocation, Redirect, Script, Word};
 use crate::pattern::Whole;
 use crate::safety::stdin_texts;
 use crate::unwrap::is_code;
@@ -19,6 +19,7 @@ impl Opt {
             && !read.has_any(&self.lacks)
             && self.word.as_ref().is_none_or(|p| read.line.split(' ').any(|w| p.fits(w)))
             && self.operand.as_ref().is_none_or(|p| read.operands.iter().any(|o| p.fits(o.text())))
+            && self.line.as_ref().is_none_or(|p| p.fits(&read.line))
             && self.value_is.as_ref().is_none_or(|p| valued(&|v| p.fits(v)))
             && self.value_is_not.as_ref().is_none_or(|p| valued(&|v| !p.fits(v)))
     }
@@ -47,8 +48,35 @@ impl Program {
             Some(kinds) => kinds,
             None => self.by_verb(read).unwrap_or(&self.does).to_vec(),
         };
-        kinds.extend(applying().flat_map(|o| o.also.iter().copied()));
+        kinds.extend(self.adds(read));
         kinds
+    }
+
+    /// Returns the effects that its options and operands add, whatever else it does.
+    pub fn adds(&self, read: &ParsedArgs<'_>) -> Vec<Kind> {
+        self.option.iter().filter(|o| o.applies(read)).flat_map(|o| o.also.iter().copied()).collect()
+    }
+
+    /// Returns the command lines in the values of its options and in its operands, with the words that contain them.
+    pub fn command_lines<'c>(&self, read: &ParsedArgs<'c>) -> Vec<(&'c Word, String)> {
+        let values = read.values.iter().filter(|v| self.commands.contains(&v.of));
+        let mut found: Vec<(&Word, String)> = values.map(|v| (v.word, v.text().to_owned())).collect();
+        for entry in self.option.iter().filter(|o| o.applies(read)) {
+            let Some(shape) = &entry.command else { continue };
+            let line = |text: &str| shape.group(text).map(str::to_owned);
+            if entry.has.is_empty() {
+                found.extend(read.operands.iter().filter_map(|o| Some((o.word, line(o.text())?))));
+            } else {
+                let own = read.values.iter().filter(|v| entry.has.contains(&v.of));
+                found.extend(own.filter_map(|v| Some((v.word, line(v.text())?))));
+            }
+        }
+        found
+    }
+
+    /// True if a word of it may contain a command line.
+    pub fn takes_commands(&self) -> bool {
+        !self.commands.is_empty() || self.language.is_some() || self.option.iter().any(|o| o.command.is_some())
     }
 
     /// Returns the effect of a call that matches a form in which nothing is lost.
@@ -131,6 +159,20 @@ impl Program {
 
     pub fn first(&self, read: &ParsedArgs<'_>) -> Option<Kind> {
         self.by_option(read, |o| o.first).or(self.first)
+    }
+
+    /// Returns the effect on the operand of that index if it is the second or the third and differs from the others.
+    pub fn inner(&self, at: usize, read: &ParsedArgs<'_>) -> Option<Kind> {
+        match at {
+            1 => self.by_option(read, |o| o.second),
+            2 => self.by_option(read, |o| o.third),
+            _ => None,
+        }
+    }
+
+    /// Returns the effect on the working directory.
+    pub fn here(&self, read: &ParsedArgs<'_>) -> Option<Kind> {
+        self.by_option(read, |o| o.here)
     }
 
     pub fn last(&self, read: &ParsedArgs<'_>) -> Option<Kind> {

@@ -213,7 +213,9 @@ pub(super) fn problems() -> Vec<String> {
         for name in program.names.iter().filter(|n| !seen.insert(n.as_str())) {
             found.push(format!("{name} stands twice"));
         }
-        let of_option = |o: &'static Opt| [&o.word, &o.operand, &o.value_is, &o.value_is_not].into_iter().flatten();
+        let of_option = |o: &'static Opt| {
+            [&o.word, &o.operand, &o.value_is, &o.value_is_not, &o.line, &o.command].into_iter().flatten()
+        };
         let patterns = program
             .shows
             .iter()

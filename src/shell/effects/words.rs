@@ -37,11 +37,10 @@ pub(crate) fn has_value(command: &Invocation, letter: char) -> bool {
 pub(crate) fn commands_in(words: &[Word], dialect: Dialect) -> Vec<(usize, String)> {
     let of = |words: &[Word]| Invocation { words: words.to_vec(), ..Invocation::default() };
     let known = of(&words[..words.len().min(1)]).key().and_then(|key| table::program(&key, dialect));
-    let Some(program) = known.filter(|p| !p.commands.is_empty() || p.language.is_some()) else { return Vec::new() };
+    let Some(program) = known.filter(|p| p.takes_commands()) else { return Vec::new() };
     let command = of(words);
     let read = ParsedArgs::parse(&command, program);
-    let values = read.values.iter().filter(|v| program.commands.contains(&v.of));
-    let mut held: Vec<(&Word, String)> = values.map(|v| (v.word, v.text().to_owned())).collect();
+    let mut held = program.command_lines(&read);
     for (word, text) in scripts(program, &read) {
         let side_effects = program.language.map(|l| l.side_effects(text)).unwrap_or_default();
         held.extend(side_effects.into_iter().filter_map(|side_effect| match side_effect {
@@ -67,9 +66,10 @@ pub(crate) fn sent_files(command: &Invocation, dialect: Dialect) -> Vec<&str> {
         "--data-ascii",
         "--json",
     ];
+    let dialect = command.naming(dialect);
     let Some(program) = command.key().and_then(|key| table::program(&key, dialect)) else { return Vec::new() };
     let read = ParsedArgs::parse(command, program);
-    match command.name() {
+    match command.key().as_deref() {
         Some("scp" | "rsync") => {
             let is_remote = |text: &str| text.split('/').next().is_some_and(|first| first.contains(':'));
             let mut operands: Vec<&str> = read.operands.iter().map(|o| o.text()).collect();
@@ -80,6 +80,13 @@ pub(crate) fn sent_files(command: &Invocation, dialect: Dialect) -> Vec<&str> {
             operands
         }
         Some("curl") => read.values.iter().filter(|v| UPLOADS.contains(&v.of.as_str())).map(|v| v.text()).collect(),
+        Some("gh" | "glab") => {
+            let words: Vec<&str> = read.operands.iter().map(|o| o.text()).collect();
+            match words.as_slice() {
+                ["gist" | "snippet", "create" | "new" | "edit", files @ ..] => files.to_vec(),
+                _ => Vec::new(),
+            }
+        }
         _ => Vec::new(),
     }
 }

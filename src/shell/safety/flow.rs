@@ -3,6 +3,7 @@
 use super::{Level, Reason, reason};
 use crate::effects::{Effect, Kind, Place, canonical, effects, is_socket, place_of};
 use crate::parse::{Construct, How, Invocation, Redirect, Script};
+use crate::unwrap;
 
 /// The origin of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -248,7 +249,7 @@ fn source(script: &Script, command: &Invocation) -> Option<Origin> {
         "awk" | "gawk" | "mawk" => command.args().iter().any(|w| w.text.contains("%c")),
         // a literal text that is transformed was not meant to be read
         "tr" | "sed" | "cut" | "tac" => has_literal_input(script, command),
-        name if crate::unwrap::is_interpreter(name) => {
+        name if unwrap::is_interpreter(name) => {
             const DECODERS: [&str; 10] =
                 ["base64", "pack", "chr(", "decode", "fromhex", "unhexlify", "atob", "b64", "from(", "[::-1]"];
             command.args().iter().any(|w| DECODERS.iter().any(|m| w.text.contains(m)) || is_escaped(&w.text))
@@ -350,23 +351,10 @@ fn runs_stream(script: &Script, index: usize, command: &Invocation, origins: &[O
     xargs.then(|| command.inside.and_then(|i| origins[i.command])).flatten()
 }
 
-/// True for `sudo -s`, `sudo -i` and `su` without a command: the shell that they open reads the input.
+/// True if it opens a shell that reads the input: it holds no command.
 fn opens_a_shell(script: &Script, index: usize, command: &Invocation) -> bool {
     let runs = |c: &Invocation| c.inside.is_some_and(|i| i.command == index && i.how == How::Wrapped);
-    let letters = |letter: char| {
-        let cluster = |w: &crate::Word| {
-            let letters = w.text.strip_prefix('-').filter(|l| !l.starts_with('-'));
-            letters.is_some_and(|l| l.contains(letter) && l.chars().all(|c| c.is_ascii_alphabetic()))
-        };
-        command.args().iter().any(cluster)
-    };
-    let long = |names: &[&str]| command.args().iter().any(|w| names.contains(&w.text.as_str()));
-    let opens = match command.name() {
-        Some("sudo" | "doas") => letters('s') || letters('i') || long(&["--shell", "--login"]),
-        Some("su") => !letters('c') && !long(&["--command", "--help", "--version"]),
-        _ => false,
-    };
-    opens && !script.commands.iter().any(runs)
+    unwrap::opens_a_shell(command) && !script.commands.iter().any(runs)
 }
 
 /// True for `sh`, `sh -`, `sh -s -- args`, `python3 -`; false for `sh script.sh` and `python3 -c ...`.

@@ -90,7 +90,8 @@ pub(super) fn reasons(script: &Script) -> Vec<Reason> {
         }
         let own = sent_files(command, script.dialect_of(command)).into_iter().find(|text| is_secret(text));
         let read_there = sources.into_iter().find_map(|at| match at == index && !connected && !published {
-            true => secret_read_by(command, posts(command)),
+            // what it prints itself stays here
+            true => secret_file_of(command, posts(command)),
             false => read[at].clone(),
         });
         let from_copy = || {
@@ -232,9 +233,6 @@ fn is_home(path: &str) -> bool {
 /// Returns the secret that a command reads or prints: from a redirection, from its words if `words` are files, or
 /// from the system.
 fn secret_read_by(command: &Invocation, words: bool) -> Option<String> {
-    let read = command.redirects.iter().filter(|r| r.operator.ends_with('<') && !r.operator.contains("<<"));
-    let args = if words { command.args() } else { &[] };
-    let named = args.iter().map(|w| &w.text);
     let says = |word: &str| command.args().iter().any(|w| w.text.starts_with(word));
     let printed = match command.name() {
         Some(name) if name.eq_ignore_ascii_case("get-childitem") && lists_environment(command) => {
@@ -272,11 +270,14 @@ fn secret_read_by(command: &Invocation, words: bool) -> Option<String> {
         }
         _ => None,
     };
-    named
-        .chain(read.map(|r| &r.target.text))
-        .find(|text| is_secret(text))
-        .cloned()
-        .or_else(|| printed.map(str::to_owned))
+    secret_file_of(command, words).or_else(|| printed.map(str::to_owned))
+}
+
+/// Returns the secret file that a command reads: from a redirection, or from its words if `words` are files.
+fn secret_file_of(command: &Invocation, words: bool) -> Option<String> {
+    let read = command.redirects.iter().filter(|r| r.operator.ends_with('<') && !r.operator.contains("<<"));
+    let args = if words { command.args() } else { &[] };
+    args.iter().map(|w| &w.text).chain(read.map(|r| &r.target.text)).find(|text| is_secret(text)).cloned()
 }
 
 /// True for the name of a file that gives access to something, or records what the user typed. Public keys are no
@@ -322,7 +323,8 @@ pub(super) fn is_secret(path: &str) -> bool {
     ];
     const NAMES: [&str; 10] =
         [".ssh", ".aws", ".kube", ".env", "id_rsa", "id_ed25519", "id_ecdsa", "id_dsa", ".gnupg", ".azure"];
-    let path = path.trim_end_matches(['/', '*', '.', '"', '\'']);
+    // PowerShell takes both slashes
+    let path = path.trim_end_matches(['/', '*', '.', '"', '\'']).replace('\\', "/");
     let last = path.rsplit(['/', '=', '@', ':']).next().unwrap_or_default();
     let private = path.ends_with(".env.production") || path.ends_with(".env.local");
     !path.ends_with(".pub")
