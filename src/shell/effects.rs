@@ -250,21 +250,26 @@ fn asks_for_help(command: &Invocation, dialect: Dialect, program: &Program, read
         && read.has_any(&HELP.map(str::to_owned))
         && !builtin
         && !set
-        && (!behind || looks_behind_verb(name, program))
+        && (!behind || looks_behind_verb(name, program, read))
         && !is_shell(name)
         && !is_interpreter(name)
         && !RUNNERS.contains(&name)
 }
 
-/// True for a program with verbs, which looks for `--help` behind them on every system: its operands are no paths that
-/// it changes, and no processes or accounts.
-fn looks_behind_verb(name: &str, program: &Program) -> bool {
-    let changes = |kind: Option<Kind>| kind.is_some_and(|kind| !matches!(kind, Kind::None | Kind::Read));
-    let base = [Kind::Kill, Kind::System, Kind::Privilege].iter().any(|kind| program.does.contains(kind));
-    !changes(program.operands)
-        && !changes(program.first)
-        && !changes(program.last)
-        && (!base || HELPFUL.contains(&name))
+/// True for a program with verbs, which looks for `--help` behind them on every system: it names no file, process or
+/// account, and no operand is read as code.
+fn looks_behind_verb(name: &str, program: &Program, read: &ParsedArgs<'_>) -> bool {
+    let names_none = |kind: Option<Kind>| kind.is_none_or(|kind| kind == Kind::None);
+    let changes = [Kind::Kill, Kind::System, Kind::Privilege].iter().any(|kind| program.does.contains(kind));
+    let writes = |kind: Kind| !matches!(kind, Kind::None | Kind::Read);
+    program.operands == Some(Kind::None)
+        && names_none(program.first)
+        && names_none(program.last)
+        && program.database.is_none()
+        && program.language.is_none()
+        && !program.bundle
+        && !read.values.iter().any(|v| program.value_of(&v.of, read).is_some_and(writes))
+        && (!changes || HELPFUL.contains(&name))
 }
 
 /// True for a cmdlet whose verb only shows something. The cmdlets themselves depend on the installed modules.

@@ -39,9 +39,11 @@ pub(super) fn reasons(script: &Script, all: &[Effect]) -> Vec<Reason> {
         let is_function = |name: &str| script.functions.iter().any(|f| f.name == name);
         let is_handled_elsewhere =
             command.name().is_some_and(|name| is_shell(name) || is_interpreter(name) || is_function(name));
+        // `poetry run`, `bundle exec`: whatever else they do, what follows is a command
+        let hands_on = command.args().first().is_some_and(|w| matches!(w.text.as_str(), "run" | "exec"));
         if is_handled_elsewhere
             || command.words.len() > MAX_WORDS
-            || !all.iter().any(runs)
+            || !hands_on && !all.iter().any(runs)
             || script.commands.iter().any(wraps)
         {
             continue;
