@@ -10,6 +10,7 @@
 
 pub(super) mod database;
 mod expanded;
+mod find;
 mod handed;
 mod kind;
 mod parsed_args;
@@ -203,7 +204,7 @@ fn add_command(script: &Script, index: usize, command: &Invocation, found: &mut 
         collector.plain(Kind::Unknown, read.word(option).unwrap_or(first));
     }
     if key == "find" && read.has("-delete") {
-        let narrowed = handed::narrowed(command);
+        let narrowed = find::narrowed(command, find::Action::Named("-delete"));
         for root in handed::roots(script, command) {
             collector.push(Kind::Delete, Some(root), true, narrowed, read.word("-delete").unwrap_or(first));
         }

@@ -1,5 +1,6 @@
 //! Operands that one command passes to another: `find -exec`, `fd -x`, `xargs`, `parallel`, a pipe of PowerShell.
 
+use super::find::{Action, narrowed};
 use super::paths::resolve_paths;
 use super::table::canonical;
 use crate::parse::{How, Invocation, Script, Word};
@@ -114,12 +115,12 @@ const FD_VALUED: &[&str] = &[
     "--path-separator",
 ];
 
-fn is_fd(command: &Invocation) -> bool {
+pub(super) fn is_fd(command: &Invocation) -> bool {
     command.name().is_some_and(|n| matches!(n, "fd" | "fdfind"))
 }
 
 /// Returns the operands of `fd`: a pattern, then the folders to search.
-fn fd_operands(command: &Invocation) -> Vec<&Word> {
+pub(super) fn fd_operands(command: &Invocation) -> Vec<&Word> {
     let mut found = Vec::new();
     let mut words = command.args().iter();
     while let Some(word) = words.next() {
@@ -157,51 +158,6 @@ pub(super) fn roots(script: &Script, command: &Invocation) -> Vec<String> {
     if roots.is_empty() { vec![".".to_owned()] } else { roots }
 }
 
-/// True if a `find` or `fd` has a test that excludes most of the files.
-pub(super) fn narrowed(command: &Invocation) -> bool {
-    let all = |w: &Word| matches!(w.text.as_str(), "*" | ".*" | "*.*" | "**" | "." | "" | "^");
-    if is_fd(command) {
-        let tests = ["-e", "--extension", "-S", "--size", "-o", "--owner"];
-        let tested = |w: &Word| tests.contains(&w.text.as_str()) || w.text.starts_with("--changed-");
-        return fd_operands(command).first().is_some_and(|w| !all(w)) || command.args().iter().any(tested);
-    }
-    let everything = |i: usize| command.words.get(i + 1).is_some_and(all);
-    // a negated test excludes few files
-    let negated = |i: usize| i > 0 && matches!(command.words[i - 1].text.as_str(), "!" | "-not");
-    let is_selective = |i: usize, w: &Word| TESTS.contains(&w.text.as_str()) && !everything(i) && !negated(i);
-    command.words.iter().enumerate().any(|(i, w)| is_selective(i, w))
-}
-
-/// Tests of `find` that few files pass.
-const TESTS: &[&str] = &[
-    "-name",
-    "-iname",
-    "-path",
-    "-ipath",
-    "-wholename",
-    "-regex",
-    "-iregex",
-    "-mtime",
-    "-mmin",
-    "-atime",
-    "-amin",
-    "-ctime",
-    "-cmin",
-    "-newer",
-    "-newermt",
-    "-size",
-    "-empty",
-    "-user",
-    "-group",
-    "-nouser",
-    "-nogroup",
-    "-perm",
-    "-samefile",
-    "-inum",
-    "-links",
-    "-xtype",
-];
-
 /// An operand passed to a command.
 #[derive(Debug, Clone)]
 pub(super) struct Handed {
@@ -216,10 +172,12 @@ pub(super) struct Handed {
 pub(super) fn handed_operands(script: &Script, index: usize) -> Vec<Handed> {
     let mut at = index;
     while let Some(inside) = script.commands[at].inside.filter(|i| i.how == How::Wrapped) {
-        at = inside.command;
+        let run = std::mem::replace(&mut at, inside.command);
         let wrapper = &script.commands[at];
         match wrapper.name() {
-            Some("find" | "gfind" | "fd" | "fdfind") => return walked_by(script, wrapper),
+            Some("find" | "gfind" | "fd" | "fdfind") => {
+                return walked_by(script, wrapper, Action::Runs(&script.commands[run]));
+            }
             Some("xargs" | "gxargs") => {
                 let feeders: Vec<&Invocation> = script.commands.iter().filter(|c| c.feeds.contains(&at)).collect();
                 return feeders.iter().flat_map(|f| from_feeder(script, f)).collect();
@@ -239,8 +197,8 @@ fn single(path: String) -> Handed {
 }
 
 /// Returns the operands that a `find` or `fd` passes on.
-fn walked_by(script: &Script, command: &Invocation) -> Vec<Handed> {
-    let narrowed = narrowed(command);
+fn walked_by(script: &Script, command: &Invocation, action: Action) -> Vec<Handed> {
+    let narrowed = narrowed(command, action);
     roots(script, command).into_iter().map(|path| Handed { path, narrowed, walked: true }).collect()
 }
 
@@ -254,7 +212,7 @@ fn from_feeder(script: &Script, feeder: &Invocation) -> Vec<Handed> {
                 .map(|p| single(p.replace("\\0", "").replace("\\n", "")))
                 .collect(),
         ),
-        Some("find" | "gfind" | "fd" | "fdfind") => Some(walked_by(script, feeder)),
+        Some("find" | "gfind" | "fd" | "fdfind") => Some(walked_by(script, feeder, Action::Prints)),
         Some("ls" | "dir") => {
             let named: Vec<String> = feeder.operands().flat_map(|w| resolve_paths(script, w)).collect();
             let named = if named.is_empty() { vec!["*".to_owned()] } else { named };

@@ -92,7 +92,9 @@ fn finds_only_recreated(script: &Script, effect: &Effect) -> bool {
     let own = &script.commands[at];
     let around = || own.inside.filter(|i| i.how == How::Wrapped).map(|i| &script.commands[i.command]);
     let Some(find) = Some(own).filter(|c| is_find(c)).or_else(|| around().filter(|c| is_find(c))) else { return false };
-    let words: Vec<&str> = find.args().iter().map(|w| w.text.as_str()).collect();
+    // a test behind the action does not limit it
+    let is_action = |word: &&str| matches!(*word, "-delete" | "-exec" | "-execdir" | "-ok" | "-okdir");
+    let words: Vec<&str> = find.args().iter().map(|w| w.text.as_str()).take_while(|w| !is_action(w)).collect();
     let other_tests = ["!", "-not", "-o", "-or", ",", "-path", "-regex", "-wholename"];
     let names: Vec<&str> =
         words.windows(2).filter(|pair| matches!(pair[0], "-name" | "-iname")).map(|pair| pair[1]).collect();

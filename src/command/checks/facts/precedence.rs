@@ -1,8 +1,9 @@
-//! Finds `find -name a -o -name b -delete`, which deletes only files called b.
+//! Finds `find -name a -o -name b -delete`, which deletes only files called b, and `find . -delete -name a`, which
+//! deletes everything.
 
 use super::edit::{Edits, warning};
 use super::{CheckContext, single_find};
-use caro_shell::{Finding, Word};
+use caro_shell::{Finding, Severity, Word};
 
 const ACTIONS: [&str; 10] =
     ["-exec", "-execdir", "-ok", "-okdir", "-delete", "-print", "-print0", "-printf", "-ls", "-fprint"];
@@ -27,8 +28,42 @@ const TESTS: [&str; 16] = [
     "-links",
 ];
 
+/// Further tests, with or without a value.
+const OTHER_TESTS: [&str; 12] = [
+    "-iregex", "-regex", "-empty", "-xtype", "-amin", "-atime", "-cmin", "-ctime", "-newermt", "-nouser", "-nogroup",
+    "-inum",
+];
+
 pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
-    of_find(cx).into_iter().collect()
+    of_find(cx).or_else(|| test_behind(cx)).into_iter().collect()
+}
+
+/// Finds an action that is followed by tests only: an expression is evaluated from left to right, so the action is
+/// taken for everything, and the tests limit nothing.
+fn test_behind(cx: &CheckContext) -> Option<Finding> {
+    let words = &single_find(cx.script)?.words;
+    let texts: Vec<&str> = words.iter().map(|w| w.text.as_str()).collect();
+    // brackets and branches may have reasons of their own
+    if texts.iter().any(|text| matches!(*text, "(" | ")" | "-o" | "-or" | "," | "-prune" | "-quit")) {
+        return None;
+    }
+    let last = texts.iter().rposition(|text| ACTIONS.contains(text))?;
+    let end = match texts[last] {
+        "-exec" | "-execdir" | "-ok" | "-okdir" => last + texts[last..].iter().position(|t| matches!(*t, ";" | "+"))?,
+        "-printf" | "-fprint" => last + 1,
+        _ => last,
+    };
+    let is_test = |text: &&str| TESTS.contains(text) || OTHER_TESTS.contains(text);
+    let (behind, action) = (words.get(end + 1..)?, words.get(last..=end)?);
+    if !texts[end + 1..].iter().any(|text| is_test(text)) {
+        return None;
+    }
+    let source = |of: &[Word]| cx.script.text.get(of.first()?.span.start..of.last()?.span.end);
+    let moved = source(behind).zip(source(action)).map(|(behind, action)| format!("{behind} {action}"));
+    let fix = moved.and_then(|text| Edits::new(cx.script).replace_span(&words[last..], &text).apply());
+    let name = texts[last];
+    let why = format!("put {name} last: it is done to everything, as the tests behind it do not limit it");
+    Some(Finding { severity: Severity::Error, ..warning("find-test-behind", &words[last], why, fix) })
 }
 
 fn of_find(cx: &CheckContext) -> Option<Finding> {
@@ -77,6 +112,26 @@ fn brackets(words: &[Word], first_or: usize, last_or: usize, action: usize) -> O
 mod tests {
     use super::super::tests::findings;
     use super::*;
+
+    #[test]
+    fn an_action_is_taken_only_behind_its_tests() {
+        let fix = |command: &str| findings(check, "", command).into_iter().next().and_then(|f| f.fix);
+        for (wrong, right) in [
+            ("find . -delete -name '*.log'", "find . -name '*.log' -delete"),
+            ("find . -type f -exec rm {} \\; -mtime +3", "find . -type f -mtime +3 -exec rm {} \\;"),
+            ("find x -print0 -name a | xargs -0 rm", "find x -name a -print0 | xargs -0 rm"),
+        ] {
+            assert_eq!(fix(wrong).as_deref(), Some(right));
+            assert_eq!(fix(right), None);
+        }
+        for right in [
+            "find . -exec grep -q x {} \\; -size +1k -print",
+            "find . -print -maxdepth 1",
+            "find . -path ./x -prune -o -print -name y",
+        ] {
+            assert!(findings(check, "", right).is_empty(), "{right}");
+        }
+    }
 
     #[test]
     fn names_joined_by_or_are_bracketed() {
