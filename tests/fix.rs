@@ -353,6 +353,24 @@ fn invalid_calls_have_a_hint() {
 }
 
 #[test]
+fn a_safeguard_is_no_error_to_go_around() {
+    let machine = machine();
+    for (command, stderr) in [
+        (
+            "rm -rf /",
+            "rm: it is dangerous to operate recursively on '/'\nrm: use --no-preserve-root to override this failsafe\n",
+        ),
+        (
+            "chmod -R 777 /",
+            "chmod: it is dangerous to operate recursively on '/'\nchmod: use --no-preserve-root to override this failsafe\n",
+        ),
+    ] {
+        let ran = feed(machine.caro(&["fix", command, "--stderr", "-", "--no-model"]), stderr.as_bytes());
+        ran.fails(1, &["not repaired", "dangerous"]);
+    }
+}
+
+#[test]
 fn a_misspelt_verb_is_reported_and_not_sent_to_the_model() {
     let machine = machine();
     for (line, verb) in [

@@ -25,6 +25,7 @@ use caro_host::ExecutionContext;
 use caro_host::packages::PackageIndex;
 use caro_manual::{Entry, Manual, Program};
 use caro_policy::Redactor;
+use caro_shell::safety::Level;
 use caro_shell::{Dialect, parse};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -167,8 +168,11 @@ fn repair_command(args: &Args, cx: &Cx) -> Outcome {
     let ask = model_request(&failed, args, &place, &settings, cx);
     let (answer, wired) = match &repair {
         Some(repair) => {
-            cx.ui.aside(Role::Plain, &repair.why);
-            (repairer.answer(repair), None)
+            let answer = repairer.answer(repair);
+            if dangerous(&answer).is_none() {
+                cx.ui.aside(Role::Plain, &repair.why);
+            }
+            (answer, None)
         }
         None if args.no_model => {
             return Err(not_repaired(source, "no rule repairs it", "without --no-model the model is asked"));
@@ -186,6 +190,10 @@ fn repair_command(args: &Args, cx: &Cx) -> Outcome {
     if answer.cmd.is_empty() && !args.answer.json {
         crate::wind_up(runtime);
         return Err(not_repaired(source, "neither a rule nor the model repairs it", REWRITE_HINT));
+    }
+    if let Some(refusal) = dangerous(&answer) {
+        crate::wind_up(runtime);
+        return Err(refusal);
     }
     let mut answer = answer;
     answer.timing.total = ask::milliseconds(cx.started.elapsed());
@@ -302,6 +310,14 @@ fn agrees_to_try(cx: &Cx) -> Result<bool, Failure> {
     cx.ui.ask("try it once where nothing can be changed, to see its error? [y/N]");
     let reply = typed(cx)?.unwrap_or_default();
     Ok(["y", "yes"].contains(&reply.to_lowercase().as_str()))
+}
+
+/// The failure for a repaired command that is dangerous: the error may have been what kept it from doing harm, and no
+/// repair goes around that.
+fn dangerous(answer: &Answer) -> Option<Failure> {
+    let reason = answer.risk.reasons.iter().find(|reason| reason.level == Level::Danger)?;
+    let message = format!("not repaired, as it would be dangerous then: {}: {}", reason.token, reason.why);
+    Some(Failure::no(message).hint("the error may be what protects you; if it is meant, type it yourself"))
 }
 
 /// The hint for a command that is not repaired although its error is known.
