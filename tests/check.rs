@@ -31,7 +31,7 @@ fn an_unknown_flag_is_reported_with_the_right_one() {
 fn danger_fails_and_caution_does_not() {
     let (code, danger) = report(&["--shell", "bash", "rm -rf /"]);
     assert_eq!((code, danger["risk"]["level"].as_str()), (Some(1), Some("danger")), "{danger:#}");
-    let (code, caution) = report(&["--shell", "bash", "rm notes.txt"]);
+    let (code, caution) = report(&["--shell", "bash", "rm -f notes.txt"]);
     assert_eq!((code, caution["risk"]["level"].as_str()), (Some(0), Some("caution")), "{caution:#}");
 }
 
@@ -297,6 +297,7 @@ fn policies_are_added_to_the_verdict() {
         "work/.caro-policy.toml",
         "[[confirm]]\nprogram = \"ls\"\nmatches = [\"ls\"]\n\n[[allow]]\nprogram = \"git\"\nmatches = [\"git push\"]\n",
     );
+    machine.write("work/notes.txt", "x");
     let check = |command: &str| machine.run(&["check", "--shell", "bash", command]);
     let denied = check("git push origin main");
     assert_eq!(denied.code, Some(1));

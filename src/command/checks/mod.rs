@@ -7,12 +7,15 @@
 //!
 //! A wording that occurs in a single request is no reason for a check: that is a matter of training the model.
 
+pub(crate) mod absent;
 pub(crate) mod edit;
 mod facts;
 mod request;
+pub(crate) mod torn;
 mod words;
 
 pub use facts::programs::ID as NOT_INSTALLED;
+pub(crate) use facts::verbs::misspelled;
 pub(super) use facts::{WAITS, cells, first_lines, prose, separator_of, syntax};
 pub(super) use words::asks_for_number;
 

@@ -107,10 +107,35 @@ fn flags_of(flags: &Regex, usage: &str) -> Vec<String> {
 /// that begins so.
 fn meant(flag: &str, offers: &[String], names: &[&str]) -> Option<String> {
     let is_kind = |name: &&str| flag.starts_with("--") == name.starts_with("--") && name.starts_with('-');
-    let offered = offers.iter().map(String::as_str).filter(is_kind);
-    let near =
-        nearest(flag, offered, |_| false).or_else(|| nearest(flag, names.iter().copied().filter(is_kind), |_| false));
+    // the dashes, which all flags share, allow no more edits
+    let nearest_of = |names: &mut dyn Iterator<Item = &str>| {
+        let dashes = if flag.starts_with("--") { "--" } else { "-" };
+        let bare = names.filter_map(|name| name.strip_prefix(dashes)).collect::<Vec<_>>();
+        let near = nearest(flag.strip_prefix(dashes)?, bare, |_| false)?;
+        Some(format!("{dashes}{near}"))
+    };
+    let near = nearest_of(&mut offers.iter().map(String::as_str).filter(is_kind))
+        .or_else(|| nearest_of(&mut names.iter().copied().filter(is_kind)));
     let completion =
         || if flag.len() > 3 { shortest_completion(flag, names.iter().copied().filter(is_kind)) } else { None };
-    near.or_else(completion).map(str::to_owned)
+    near.or_else(|| completion().map(str::to_owned))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flag_is_near_by_its_letters_and_not_by_its_dashes() {
+        let names = ["--inode", "--reverse", "--color", "-name"];
+        for (flag, near) in [
+            ("--revrese", Some("--reverse")),
+            ("--colour", Some("--color")),
+            ("--rev", Some("--reverse")),
+            ("-nmae", Some("-name")),
+            ("--nope", None),
+        ] {
+            assert_eq!(meant(flag, &[], &names).as_deref(), near, "{flag}");
+        }
+    }
 }

@@ -2,8 +2,8 @@
 
 use super::complaint::Kind;
 use super::{Case, Class, Repair, repair};
-use caro_shell::effects::{self, effects};
-use caro_shell::{Invocation, Word};
+use crate::checks::absent;
+use caro_shell::Word;
 
 /// Replaces missing paths by the nearest existing one, else by the same name near by.
 pub(super) fn missing(case: &Case) -> Option<Repair> {
@@ -34,30 +34,11 @@ fn meant(case: &Case, word: &Word) -> Option<String> {
     case.facts.nearest_path(typed).or_else(elsewhere)
 }
 
-/// Returns the words of files that the command reads, deletes or moves, that do not exist, and that the command does
-/// not create itself. As there is no complaint, only words that look like paths count, and no arguments of builtins
-/// other than `cd`.
+/// Returns the words of files that do not exist. As there is no complaint, only words that look like paths count.
 fn missing_inputs<'c>(case: &'c Case) -> Vec<&'c Word> {
-    let effects = effects(&case.script);
-    let is_created = |path: &str| {
-        let creates = |kind| matches!(kind, effects::Kind::Create | effects::Kind::Overwrite | effects::Kind::Append);
-        effects.iter().any(|effect| creates(effect.kind) && effect.path.as_deref() == Some(path))
+    let is_path = |absent: &absent::Absent| {
+        absent.word.text.contains(['.', '/']) || absent::changes_folder(&case.script.commands[absent.index])
     };
-    let changes_folder = |command: &Invocation| matches!(command.name(), Some("cd" | "pushd"));
-    // after `cd elsewhere` paths are relative to another folder
-    let last = case.script.commands.iter().position(changes_folder).unwrap_or(usize::MAX);
-    let reads = |kind| matches!(kind, effects::Kind::Read | effects::Kind::Delete | effects::Kind::Move);
-    let missing = effects.iter().filter(|effect| reads(effect.kind) && !effect.remote).filter_map(|effect| {
-        let path = effect.path.as_deref().filter(|path| !is_created(path) && !case.facts.exists(path))?;
-        let index = effect.command.filter(|index| *index <= last);
-        let command = index.and_then(|index| case.script.commands.get(index));
-        let is_path = path.contains(['.', '/']) || command.is_some_and(changes_folder);
-        let is_builtin =
-            command.is_some_and(|c| c.is_builtin(case.facts.dialect) && !changes_folder(c) && c.redirects.is_empty());
-        if !is_path || is_builtin || index.is_none() {
-            return None;
-        }
-        case.words().find(|word| word.text == path)
-    });
-    missing.collect()
+    let all = absent::inputs(&case.script, case.facts.dialect, |path| case.facts.exists(path));
+    all.into_iter().filter(is_path).map(|absent| absent.word).collect()
 }

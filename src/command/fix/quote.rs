@@ -3,10 +3,8 @@
 
 use super::complaint::Kind;
 use super::{Case, Class, Repair, repair};
-use caro_shell::{Invocation, Word};
+use crate::checks::torn::existing_name;
 
-/// Most words of a name with blanks.
-const MAX_WORDS: usize = 8;
 /// Options of `find` that take a pattern.
 const PATTERNS: [&str; 8] = ["-name", "-iname", "-path", "-ipath", "-wholename", "-regex", "-iregex", "-lname"];
 
@@ -16,28 +14,10 @@ pub(super) fn names_with_blanks(case: &Case) -> Option<Repair> {
         return None;
     }
     case.commands().find_map(|command| {
-        let (words, name) = split_name(case, command)?;
+        let (words, name) = existing_name(&case.script, command, |name| case.facts.exists(name))?;
         let why = format!("`{name}` is one name with blanks");
         repair(Class::Quoting, case.edits().replace_span(words, &case.quoted(&name)), why)
     })
-}
-
-/// Finds adjacent words that together are the name of a file, and not each a file of its own.
-fn split_name<'c>(case: &Case, command: &'c Invocation) -> Option<(&'c [Word], String)> {
-    let args = command.args();
-    for length in (2..=MAX_WORDS.min(args.len())).rev() {
-        for words in args.windows(length) {
-            let is_plain = words.iter().all(|word| !word.quoted && word.value.is_some());
-            if !is_plain || words.iter().all(|word| case.facts.exists(&word.text)) {
-                continue;
-            }
-            let text = case.text().get(words[0].span.start..words[length - 1].span.end)?;
-            if case.facts.exists(text) {
-                return Some((words, text.to_owned()));
-            }
-        }
-    }
-    None
 }
 
 /// `grep (x) f`: quotes words with brackets.

@@ -3,6 +3,7 @@
 use super::complaint::{self, Kind};
 use super::near::nearest;
 use super::{Case, Class, Repair, repair};
+use crate::checks::misspelled;
 use caro_base::files;
 use caro_shell::Word;
 use std::path::Path;
@@ -88,15 +89,10 @@ fn by_manual(case: &Case) -> Option<Repair> {
         let program = command.name()?;
         let word = command.args().first().filter(|word| word.value.is_some() && !word.text.starts_with('-'))?;
         let entry = (case.facts.manual)(program, None).filter(|entry| entry.delegates && entry.complete)?;
-        let is_plain = word.text.chars().all(|c| c.is_ascii_lowercase() || c == '-');
-        if !is_plain
-            || entry.subcommands.len() < 3
-            || entry.subcommands.contains(&word.text)
-            || case.facts.exists(&word.text)
-        {
+        if case.facts.exists(&word.text) {
             return None;
         }
-        let meant = nearest(&word.text, entry.subcommands.iter().map(String::as_str), |_| false)?;
+        let meant = misspelled(&word.text, &entry.subcommands)?;
         let why = format!("{program} has no subcommand `{}`, it has `{meant}`", word.text);
         repair(Class::Subcommand, case.edits().replace(word, meant), why)
     })

@@ -1,10 +1,12 @@
 //! Finds wrong file names in the working directory: a folder in place of a file, and a missing file.
 
+use super::super::absent;
 use super::edit::{Edits, warning};
-use super::input::files;
+use super::input::{files, is_reader};
 use super::words::written_words;
 use super::{CheckContext, is_written_before};
 use caro_shell::{Finding, Invocation, Word};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// Most existing names that are shown as evidence.
@@ -14,6 +16,13 @@ const MAX_ENTRIES: usize = 500;
 
 pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
     let Some(cwd) = cx.cwd else { return Vec::new() };
+    // a request may speak of a file that is yet to come
+    if cx.request.is_empty() {
+        let found = absent_inputs(cx, cwd);
+        if !found.is_empty() {
+            return found;
+        }
+    }
     let commands = &cx.script.commands;
     // the folder is not known after `cd`, nor on another machine
     if commands.iter().any(|c| matches!(c.name(), Some("cd" | "pushd" | "ssh")) || c.remote) {
@@ -37,6 +46,57 @@ fn folder_as_file(cx: &CheckContext, command: &Invocation, cwd: &Path) -> Option
         FLAGS.iter().any(|f| command.has_option(Some(*f), "recursive")) || cx.script.text.contains("--dir");
     let fix = Edits::new(cx.script).insert_after(program, " -r").apply();
     (!has_option).then(|| warning("is-folder", file, format!("{why}: -r reads all in it"), fix))
+}
+
+/// `cat notes.txt`, `wc < notes.txt` and `cd folder`, where there is none, nothing before it may create one, and the
+/// program fails without it.
+fn absent_inputs(cx: &CheckContext, cwd: &Path) -> Vec<Finding> {
+    const NEED_FILES: [&str; 22] = [
+        "cd",
+        "pushd",
+        "rm",
+        "rmdir",
+        "mv",
+        "cp",
+        "ls",
+        "less",
+        "more",
+        "stat",
+        "file",
+        "du",
+        "diff",
+        "tac",
+        "nl",
+        "xxd",
+        "md5sum",
+        "sha256sum",
+        "paste",
+        "comm",
+        "tr",
+        "source",
+    ];
+    let exists = |path: &str| !cwd.join(path).symlink_metadata().is_err_and(|e| e.kind() == ErrorKind::NotFound);
+    let first_maker = absent::first_maker(cx.script);
+    let is_needed = |absent: &absent::Absent| {
+        let command = &cx.script.commands[absent.index];
+        let (name, text) = (command.name().unwrap_or_default(), absent.word.text.as_str());
+        let is_redirected = command.redirects.iter().any(|r| r.target.span == absent.word.span && r.operator == "<");
+        let is_forced = name == "rm" && command.has_option(Some('f'), "force");
+        absent.index <= first_maker
+            && command.inside.is_none()
+            && absent.word.value.is_some()
+            && !text.is_empty()
+            && !text.starts_with(['~', '-'])
+            && !text.contains([':', '$', '*', '?', '{'])
+            && (is_redirected || (NEED_FILES.contains(&name) || is_reader(name)) && !is_forced)
+    };
+    let mut found: Vec<_> = absent::inputs(cx.script, cx.dialect, exists).into_iter().filter(is_needed).collect();
+    found.dedup_by_key(|absent| absent.word.span.start);
+    let finding = |absent: absent::Absent| {
+        let why = format!("there is no {} here, and nothing before it makes one", absent.word.raw);
+        warning("no-such-file", absent.word, why, None)
+    };
+    found.into_iter().map(finding).collect()
 }
 
 /// `grep 500 access.log`, where the file does not exist and the request does not name it.
@@ -167,10 +227,39 @@ mod tests {
             ("count 500 in the log", "grep -c 500 logs/boot.log"),
             ("sort a.txt", "sort a.txt > b.txt && cat b.txt"),
             ("show it", "curl -o page https://example.org && cat page"),
-            ("", "cat b.txt"),
             ("users", "cut -d: -f1 /etc/nowhere"),
         ] {
             assert_eq!(found(request, right).map(|f| f.id), None, "{right}");
+        }
+    }
+
+    #[test]
+    fn without_a_request_a_file_has_to_be_there_unless_the_script_makes_it() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("a.txt"), "x\n").unwrap();
+        let tokens = |request: &str, command: &str| -> Vec<String> {
+            findings_in(Some(dir.path()), check, request, command).into_iter().map(|f| f.token).collect()
+        };
+        for command in ["cat none.txt", "grep foo < none.txt", "cd none.txt && ls", "rm none.txt", "sort none.txt > b"]
+        {
+            assert_eq!(tokens("", command), ["none.txt"], "{command}");
+        }
+        assert_eq!(tokens("show none.txt", "cat none.txt"), [""; 0], "the request may be ahead of the file");
+        for right in [
+            "cat a.txt",
+            "rm -f none.txt",
+            "touch none.txt && cat none.txt",
+            "make && ls build.d",
+            "curl -O https://a.example/none.txt && cat none.txt",
+            "cd a.txt && cat none.txt",
+            "test -e none.txt && echo y",
+            "ssh box cat none.txt",
+            "grep none.txt a.txt",
+            "ls *.none",
+            "mkdir none.txt",
+            "echo none.txt",
+        ] {
+            assert_eq!(tokens("", right), [""; 0], "{right}");
         }
     }
 }

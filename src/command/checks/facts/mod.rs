@@ -10,6 +10,7 @@ mod compressed;
 mod csv;
 mod differences;
 mod duplicates;
+mod emptied;
 mod endless;
 pub(super) mod excluded;
 mod executable;
@@ -20,6 +21,7 @@ mod header;
 mod here;
 pub(super) mod input;
 mod merged;
+mod operands;
 mod passed_on;
 mod precedence;
 mod processes;
@@ -38,6 +40,7 @@ mod sums;
 pub(crate) mod syntax;
 mod totals;
 mod values;
+pub(crate) mod verbs;
 
 pub(crate) use csv::first_lines;
 pub(super) use csv::is_csv;
@@ -56,6 +59,7 @@ pub(super) const ANY: &[Check] = &[
     programs::check,
     prose::check,
     flags::check,
+    verbs::check,
     |cx| rules::check(cx.script, cx.target),
     archive::check,
     header::check,
@@ -66,6 +70,8 @@ pub(super) const UNIX: &[Check] = &[
     executable::check,
     quoting::check,
     input::check,
+    emptied::check,
+    operands::check,
     compressed::check,
     precedence::check,
     silent::check,

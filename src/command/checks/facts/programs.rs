@@ -52,7 +52,10 @@ fn without_sudo(cx: &CheckContext) -> Option<String> {
         let [word] = &sudo.words[..] else { return None };
         edits = edits.replace(word, instead);
     }
-    edits.apply().map(|fixed| fixed.trim_start().to_owned()).filter(|fixed| !fixed.is_empty())
+    edits
+        .apply()
+        .map(|fixed| fixed.trim_start().to_owned())
+        .filter(|fixed| !fixed.is_empty() && !fixed.starts_with('!'))
 }
 
 /// Returns the command with another program, such as `python3` for `python`.
@@ -111,7 +114,8 @@ mod tests {
             Some("cat a | tee /b && cat /b")
         );
         assert_eq!(fix(&["ss", "doas"], "sudo ss -tln").as_deref(), Some("doas ss -tln"));
-        for line in ["sudo -u postgres psql", "sudo -i"] {
+        // `!!` is what failed without sudo
+        for line in ["sudo -u postgres psql", "sudo -i", "sudo !!"] {
             assert_eq!(fix(&["psql"], line), None, "{line}: as another user");
         }
         assert_eq!(fix(&["sudo", "ss"], "sudo ss -tln"), None);

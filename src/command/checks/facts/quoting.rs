@@ -1,12 +1,63 @@
 //! Finds missing quotes, and quotes that keep the shell from an expansion that is needed.
 
+use super::super::{absent, torn};
 use super::CheckContext;
 use super::edit::{Edits, warning};
-use caro_shell::{Dialect, Finding, Invocation, Severity, quote};
+use caro_shell::{Dialect, Finding, Invocation, Severity, Word, quote};
 
 pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
     let of = |c| pattern(cx, c).or_else(|| quoted_home(cx, c)).or_else(|| escape(cx, c));
-    cx.script.commands.iter().filter_map(of).chain(unquoted_name(cx)).collect()
+    let torn = unquoted_name(cx).or_else(|| existing_name(cx)).or_else(|| new_name(cx));
+    cx.script.commands.iter().filter_map(of).chain(torn).collect()
+}
+
+/// `cp -a My Files /tmp`, where the folder `My Files` is here.
+fn existing_name(cx: &CheckContext) -> Option<Finding> {
+    let cwd = cx.cwd.filter(|_| !cx.script.commands.iter().any(absent::changes_folder))?;
+    // other builtins take words rather than files
+    let takes_files = |c: &&Invocation| c.via.is_empty() && !c.remote && !c.is_builtin(cx.dialect);
+    let exists = |name: &str| cwd.join(name).symlink_metadata().is_ok();
+    cx.script.commands.iter().filter(takes_files).find_map(|command| {
+        let (words, name) = torn::existing_name(cx.script, command, exists)?;
+        Some(torn_name(cx, words, &name))
+    })
+}
+
+/// `mv a.bin my file.bin` and `echo x > my file.txt` for names that stand so in the request: the first fails, as
+/// `file.bin` is no folder, and the second writes to `my`.
+fn new_name(cx: &CheckContext) -> Option<Finding> {
+    let stands = |name: &str| {
+        let is_part = |c: char| c.is_alphanumeric() || "_-/.".contains(c);
+        cx.request.match_indices(name).any(|(at, _)| {
+            let after = &cx.request[at + name.len()..];
+            !cx.request[..at].ends_with(is_part) && !after.trim_start_matches('.').starts_with(is_part)
+        })
+    };
+    let is_absent = |name: &str| cx.cwd.is_some_and(|cwd| matches!(cwd.join(name).try_exists(), Ok(false)));
+    cx.script.commands.iter().filter(|c| c.via.is_empty() && !c.remote).find_map(|command| {
+        let operands: Vec<&Word> = command.operands().collect();
+        let last = *operands.last()?;
+        if matches!(command.name(), Some("mv" | "cp")) && operands.len() > 2 && is_absent(&last.text) {
+            let (words, name) = torn::joined_name(cx.script, command, |words, name| {
+                words.last().is_some_and(|word| word.span == last.span)
+                    && words.iter().all(|word| is_absent(&word.text) && !word.text.starts_with('-'))
+                    && stands(name)
+            })?;
+            return Some(torn_name(cx, words, &name));
+        }
+        let target = command.redirects.iter().find(|r| r.writes() && r.target.value.is_some())?.target.clone();
+        let next = command.args().iter().find(|word| word.span.start > target.span.end)?.clone();
+        let name = cx.script.text.get(target.span.start..next.span.end)?;
+        let is_plain = !target.quoted && !next.quoted && next.value.is_some() && !name.contains(['>', '<', '|']);
+        (is_plain && stands(name)).then(|| torn_name(cx, &[target.clone(), next.clone()], name))
+    })
+}
+
+/// The finding that a name is torn into words.
+fn torn_name(cx: &CheckContext, words: &[Word], name: &str) -> Finding {
+    let fix = Edits::new(cx.script).replace_span(words, &quote(name, cx.dialect)).apply();
+    let why = format!("without quotes `{name}` is {} names to the shell", words.len());
+    Finding { token: name.to_owned(), ..warning("torn-name", &words[0], why, fix) }
 }
 
 /// `mv old name.txt new.txt` for a file that the request calls "old name.txt", and `for f in My Photos/*` for an
@@ -154,6 +205,36 @@ mod tests {
             (spaces, "ls \"My Photos\""),
             (spaces, "ls My\\ Photos"),
             ("list \"No Photos\"", "ls No Photos/*"),
+        ] {
+            assert_eq!(fix(request, right), None, "{request}: {right}");
+        }
+    }
+
+    #[test]
+    fn a_name_that_is_here_or_in_the_request_is_not_torn() {
+        let here = tempfile::tempdir().unwrap();
+        std::fs::create_dir(here.path().join("My Files")).unwrap();
+        std::fs::write(here.path().join("big.bin"), "x").unwrap();
+        let fix = |request: &str, command: &str| {
+            super::super::tests::findings_in(Some(here.path()), check, request, command).into_iter().find_map(|f| f.fix)
+        };
+        for (request, wrong, right) in [
+            ("copy it", "cp -a My Files /tmp/backup/", "cp -a 'My Files' /tmp/backup/"),
+            ("rename big.bin to big file.bin", "mv big.bin big file.bin", "mv big.bin 'big file.bin'"),
+            (
+                "make a file called \u{fc} \u{f6}.txt with x",
+                "echo x > \u{fc} \u{f6}.txt",
+                "echo x > '\u{fc} \u{f6}.txt'",
+            ),
+        ] {
+            assert_eq!(fix(request, wrong).as_deref(), Some(right));
+            assert_eq!(fix(request, right), None);
+        }
+        for (request, right) in [
+            ("copy big.bin and README notes.txt to backup/", "cp big.bin README notes.txt backup/"),
+            ("print My Files", "echo My Files"),
+            ("move a b to c", "mv big.bin d e"),
+            ("list /tmp", "cd /tmp && ls My Files"),
         ] {
             assert_eq!(fix(request, right), None, "{request}: {right}");
         }

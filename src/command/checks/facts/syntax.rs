@@ -44,7 +44,9 @@ fn finding(cx: &CheckContext, span: &Range<usize>) -> Finding {
         },
         token: piece.chars().take(40).collect(),
         span: Some(span.clone()),
-        why: if nothing_follows {
+        why: if cx.dialect == Dialect::Fish && has_bourne_block(&cx.script.text) {
+            "fish blocks end with `end` and have no do, done, then, fi: for f in *; ...; end".to_owned()
+        } else if nothing_follows {
             format!("{dialect} cannot parse this: nothing follows the `{piece}`")
         } else {
             format!("{dialect} cannot parse this; look for an unclosed quote or bracket")
@@ -52,6 +54,12 @@ fn finding(cx: &CheckContext, span: &Range<usize>) -> Finding {
         evidence: Vec::new(),
         fix: None,
     }
+}
+
+/// True if the text has the keywords of blocks in shells like `sh`.
+fn has_bourne_block(text: &str) -> bool {
+    const WORDS: [&str; 6] = ["do", "done", "then", "fi", "elif", "esac"];
+    text.split(|c: char| c.is_whitespace() || c == ';').any(|word| WORDS.contains(&word))
 }
 
 /// True if the text may contain zsh's own forms of loops and conditions, as in `for f (*.txt) echo $f` and
@@ -65,6 +73,17 @@ fn short_forms(text: &str) -> bool {
 mod tests {
     use super::*;
     use caro_shell::{Target, parse};
+
+    #[test]
+    fn blocks_of_another_shell_are_named_in_fish() {
+        let script = parse("for f in *.csv; do echo $f; done", Dialect::Fish);
+        let (target, manuals) = (Target::ALL[0].1, Default::default());
+        let (dialect, request) = (Dialect::Fish, "");
+        let cx =
+            CheckContext { request, script: &script, target, dialect, context: None, cwd: None, manuals: &manuals };
+        let found = check(&cx);
+        assert!(found.first().is_some_and(|f| f.why.contains("`end`")), "{found:?}");
+    }
 
     #[test]
     fn the_short_forms_of_zsh_are_no_error() {

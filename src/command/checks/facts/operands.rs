@@ -1,0 +1,82 @@
+//! Finds programs without the operands that they need: `rm -rf`, `mv a`.
+
+use super::CheckContext;
+use super::edit::warning;
+use caro_shell::{Finding, Invocation, Severity};
+
+/// Programs with the fewest operands that they accept, as their synopses have it, and the long option and the letter
+/// that stand for one of them.
+const NEEDS: [(&str, usize, &str, Option<char>); 13] = [
+    ("rm", 1, "", None),
+    ("rmdir", 1, "", None),
+    ("unlink", 1, "", None),
+    ("mkdir", 1, "", None),
+    ("touch", 1, "", None),
+    ("ln", 1, "", None),
+    ("shred", 1, "", None),
+    ("mv", 2, "target-directory", Some('t')),
+    ("cp", 2, "target-directory", Some('t')),
+    ("chmod", 2, "reference", None),
+    ("chown", 2, "reference", None),
+    ("chgrp", 2, "reference", None),
+    ("install", 2, "target-directory", Some('t')),
+];
+
+pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
+    // another command may append operands; a function of the same name has its own rules
+    let is_whole =
+        |c: &&Invocation| c.runner().is_none_or(|by| !matches!(by, "xargs" | "gxargs" | "parallel" | "fd" | "fdfind"));
+    let is_function = |c: &Invocation| cx.script.functions.iter().any(|f| c.name() == Some(f.name.as_str()));
+    cx.script.commands.iter().filter(is_whole).filter(|c| !is_function(c)).filter_map(of_command).collect()
+}
+
+fn of_command(command: &Invocation) -> Option<Finding> {
+    let (name, program) = (command.name()?, command.words.first()?);
+    let (_, least, long, letter) = NEEDS.iter().find(|(other, ..)| *other == name)?;
+    let least = least - usize::from(!long.is_empty() && command.has_option(*letter, long));
+    // a word that the shell expands may be any number of them
+    let is_open = command.args().iter().any(|w| w.value.is_none() || w.glob || w.text.contains('{'));
+    let shows = command.args().iter().any(|w| matches!(w.text.as_str(), "--help" | "--version" | "-h"));
+    let has_list = command.has_option(None, "files0-from");
+    let given = command.operands().count();
+    if given >= least || is_open || shows || has_list {
+        return None;
+    }
+    let why = match (given, least) {
+        (0, _) => format!("{name} is not told what to work on"),
+        _ => format!("{name} needs {least} operands, and there is only {given}"),
+    };
+    Some(Finding { severity: Severity::Error, ..warning("no-operand", program, why, None) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::findings;
+    use super::*;
+
+    #[test]
+    fn a_program_without_its_operands_is_found() {
+        let count = |command: &str| findings(check, "", command).len();
+        for wrong in ["rm -rf", "mv a", "cp -r a", "chmod 755", "chown -R root", "mkdir -p", "touch", "ls && sudo rm"] {
+            assert_eq!(count(wrong), 1, "{wrong}");
+        }
+        for right in [
+            "rm -rf a",
+            "mv a b",
+            "cp -t d a",
+            "cp --target-directory=d a",
+            "mv *.txt",
+            "mv a.{txt,md}",
+            "rm \"$@\"",
+            "find . | xargs rm -f",
+            "ls | xargs -I % mv % d",
+            "find . -exec rm {} +",
+            "chmod --reference=a b",
+            "rm --help",
+            "ln -s a",
+            "rm() { echo; }; rm",
+        ] {
+            assert_eq!(count(right), 0, "{right}");
+        }
+    }
+}
