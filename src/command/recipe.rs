@@ -409,7 +409,7 @@ impl Run<'_> {
         let mut draft = self.inspector.inspect(cmd, confidence, self.subject(), &mut manuals, MANUAL_WAIT).await;
         documents::vouch(&self.ask.before.known, self.ask.dialect, &mut draft.findings);
         if self.ask.before.input.is_some() {
-            file_schema::input::remove_waits_finding(&mut draft.findings);
+            file_schema::input::adapt_findings(&mut draft.findings, &draft.cmd, self.ask.dialect);
         }
         self.manuals = manuals;
         self.timing.manual += ms(since.elapsed());

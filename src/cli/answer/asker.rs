@@ -166,7 +166,7 @@ impl<'a> Asker<'a> {
         let inspection = inspector.inspect(command, 1.0, subject, &mut manuals, MANUAL_TIMEOUT);
         let mut draft = self.runtime.block_on(inspection);
         if self.ask.borrow().before.input.is_some() {
-            input::remove_waits_finding(&mut draft.findings);
+            input::adapt_findings(&mut draft.findings, &draft.cmd, place.dialect);
         }
         checked::answer(draft, "person", String::new(), subject, &manuals)
     }

@@ -4,9 +4,10 @@
 
 use super::{json, table};
 use crate::checks::WAITS;
+use crate::faults;
 use caro_policy::Redactor;
 use caro_policy::{normalise, screen};
-use caro_shell::Finding;
+use caro_shell::{Dialect, Finding, Invocation, parse};
 
 /// Most lines of a text that the model is shown, and most characters of one and of all. Prefilling them takes time.
 const MAX_LINES: usize = 6;
@@ -61,9 +62,17 @@ pub enum Input {
     Empty,
 }
 
-/// Removes the finding that a command waits for standard input, as there is data on it.
-pub fn remove_waits_finding(findings: &mut Vec<Finding>) {
+/// Adapts the findings to data on standard input: a command does not wait for it, and one that is given a file in its
+/// place does not read it.
+pub fn adapt_findings(findings: &mut Vec<Finding>, cmd: &str, dialect: Dialect) {
     findings.retain(|finding| finding.id != WAITS);
+    let script = parse(cmd, dialect);
+    let has_own = |c: &Invocation| c.redirects.iter().any(|r| r.operator.starts_with('<') && !r.duplicates());
+    // a command behind a pipe reads that
+    let mut first = script.commands.iter().filter(|c| !c.stdin_pipe && c.inside.is_none()).peekable();
+    if first.peek().is_some() && first.all(has_own) {
+        findings.push(faults::unread(cmd));
+    }
 }
 
 /// Describes the data by its first bytes.
@@ -137,6 +146,23 @@ mod tests {
         match of(bytes, true) {
             Input::Text { told, .. } | Input::Binary { told, .. } => told,
             Input::Empty => String::new(),
+        }
+    }
+
+    #[test]
+    fn a_command_that_is_given_a_file_does_not_read_the_pipe() {
+        let ids = |cmd: &str| {
+            let mut findings = Vec::new();
+            adapt_findings(&mut findings, cmd, Dialect::Bash);
+            findings.into_iter().map(|f| f.id).collect::<Vec<_>>()
+        };
+        for cmd in ["wc -l < data", "sort < a | uniq", "wc -w <<< 'a b'"] {
+            assert_eq!(ids(cmd), ["unread-input"], "{cmd}");
+        }
+        for cmd in
+            ["wc -l", "sort | uniq", "wc -l < data; cat", "diff - <(sort a)", "while read -r l; do wc < $l; done"]
+        {
+            assert_eq!(ids(cmd), [""; 0], "{cmd}");
         }
     }
 
