@@ -114,6 +114,7 @@ const FISH: &[&str] = &[
     "disown",
     "echo",
     "emit",
+    "end",
     "eval",
     "exec",
     "exit",

@@ -53,6 +53,7 @@ fn mask(text: &str) -> (String, Vec<(Construct, Range<usize>)>) {
                 bytes[i] = b' ';
                 i += 1;
             }
+            ([b'<', b'('], None) => found.push((Construct::ProcessSubstitution, i..i + 2)),
             ([b'`', _], None) => found.push((Construct::Backticks, i..i + 1)),
             ([b'$', b'?'], None) => {
                 found.push((Construct::ExitStatus, i..i + 2));
