@@ -305,7 +305,7 @@ fn is_program(word: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::slip::slip;
+    use crate::slip::{slip, verb_of};
 
     fn parsed(line: &[&str]) -> Cli {
         parse(std::iter::once("caro").chain(line.iter().copied()).map(OsString::from)).unwrap()
@@ -359,6 +359,8 @@ mod tests {
         for request in ["show the status", "uptime", "date", "hello", "bash", "disk", "-1", ""] {
             assert_eq!(slip(&Cli::command(), request), None, "{request}");
         }
+        assert_eq!(verb_of(&Cli::command(), "uninstall").as_deref(), Some("self"));
+        assert_eq!(verb_of(&Cli::command(), "list"), None, "several verbs have one");
     }
 
     #[test]

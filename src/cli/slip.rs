@@ -20,3 +20,9 @@ pub fn slip(program: &clap::Command, request: &str) -> Option<String> {
         .filter(|(edits, ..)| (1..=most).contains(edits))
         .map(|(.., verb)| verb.to_owned())
 }
+
+/// Returns the verb that has a subcommand of this name (`self` for `uninstall`), if no other has one.
+pub fn verb_of(program: &clap::Command, subcommand: &str) -> Option<String> {
+    let holds = |verb: &&clap::Command| verb.get_subcommands().any(|own| own.get_name() == subcommand);
+    caro_base::iter::only(program.get_subcommands().filter(holds)).map(|verb| verb.get_name().to_owned())
+}

@@ -3,6 +3,7 @@
 
 use caro_manual::{Entry, OptionEntry};
 use caro_shell::{Invocation, Script};
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -105,12 +106,14 @@ fn part(command: &Invocation, manuals: &BTreeMap<String, Arc<Entry>>) -> Option<
             _ => " ",
         };
         match value {
-            Some(value) => valued.push(format!("{}{joint}{value}: {effect}", found.flag)),
+            Some(value) => valued.push((Reverse(value.len()), format!("{}{joint}{value}: {effect}", found.flag))),
             None => plain.push(format!("{}: {effect}", found.flag)),
         }
     }
-    valued.append(&mut plain);
-    Some(Part { name, title, options: valued, shown: 0 })
+    // the longest value says most about this command: `-size +1024k` more than `-type f`
+    valued.sort_by_key(|(length, _)| *length);
+    let options = valued.into_iter().map(|(_, text)| text).chain(plain).collect();
+    Some(Part { name, title, options, shown: 0 })
 }
 
 /// Describes the effect of an option in a clause, with the argument's value in place of its name.
@@ -240,6 +243,7 @@ mod tests {
                 &[
                     ("-mtime", "n", modified),
                     ("-type", "c", "File is of type c:"),
+                    ("-size", "n", "File uses less than, more than or exactly n units"),
                     ("-L", "", "If it is a link, follow"),
                 ],
             ),
@@ -276,6 +280,8 @@ mod tests {
         let since = "log: show logs (--since=2 weeks ago: show commits more recent than a specific date)";
         assert_eq!(of("log --since='2 weeks ago'"), since);
         assert_eq!(of("mute -x | unknown | head f"), "head: output the first part of files");
+        let sized = of("find . -type f -size +1024k");
+        assert!(sized.find("-size +1024k: ").is_some_and(|at| Some(at) < sized.find("-type")), "{sized}");
         assert_eq!((of("mute"), of("ssh host head")), (String::new(), String::new()));
     }
 

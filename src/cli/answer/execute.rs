@@ -23,6 +23,7 @@ use std::path::{Path, PathBuf};
 pub fn run(answer: Answer, run: &Run<'_>, ran: &mut Option<(String, i32)>) -> Outcome {
     let (shell, undo) = prepare(run)?;
     let Some((cmd, forecast)) = ask(answer, &undo, run)? else {
+        run.cx.ui.note("not run");
         return Err(Failure::silent(Exit::No));
     };
     let code = start(&shell, &cmd, forecast, &undo, run)?;

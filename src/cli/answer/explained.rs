@@ -167,6 +167,23 @@ pub fn tell(line: &str, dialect: Dialect, context: &ExecutionContext, cx: &Cx) -
     Ok(())
 }
 
+/// The fewest bytes of a manual's text that may have been cut.
+const MAY_BE_CUT: usize = 150;
+
+/// Ends a text that the manual goes on with, or that was cut, at a sentence or with an ellipsis.
+fn whole(text: &str) -> String {
+    let text = text.trim_end();
+    let ends = text.ends_with(['.', '!', '?', ')', '"', '\'']);
+    let is_open = text.matches('(').count() > text.matches(')').count();
+    if !text.ends_with(':') && !is_open && (ends || text.len() < MAY_BE_CUT) {
+        return text.to_owned();
+    }
+    match text.rfind(". ").filter(|at| at * 2 > text.len()) {
+        Some(at) if !text.ends_with(':') => text[..=at].to_owned(),
+        _ => format!("{} …", text.trim_end_matches(',')),
+    }
+}
+
 /// Returns the explanation as lines for a terminal.
 pub fn lines(explanation: &Explanation, paint: impl Fn(Role, &str) -> String) -> Vec<String> {
     let mut lines = Vec::new();
@@ -183,7 +200,7 @@ pub fn lines(explanation: &Explanation, paint: impl Fn(Role, &str) -> String) ->
                 None => flag.flag.clone(),
             };
             let description = match flag.known {
-                Known::Yes => paint(Role::Plain, &flag.text),
+                Known::Yes => paint(Role::Plain, &whole(&flag.text)),
                 Known::Unsure => paint(Role::Dim, "its manual does not define it"),
                 Known::No => {
                     let near = if flag.nearest.is_empty() {
@@ -207,4 +224,24 @@ pub fn lines(explanation: &Explanation, paint: impl Fn(Role, &str) -> String) ->
         lines.push(paint(Role::Dim, "no program is called"));
     }
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::whole;
+
+    #[test]
+    fn a_cut_text_ends_at_a_sentence_or_with_an_ellipsis() {
+        let long = "word ".repeat(40);
+        for (text, shown) in [
+            ("File is of type c:", "File is of type c: …".to_owned()),
+            ("print sizes", "print sizes".to_owned()),
+            ("Do this. Show that.", "Do this. Show that.".to_owned()),
+            (&format!("{long}. And then the"), format!("{long}.")),
+            (&format!("{long}and the todo list of"), format!("{long}and the todo list of …")),
+            ("a bracket (that is", "a bracket (that is …".to_owned()),
+        ] {
+            assert_eq!(whole(text), shown);
+        }
+    }
 }

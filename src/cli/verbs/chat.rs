@@ -234,6 +234,10 @@ impl Talk<'_> {
     fn help(&self) -> Result<(), Failure> {
         match self.args.drive.shows() {
             Shows::Nothing => self.cx.ui.json(&serde_json::json!({ "help": HELP }))?,
+            _ if self.cx.ui.out_is_terminal() => {
+                let lines: Vec<String> = HELP.lines().map(|line| self.cx.ui.fold(line, "         ")).collect();
+                self.cx.ui.data(&lines.join("\n"))?;
+            }
             _ => self.cx.ui.data(HELP)?,
         }
         Ok(())

@@ -36,7 +36,10 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
     if flags.json {
         cx.ui.document(&explanation)?;
     } else {
-        lines(&explanation, |role, text| cx.ui.paint(role, text)).iter().try_for_each(|line| cx.ui.line(line))?;
+        let is_terminal = cx.ui.out_is_terminal();
+        let folded = |line: String| if is_terminal { cx.ui.fold(&line, "      ") } else { line };
+        let lines = lines(&explanation, |role, text| cx.ui.paint(role, text));
+        lines.into_iter().try_for_each(|line| cx.ui.line(&folded(line)))?;
     }
     Ok(if explanation.errors.is_empty() { Exit::Success } else { Exit::No })
 }

@@ -8,7 +8,7 @@ use crate::answer::run::ExecuteOptions;
 use crate::answer::{followup, present, revise};
 use crate::flags::RequestArgs;
 use crate::setup::wire;
-use crate::slip::slip;
+use crate::slip::{slip, verb_of};
 use crate::term::{first, keys, stdin};
 use crate::{Cx, Failure, Outcome};
 use caro_command::{CommandRequest, library};
@@ -128,7 +128,11 @@ fn reject_misspelled_verb(program: &clap::Command, words: &[OsString], request: 
     let verb = match words.len() {
         // `memory?` asks for something
         0 | 1 if request.ends_with('?') => None,
-        0 | 1 => slip(program, request),
+        0 | 1 => slip(program, request).or_else(|| {
+            // a program of that name is asked about
+            let is_free = !request.is_empty() && caro_exec::find(request).is_none();
+            is_free.then(|| verb_of(program, request)).flatten().map(|verb| format!("{verb} {request}"))
+        }),
         // `versions of ...` and `tool that ...` are no slips; an English word or a program begins a request
         _ => slip(program, first)
             .filter(|verb| !first.starts_with(verb.as_str()) && !verb.starts_with(first) && !is_word(first)),
