@@ -20,6 +20,7 @@ mod secrets;
 mod startup;
 #[cfg(test)]
 mod tests;
+mod written;
 
 use super::Dialect;
 use super::effects::{
@@ -122,6 +123,7 @@ fn builtin_risk_in(script: &Script, around: Option<&Surroundings<'_>>) -> Risk {
     reasons.extend(behind::reasons(script, &all));
     reasons.extend(processes::reasons(script));
     reasons.extend(startup::reasons(script, &all));
+    reasons.extend(written::reasons(script, &all));
     reasons.extend(disguise::reasons(script));
     reasons.extend(structure_reasons(script));
     for found in matching(script, None) {

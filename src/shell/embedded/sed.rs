@@ -91,15 +91,20 @@ fn raw_line(chars: &mut Peekable<Chars<'_>>) -> String {
 
 /// Skips up to and including the next `end` that is not escaped.
 fn skip_until(chars: &mut Peekable<Chars<'_>>, end: char) {
+    read_until(chars, end);
+}
+
+/// Reads up to the next `end` that is not escaped, which is skipped, and resolves the escapes; groups (`\1`) are empty.
+fn read_until(chars: &mut Peekable<Chars<'_>>, end: char) -> String {
+    let mut text = String::new();
     while let Some(c) = chars.next() {
         match c {
-            '\\' => {
-                chars.next();
-            }
-            c if c == end => return,
-            _ => {}
+            '\\' => text.extend(chars.next().filter(|c| !c.is_ascii_digit())),
+            c if c == end => break,
+            c => text.push(c),
         }
     }
+    text
 }
 
 /// Like `skip_until`, in a pattern, in which `[...]` may contain `end`.
@@ -124,14 +129,20 @@ fn skip_pattern(chars: &mut Peekable<Chars<'_>>, end: char) {
 fn substitute(chars: &mut Peekable<Chars<'_>>, side_effects: &mut Vec<SideEffect>) {
     let Some(end) = chars.next() else { return };
     skip_pattern(chars, end);
-    skip_until(chars, end);
+    let mut replacement = read_until(chars, end);
     while let Some(flag) = chars.next_if(|c| !matches!(c, ';' | '\n' | '}')) {
         match flag {
             'w' => {
                 side_effects.push(SideEffect::Write(Some(line(chars))));
                 return;
             }
-            'e' => side_effects.push(SideEffect::Run(None)),
+            // it runs the line with the replacement in it, and nothing else where the whole line is replaced
+            'e' => {
+                side_effects.push(SideEffect::Run(None));
+                if !replacement.is_empty() {
+                    side_effects.push(SideEffect::Run(Some(std::mem::take(&mut replacement))));
+                }
+            }
             _ => {}
         }
     }
@@ -177,7 +188,8 @@ mod tests {
             ("/x/e rm -rf ~", vec![run("rm -rf ~")]),
             ("/x/I,$!e id", vec![run("id")]),
             ("e", vec![SideEffect::Run(None)]),
-            ("s/.*/date/e", vec![SideEffect::Run(None)]),
+            ("s/.*/date/e", vec![SideEffect::Run(None), run("date")]),
+            ("s/x/rm a\\/b/ge; p", vec![SideEffect::Run(None), run("rm a/b")]),
             ("s/", vec![]),
             ("s/[^/]*$//", vec![]),
             ("s/[/]/we/", vec![]),
