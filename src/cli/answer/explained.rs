@@ -237,8 +237,8 @@ mod tests {
             ("File is of type c:", "File is of type c: …".to_owned()),
             ("print sizes", "print sizes".to_owned()),
             ("Do this. Show that.", "Do this. Show that.".to_owned()),
-            (&format!("{long}. And then the"), format!("{long}.")),
-            (&format!("{long}and the todo list of"), format!("{long}and the todo list of …")),
+            (format!("{long}. And then the").as_str(), format!("{long}.")),
+            (format!("{long}and the todo list of").as_str(), format!("{long}and the todo list of …")),
             ("a bracket (that is", "a bracket (that is …".to_owned()),
         ] {
             assert_eq!(whole(text), shown);
