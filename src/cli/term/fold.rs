@@ -109,7 +109,7 @@ mod tests {
     fn a_command_to_be_copied_is_not_broken() {
         assert_eq!(folded("say `caro undo --list` again", 20, ""), "say\n`caro undo --list`\nagain");
         assert_eq!(folded("say `caro undo --list`, again", 10, ""), "say\n`caro undo --list`,\nagain");
-        assert_eq!(folded("say \"find files\" now", 16, ""), "say\n\"find files\" now");
+        assert_eq!(folded("say \"find files\" now", 15, ""), "say\n\"find files\"\nnow");
         // a long quotation, whose end opens no other, and a mark that stands alone
         assert_eq!(folded("\"one two three\" `four", 8, ""), "\"one two\nthree\"\n`four");
         assert_eq!(folded("\"one two three\" four \"five\"", 8, ""), "\"one two\nthree\"\nfour\n\"five\"");
