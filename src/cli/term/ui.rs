@@ -265,7 +265,9 @@ impl Ui {
         if !self.quiet {
             // a pipe gets whole lines
             let width = if self.err.tty { self.columns().saturating_sub(3) } else { usize::MAX };
-            for line in break_parts(parts, width) {
+            // hidden characters take columns once they are escaped
+            let parts: Vec<(Role, String)> = parts.iter().map(|(role, text)| (*role, visible(text))).collect();
+            for line in break_parts(&parts, width) {
                 let painted: String = line.iter().map(|(role, text)| self.err.paint(*role, text)).collect();
                 self.tell(&format!("  {painted}"));
             }
