@@ -30,7 +30,10 @@ pub(super) fn assemble(command: &str, path: &Path, sources: Sources) -> Entry {
     let help = help_text.map(|text| read(text, kind_of(text))).unwrap_or_default();
     let texts: Vec<&str> = sources.page.text().into_iter().chain(help_text).collect();
 
+    let name = command.replace(' ', "-");
+    let usages: Vec<_> = texts.iter().map(|text| usage(&name, text)).collect();
     let options = merge(page.options.clone(), help.options.clone());
+    let options = usages.iter().fold(options, |options, usage| merge(options, usage.options.clone()));
     let known: HashSet<&str> = options.iter().flat_map(OptionEntry::names).collect();
     let mentions: BTreeSet<String> =
         texts.iter().flat_map(|text| mentions(text)).filter(|flag| !known.contains(flag.as_str())).collect();
@@ -38,8 +41,6 @@ pub(super) fn assemble(command: &str, path: &Path, sources: Sources) -> Entry {
     let complete =
         !hurried && is_complete(&sources, &page, &help, &mentions) && !texts.iter().any(|text| forwards_options(text));
 
-    let name = command.replace(' ', "-");
-    let usages: Vec<_> = texts.iter().map(|text| usage(&name, text)).collect();
     let subcommands: BTreeSet<String> = usages.iter().flat_map(|u| u.subcommands.iter().cloned()).collect();
     let synopsis = usages.iter().map(|u| u.line.as_str()).find(|line| !line.is_empty()).unwrap_or_default();
     let problem = problem(&sources, texts.is_empty());
@@ -120,6 +121,9 @@ fn merge(mut options: Vec<OptionEntry>, more: Vec<OptionEntry>) -> Vec<OptionEnt
         }
         if option.text.is_empty() {
             option.text.clone_from(&other.text);
+        }
+        if option.forms.is_empty() {
+            option.forms.clone_from(&other.forms);
         }
         let new: Vec<String> =
             other.names().filter(|name| !option.names().any(|n| n == *name)).map(str::to_string).collect();
@@ -205,6 +209,17 @@ mod tests {
         );
         assert_eq!((entry.complete, entry.mentions.as_slice()), (true, ["--other".to_string()].as_slice()));
         assert_eq!(entry.problem, None);
+    }
+
+    #[test]
+    fn an_option_that_only_the_synopsis_spells_is_defined() {
+        let page = "NAME\n       x - do x\n\nSYNOPSIS\n       x [--tcp|-t] [--wide|-W] {--udp|-u} [-q|--loud] [-v|-w] [--nu-\n       meric|-n]\n\nDESCRIPTION\n       Does x.\n\n       --wide Be wide.\n";
+        let entry = Entry::from_texts("x", Some(page.as_bytes()), None);
+        let lines: Vec<_> = entry.options.iter().map(OptionEntry::line).collect();
+        assert_eq!(lines, ["-W, --wide  Be wide.", "-t, --tcp", "-u, --udp"]);
+        let flags = entry.read_args(&["-tuW"]);
+        assert_eq!(flags.iter().map(|u| u.flag.as_str()).collect::<Vec<_>>(), ["-t", "-u", "-W"]);
+        assert!(flags.iter().all(|u| u.option.is_some()));
     }
 
     #[test]

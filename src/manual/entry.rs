@@ -108,12 +108,21 @@ pub struct OptionEntry {
     /// Further spellings.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub also: Vec<String>,
+    /// The same option with another effect for arguments that begin with a sign: `-perm -mode`, `-perm /mode`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub forms: Vec<OptionEntry>,
 }
 
 impl OptionEntry {
     /// All spellings.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.short.iter().chain(&self.long).chain(&self.also).map(String::as_str)
+    }
+
+    /// Returns the form of the option that an argument's value selects by its sign; the option itself if none does.
+    pub fn form(&self, value: &str) -> &Self {
+        let sign = |form: &&Self| form.argument.as_deref().is_some_and(|a| a.chars().next() == value.chars().next());
+        self.forms.iter().find(sign).unwrap_or(self)
     }
 
     /// True if the argument is optional; it must be attached then.

@@ -86,7 +86,9 @@ impl Entry {
             if word == "--" {
                 break;
             }
-            let flag = word.len() > 1 && word.starts_with('-') && !self.is_mode(word);
+            // after a signal, a number with a minus is a group of processes: `kill -9 -1`
+            let is_group = is_digits(word) && uses.iter().any(|u| u.option.is_some_and(takes_signal));
+            let flag = word.len() > 1 && word.starts_with('-') && !self.is_mode(word) && !is_group;
             if !flag {
                 if at == 0 && WITHOUT_DASH.contains(&name) {
                     uses.extend(self.cluster_without_dash(word));
@@ -121,6 +123,11 @@ impl Entry {
             }
             if self.delegates && matches!(last.as_str(), "-c" | "-m") {
                 break;
+            }
+        }
+        for found in &mut uses {
+            if let (Some(option), Some(value)) = (found.option, &found.value) {
+                found.option = Some(option.form(value));
             }
         }
         uses
@@ -208,10 +215,7 @@ impl Entry {
     fn signal(&self, word: &str) -> Option<&OptionEntry> {
         let body = word.strip_prefix('-')?;
         let looks_like_signal = is_digits(word) || body.len() > 1 && body.bytes().all(|b| b.is_ascii_uppercase());
-        let is_placeholder = |name: &str| {
-            let name = name.trim_start_matches('-').trim_matches(['<', '>']).to_ascii_lowercase();
-            SIGNALS.contains(&name.as_str())
-        };
+        let is_placeholder = is_signal_placeholder;
         let taken = self.options.iter().flat_map(OptionEntry::names).chain(self.mentions.iter().map(String::as_str));
         if !looks_like_signal || !taken.filter(|name| !name.starts_with("--")).any(is_placeholder) {
             return None;
@@ -379,6 +383,19 @@ impl Entry {
     }
 }
 
+/// True for a placeholder for the name of a signal: `signal`, `-<sig>`.
+fn is_signal_placeholder(name: &str) -> bool {
+    let name = name.trim_start_matches('-').trim_matches(['<', '>']).to_ascii_lowercase();
+    SIGNALS.contains(&name.as_str())
+}
+
+/// True for an option that names the signal to send: `-s sigspec`, `-signal`.
+fn takes_signal(option: &OptionEntry) -> bool {
+    let is_short = |name: &str| !name.starts_with("--");
+    option.argument.as_deref().is_some_and(is_signal_placeholder)
+        || option.names().any(|name| is_short(name) && is_signal_placeholder(name))
+}
+
 /// True for `-5`.
 fn is_digits(word: &str) -> bool {
     word.strip_prefix('-').is_some_and(|body| !body.is_empty() && body.bytes().all(|b| b.is_ascii_digit()))
@@ -509,6 +526,8 @@ mod tests {
         for (word, name) in [("-9", "-n"), ("-KILL", "-s")] {
             assert_eq!(kill.read_args(&[word, "7"])[0].option, kill.option(name), "{word}");
         }
+        assert_eq!(read(&kill, &["-9", "-1"]), ["-9"], "a group of processes");
+        assert_eq!(read(&kill, &["-s", "KILL", "-77", "-l"]), ["-s=KILL", "-l"]);
         let log =
             entry("git log", vec![option(&["-<number>", "--max-count"], Some("number")), option(&["-S"], Some("s"))]);
         assert_eq!(read(&log, &["-5", "-S", "foo"]), ["-5", "-S=foo"]);

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 /// Increased whenever the tables, [`Entry`] or the parsing of texts change. Another number in the file means that
 /// another version wrote it.
-const SCHEMA: i64 = 3;
+const SCHEMA: i64 = 4;
 /// The time to wait for another process to finish writing.
 const BUSY_TIMEOUT: Duration = Duration::from_millis(250);
 /// The file's name in the cache folder.
@@ -143,7 +143,7 @@ impl Store {
                 let about = entry.man_summary.as_deref().unwrap_or_default();
                 let about = if about.starts_with(&entry.title) { about.to_string() } else { format!("{}. {about}", entry.title) };
                 insert.execute(params![last, entry.command, "", about, ""])?;
-                for option in &entry.options {
+                for option in entry.options.iter().flat_map(|option| std::iter::once(option).chain(&option.forms)) {
                     last += 1;
                     let names = option.names().collect::<Vec<_>>().join(" ");
                     insert.execute(params![last, entry.command, names, option.text, option.usage()])?;

@@ -200,6 +200,8 @@ pub fn lines(explanation: &Explanation, paint: impl Fn(Role, &str) -> String) ->
                 None => flag.flag.clone(),
             };
             let description = match flag.known {
+                // an option that only the synopsis names has no text, but a name that tells something
+                Known::Yes if flag.text.is_empty() => paint(Role::Plain, flag.usage.as_deref().unwrap_or_default()),
                 Known::Yes => paint(Role::Plain, &whole(&flag.text)),
                 Known::Unsure => paint(Role::Dim, "its manual does not define it"),
                 Known::No => {

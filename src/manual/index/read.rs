@@ -88,9 +88,17 @@ pub(crate) fn read(text: &str, kind: Kind) -> Text {
         }
         // some pages list their options as items; find has `expr1 -o expr2`
         let item = trimmed.trim_start_matches(['·', '•', '*', ' ']);
-        let infix = item.strip_prefix("expr1 ").and_then(|rest| rest.split_once(" expr2"));
-        let item = infix.map(|(name, text)| format!("{name} {text}")).unwrap_or(item.to_string());
+        if let Some((option, argument)) = signed_form(item, &out.options) {
+            let of = Tag { spellings: Vec::new(), text: String::new(), siblings: false };
+            let text = one_line(&text_of(&of, &lines, at, indent), MAX_TEXT);
+            let option = &mut out.options[option];
+            let form = OptionEntry { argument: Some(argument), text, forms: Vec::new(), ..option.clone() };
+            option.forms.push(form);
+            continue;
+        }
+        let item = infix(item).unwrap_or_else(|| item.to_string());
         let found = tag(&item)
+            .or_else(|| operators(trimmed, &lines[at + 1..]))
             .or_else(|| if operands { operand(trimmed) } else { None })
             .or_else(|| if bare_letters && indent <= 8 { bare_letter(trimmed) } else { None });
         let Some(found) = found else { continue };
@@ -98,11 +106,14 @@ pub(crate) fn read(text: &str, kind: Kind) -> Text {
             continue;
         }
         if found.siblings {
+            // a text on the line of several options is about all of them
+            let text = if found.text.is_empty() { String::new() } else { text_of(&found, &lines, at, indent) };
+            let text = one_line(&text, MAX_TEXT);
             for spelling in found.spellings {
                 if seen.insert(spelling.name.clone()) {
                     out.options.push(entry(
                         vec![spelling],
-                        String::new(),
+                        text.clone(),
                         subsection.clone().or_else(|| section.clone()),
                     ));
                 }
@@ -165,6 +176,42 @@ fn heading(line: &str, indent: usize, kind: Kind) -> Option<(String, usize)> {
         }
         _ => None,
     }
+}
+
+/// Parses `-perm -mode`, if `-perm mode` is known: the option whose argument may begin with a sign, by its index, and
+/// the argument with the sign.
+fn signed_form(item: &str, options: &[OptionEntry]) -> Option<(usize, String)> {
+    let (name, argument) = item.split_once(' ')?;
+    let placeholder = argument.strip_prefix(['-', '+', '/', '=', '@', '!', '^'])?;
+    let takes = |option: &OptionEntry| {
+        option.argument.as_deref() == Some(placeholder) && option.names().any(|known| known == name)
+    };
+    Some((options.iter().position(takes)?, argument.to_string()))
+}
+
+/// Returns the operator before its text for a line that shows it between its operands: `FILE1 -nt FILE2  True if ...`,
+/// `expr1 -o expr2`.
+fn infix(item: &str) -> Option<String> {
+    let (left, rest) = item.split_once(' ')?;
+    let (name, rest) = rest.split_once(' ')?;
+    let right = rest.split(' ').next().unwrap_or(rest);
+    let is_pair = left.strip_suffix('1').is_some_and(|stem| !stem.is_empty() && right.strip_suffix('2') == Some(stem));
+    let text = rest[right.len()..].trim_start();
+    (is_pair && name.starts_with('-')).then(|| if text.is_empty() { name.into() } else { format!("{name}  {text}") })
+}
+
+/// Parses `arg1 OP arg2   Arithmetic tests.  OP is one of -eq, -ne, -lt, ...` of a shell's `test`: a placeholder
+/// between operands, and the operators that it stands for.
+fn operators(line: &str, more: &[&str]) -> Option<Tag> {
+    let placeholder = line.split(' ').nth(1).filter(|word| word.len() > 1 && *word == word.to_ascii_uppercase())?;
+    let rest = infix(&line.replacen(&format!(" {placeholder} "), " -op ", 1))?;
+    let text = rest.strip_prefix("-op")?.trim_start();
+    let below = more.iter().take_while(|line| !line.trim().is_empty()).map(|line| line.trim());
+    let whole = std::iter::once(text).chain(below).collect::<Vec<_>>().join(" ");
+    let (_, listed) = whole.split_once(&format!("{placeholder} is one of "))?;
+    let names = listed.split('.').next().unwrap_or(listed).split([',', ' ']).filter(|word| word.starts_with('-'));
+    let spellings: Vec<_> = names.map(|name| Spelling { name: name.to_string(), argument: None }).collect();
+    (!spellings.is_empty()).then(|| Tag { spellings, text: text.to_string(), siblings: true })
 }
 
 /// Parses `if=FILE`, as in dd.
@@ -279,7 +326,7 @@ fn entry(spellings: Vec<Spelling>, text: String, section: Option<String>) -> Opt
             also.push(name);
         }
     }
-    OptionEntry { short, long, argument, text, section, also }
+    OptionEntry { short, long, argument, text, section, also, forms: Vec::new() }
 }
 
 /// Returns the first paragraph of a section of a page.
@@ -413,6 +460,30 @@ mod tests {
         let expected =
             ["-f  This flag disables that; take care.", "-U NUM  Lines.", "-u  Lines.", "-o  Or.", "-e  Exit at once."];
         assert_eq!(lines, expected);
+    }
+
+    #[test]
+    fn an_argument_with_a_sign_has_a_text_of_its_own() {
+        let page = "TESTS\n       -perm mode\n              Exactly these.\n\n       -perm -mode\n              All of these.\n\n       -perm /mode\n              Any of these.\n\n       -depth -maxdepth\n              Both.\n";
+        let text = read(page, Kind::Page);
+        let perm = &text.options[0];
+        for (value, effect) in
+            [("664", "Exactly"), ("-4000", "All"), ("/222", "Any"), ("u=w", "Exactly"), ("", "Exactly")]
+        {
+            assert!(perm.form(value).text.starts_with(effect), "{value}");
+        }
+        assert_eq!(perm.form("/222").usage(), "-perm /mode");
+        assert_eq!(flags(page, Kind::Page), ["-perm", "-depth", "-maxdepth"]);
+    }
+
+    #[test]
+    fn operators_between_their_operands_are_options() {
+        let help = "test: test [expr]\n    Evaluate.\n\n      -a FILE        True if there.\n\n      FILE1 -nt FILE2  True if newer (by\n                       date).\n\n      EXPR1 -a EXPR2  True if both.\n\n      arg1 OP arg2   Arithmetic tests.  OP is one of -eq,\n                     -lt, or -ge.\n\n    EXPR is a name.\n";
+        let lines: Vec<String> = read(help, Kind::Help).options.iter().map(OptionEntry::line).collect();
+        let arithmetic = "Arithmetic tests. OP is one of -eq, -lt, or -ge.";
+        let expected = ["-a FILE  True if there.".to_string(), "-nt  True if newer (by date).".into()];
+        let operators = ["-eq", "-lt", "-ge"].map(|name| format!("{name}  {arithmetic}"));
+        assert_eq!(lines, expected.into_iter().chain(operators).collect::<Vec<_>>());
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Parses the synopsis or usage line: operands and subcommands.
 
+use crate::OptionEntry;
 use std::collections::BTreeSet;
 
 /// The content of a synopsis besides the options.
@@ -9,6 +10,8 @@ pub(crate) struct Usage {
     pub(crate) line: String,
     /// True if an operand may be something with flags of its own: a subcommand, another program, a script.
     pub(crate) delegates: bool,
+    /// The options that it spells in two ways, which may be defined nowhere else: `[--tcp|-t]`.
+    pub(crate) options: Vec<OptionEntry>,
     /// Subcommands listed in the text.
     pub(crate) subcommands: Vec<String>,
 }
@@ -46,7 +49,40 @@ pub(crate) fn usage(name: &str, text: &str) -> Usage {
     let line = synopsis_of(text);
     let delegates = !NEVER_DELEGATE.contains(&name) && delegates(&line);
     let subcommands = subcommands(name, text);
-    Usage { delegates: delegates || subcommands.len() > 1, line, subcommands }
+    Usage { delegates: delegates || subcommands.len() > 1, options: spelled_twice(&line), line, subcommands }
+}
+
+/// Returns the options of a synopsis that have a letter and a long name with that letter, in brackets of their own:
+/// `[--tcp|-t]`, `{--route|-r}`. Others are alternatives that exclude each other (`[-q|--loud]`).
+fn spelled_twice(line: &str) -> Vec<OptionEntry> {
+    let is_name = |name: &str| {
+        let body = name.trim_start_matches('-');
+        body.len() < name.len() && !body.is_empty() && body.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')
+    };
+    let option = |group: &str| {
+        let (one, other) = group.split_once('|')?;
+        let (one, other) = (one.trim(), other.trim());
+        let (short, long) = if one.starts_with("--") { (other, one) } else { (one, other) };
+        let letter = short.strip_prefix('-')?;
+        let fits = letter.len() == 1
+            && long.starts_with("--")
+            && is_name(short)
+            && is_name(long)
+            && long.to_ascii_lowercase().contains(&letter.to_ascii_lowercase());
+        fits.then(|| OptionEntry { short: Some(short.into()), long: Some(long.into()), ..OptionEntry::default() })
+    };
+    let mut found: Vec<OptionEntry> = Vec::new();
+    for (at, _) in line.match_indices(['[', '{']) {
+        let rest = &line[at + 1..];
+        let Some(end) = rest.find(['[', ']', '{', '}']) else { continue };
+        if rest[end..].starts_with([']', '}'])
+            && let Some(option) = option(&rest[..end])
+            && !found.contains(&option)
+        {
+            found.push(option);
+        }
+    }
+    found
 }
 
 /// True if an operand of the synopsis may be something with flags of its own. The word after an option is its
