@@ -247,6 +247,23 @@ fn the_model_calls_functions_and_reads_their_results() {
 }
 
 #[test]
+fn a_second_signal_ends_a_stream_with_an_error() {
+    let rules = json!([{"reply": "word ".repeat(400), "delay_ms": 100}]);
+    let mut server = Server::start(rules, &["--port", "0"]);
+    let mut stream = server.begin(CHAT, json!({"messages": user("hello"), "stream": true}));
+    // it has begun when its first pieces are there
+    let begun = super::read_until(&mut stream, "word ");
+    assert!(begun.contains("200 OK"), "{begun}");
+    server.signal("-TERM");
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    server.signal("-TERM");
+    let mut rest = String::new();
+    std::io::Read::read_to_string(&mut stream, &mut rest).unwrap();
+    assert!(rest.contains("data: {\"error\":") && rest.trim_end().ends_with('0'), "{rest}");
+    assert_eq!(server.wait_for_exit(), Some(0), "{}", server.log());
+}
+
+#[test]
 fn a_plain_prompt_is_continued() {
     let rules = json!([
         {"regex": "^Once upon$", "reply": " a time, long ago"},

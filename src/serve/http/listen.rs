@@ -244,6 +244,10 @@ async fn undo_stages(server: Arc<Server>) {
                         tokio::time::sleep(POLL_INTERVAL).await;
                     }
                     wait_for_task(&server).await;
+                    // clients are told that their answers end here
+                    while server.active() > 0 {
+                        tokio::time::sleep(POLL_INTERVAL).await;
+                    }
                 };
                 // a run that is stopped writes a checkpoint, so that it can be resumed
                 let _ = tokio::time::timeout(UNDO_TIMEOUT, runs_ended).await;

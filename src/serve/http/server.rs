@@ -132,10 +132,20 @@ impl Server {
         self.metrics.active()
     }
 
-    /// Awaits an answer, at most for the time in the settings.
+    /// Awaits an answer, at most for the time in the settings, and until the server no longer waits for it.
     pub(super) async fn within_timeout<T>(&self, answer: impl Future<Output = T>) -> Result<T, Problem> {
-        let Some(limit) = self.parts.settings.timeout else { return Ok(answer.await) };
-        tokio::time::timeout(limit, answer).await.map_err(|_| Problem::timeout(limit.as_secs_f64()))
+        let limited = async {
+            let Some(limit) = self.parts.settings.timeout else { return Ok(answer.await) };
+            tokio::time::timeout(limit, answer).await.map_err(|_| Problem::timeout(limit.as_secs_f64()))
+        };
+        tokio::select! {
+            // an answer that is ready is given in every phase
+            biased;
+            answered = limited => answered,
+            () = self.wait_for_phase(|phase| matches!(phase, Phase::Stopping(_) | Phase::Stopped)) => {
+                Err(Problem::stopped())
+            }
+        }
     }
 
     /// Logs a line, if requests are logged.

@@ -9,7 +9,7 @@ use axum::Json;
 use axum::response::{IntoResponse, Response};
 use caro_base::id;
 use caro_inference::generate;
-use caro_model::{Completion, Finish, Flow, Model, ModelError, Request, Usage};
+use caro_model::{Completion, Finish, Flow, Model, ModelError, Request, Token, Usage};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -214,16 +214,19 @@ pub fn finish_reason(completion: &Completion) -> &'static str {
     if completion.finish == Finish::Length { "length" } else { "stop" }
 }
 
-/// Returns the log probability of each token of the text; 0 for a token that the grammar determined.
-pub fn logprobs(completion: &Completion) -> Value {
-    // the tokens of a stop string are not part of the text
+/// Returns the tokens of the text, without those of a stop string.
+pub fn text_tokens(completion: &Completion) -> impl Iterator<Item = &Token> {
     let mut left = completion.text.len();
-    let in_text = completion.tokens.iter().take_while(|token| {
+    completion.tokens.iter().take_while(move |token| {
         let is_in = left > 0;
         left = left.saturating_sub(token.bytes.len());
         is_in
-    });
-    let tokens = in_text.map(|token| {
+    })
+}
+
+/// Returns the log probability of each token of the text; 0 for a token that the grammar determined.
+pub fn logprobs(completion: &Completion) -> Value {
+    let tokens = text_tokens(completion).map(|token| {
         let text = String::from_utf8_lossy(&token.bytes);
         json!({"token": text, "logprob": token.logprob.unwrap_or(0.0), "bytes": token.bytes, "top_logprobs": []})
     });
@@ -239,7 +242,7 @@ pub fn problem(error: ModelError) -> Problem {
         .detail("shorten it")
         .code("context_length_exceeded"),
         ModelError::BadShape(why) => {
-            Problem::bad_request(format!("the answer cannot be held to the schema: {}", first_line(&why)))
+            Problem::bad_request(format!("the answer cannot be held to the schema: {}", in_one_line(&why)))
                 .detail("send a simpler one in `response_format` or `tools`")
                 .code("invalid_schema")
         }
@@ -251,8 +254,16 @@ pub fn problem(error: ModelError) -> Problem {
     }
 }
 
-fn first_line(text: &str) -> String {
-    text.lines().next().unwrap_or_default().chars().take(300).collect()
+/// Returns the first line of a message; a line that announces the cause is followed by the last one, which names it:
+/// `regex parse error:`, the pattern with a mark below, `error: look-around ... is not supported`.
+fn in_one_line(text: &str) -> String {
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let first = lines.next().unwrap_or_default();
+    let line = match lines.next_back() {
+        Some(cause) if first.ends_with(':') => format!("{first} {}", cause.trim_start_matches("error: ")),
+        _ => first.trim_end_matches(':').to_owned(),
+    };
+    line.chars().take(300).collect()
 }
 
 #[cfg(test)]
@@ -329,6 +340,33 @@ mod tests {
             answering.abort();
             wait_until_released(&model).await;
         }
+    }
+
+    #[test]
+    fn a_message_names_its_cause() {
+        let regex = "regex parse error:\n    (?=x)y\n    ^^^\nerror: look-around is not supported\n";
+        for (message, line) in [
+            (regex, "regex parse error: look-around is not supported"),
+            ("Unknown type: foo\nat 1", "Unknown type: foo"),
+            ("nothing follows:", "nothing follows"),
+            ("", ""),
+        ] {
+            assert_eq!(in_one_line(message), line);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_stream_that_the_server_cuts_ends_with_an_error() {
+        let model = slow(110, Duration::from_millis(200));
+        let server = server();
+        let response = answer(server.clone(), order(&model, true)).await.unwrap();
+        // a signal, as at the end of the time for requests in progress
+        server.apply(super::super::super::lifecycle::Event::Stop);
+        let body = axum::body::to_bytes(response.into_body(), 1 << 20).await.unwrap();
+        let text = String::from_utf8(body.to_vec()).unwrap();
+        let last = text.trim_end().rsplit("data: ").next().unwrap();
+        assert!(last.starts_with("{\"error\":") && last.contains("\"stopped\""), "{text}");
+        wait_until_released(&model).await;
     }
 
     #[tokio::test]

@@ -2,7 +2,7 @@
 
 use super::super::commands::CancelOnDrop;
 use super::super::{Problem, Server};
-use super::answer::{Form, Head, Order, answer, finish_reason};
+use super::answer::{Form, Head, Order, answer, finish_reason, text_tokens};
 use super::check_model;
 use super::fields::{Body, Fields, invalid, unsupported};
 use super::options::Options;
@@ -23,7 +23,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("suffix", "the end of a text is not taken into account: leave it out"),
     ("response_format", "POST /v1/chat/completions takes it"),
     ("tools", "POST /v1/chat/completions takes them"),
-    ("logprobs", "POST /v1/chat/completions tells them"),
+    ("logprobs", "0 tells those of the tokens that were chosen"),
 ];
 
 /// Continues a text.
@@ -42,7 +42,7 @@ pub async fn completions(State(server): State<Arc<Server>>, body: Body) -> Resul
         .into_iter()
         .flat_map(|text| options.requests(&Prompt::raw(text), &shape, context, &cancel.0))
         .collect();
-    let form = CompletionForm { head: Head::new("cmpl", &*engine.model) };
+    let form = CompletionForm { head: Head::new("cmpl", &*engine.model), logprobs: tells_logprobs(&fields) };
     let Options { choices, stream, include_usage, .. } = options;
     let order = Order { model: engine.model.clone(), requests, choices, cancel, stream, include_usage, form };
     answer(server, order).await
@@ -71,14 +71,43 @@ fn prompts<'a>(fields: &Fields<'a>) -> Result<Vec<&'a str>, Problem> {
     Ok(prompts)
 }
 
+/// True if the client wants the log probability of each chosen token: the number of others that it wants is 0.
+fn tells_logprobs(fields: &Fields<'_>) -> bool {
+    fields.get("logprobs").is_some_and(Value::is_number)
+}
+
+/// Returns the log probability of each token of the text, with the place in the text where it begins, in characters.
+fn logprobs(completion: &Completion) -> Value {
+    let (mut tokens, mut values, mut offsets, mut offset) = (Vec::new(), Vec::new(), Vec::new(), 0);
+    for token in text_tokens(completion) {
+        tokens.push(String::from_utf8_lossy(&token.bytes));
+        values.push(token.logprob.unwrap_or(0.0));
+        offsets.push(offset);
+        // a token may end inside a character, which counts where it begins
+        offset += token.bytes.iter().filter(|byte| **byte & 0xC0 != 0x80).count();
+    }
+    json!({"tokens": tokens, "token_logprobs": values, "top_logprobs": null, "text_offset": offsets})
+}
+
 /// The form of completions.
 struct CompletionForm {
     head: Head,
+    /// True to include the log probability of each token.
+    logprobs: bool,
 }
 
 impl CompletionForm {
     fn document(&self, choices: Vec<Value>) -> Value {
         self.head.document("text_completion", choices)
+    }
+
+    /// Returns the end of a choice: the rest of its text, the reason, and what is told of its tokens.
+    fn last(&self, index: usize, text: &str, completion: &Completion) -> Value {
+        let mut last = choice(index, text, Some(finish_reason(completion)));
+        if self.logprobs {
+            last["logprobs"] = logprobs(completion);
+        }
+        last
     }
 }
 
@@ -92,7 +121,7 @@ impl Form for CompletionForm {
     }
 
     fn end(&mut self, index: usize, completion: &Completion) -> Vec<Value> {
-        vec![self.document(vec![choice(index, "", Some(finish_reason(completion)))])]
+        vec![self.document(vec![self.last(index, "", completion)])]
     }
 
     fn empty(&self) -> Value {
@@ -101,13 +130,43 @@ impl Form for CompletionForm {
 
     fn complete(&mut self, completions: &[Completion]) -> Value {
         let all = completions.iter().enumerate();
-        self.document(all.map(|(index, done)| choice(index, &done.text, Some(finish_reason(done)))).collect())
+        self.document(all.map(|(index, done)| self.last(index, &done.text, done)).collect())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use caro_model::{Finish, Token, Usage};
+
+    #[test]
+    fn zero_other_tokens_tells_the_chosen_ones() {
+        let of = |body: Value| {
+            let fields = Fields::of(&body, String::new()).unwrap();
+            fields.refuse(REFUSED).map(|()| tells_logprobs(&fields)).map_err(|_| ())
+        };
+        assert_eq!(
+            [of(json!({})), of(json!({"logprobs": null})), of(json!({"logprobs": 0}))],
+            [Ok(false), Ok(false), Ok(true)]
+        );
+        assert_eq!([of(json!({"logprobs": 2})), of(json!({"logprobs": true}))], [Err(()), Err(())]);
+        let token = |bytes: &[u8], logprob| Token { bytes: bytes.to_vec(), logprob, runner_up: None };
+        let completion = Completion {
+            text: "aé b".into(),
+            tokens: vec![
+                token(b"a\xc3", Some(-0.5)),
+                token(b"\xa9", None),
+                token(b" b", Some(-1.0)),
+                token(b"END", None),
+            ],
+            end: None,
+            finish: Finish::Stop,
+            usage: Usage::default(),
+        };
+        let told = logprobs(&completion);
+        assert_eq!((&told["token_logprobs"], &told["text_offset"]), (&json!([-0.5, 0.0, -1.0]), &json!([0, 2, 2])));
+        assert_eq!(told["tokens"][2], " b");
+    }
 
     #[test]
     fn a_prompt_is_one_text_or_several() {
