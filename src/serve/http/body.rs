@@ -60,10 +60,15 @@ impl<T: DeserializeOwned> FromRequest<Arc<Server>> for Document<T> {
     }
 }
 
-/// Parses a document. Invalid JSON is a problem of status 400; JSON with missing, unknown or wrong fields, of status
-/// 422.
+/// Parses a document. Invalid JSON is a problem of status 400; JSON that is no object, or has missing, unknown or wrong
+/// fields, of status 422.
 fn document<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     let hint = "GET /openapi.json describes it";
+    // a list would be read as the fields in order
+    let is_object = bytes.trim_ascii_start().starts_with(b"{");
+    if !is_object && serde_json::from_slice::<serde::de::IgnoredAny>(bytes).is_ok() {
+        return Err(Problem::unprocessable("the document must be a JSON object").detail(hint));
+    }
     match serde_json::from_slice(bytes) {
         Ok(document) => Ok(document),
         Err(error) if error.is_data() => {
@@ -143,9 +148,23 @@ mod tests {
         for bad in [&b""[..], b"{", b"\xff", b"{\"name\": \"x\"} y"] {
             assert_eq!(document::<Wanted>(bad).unwrap_err().status(), StatusCode::BAD_REQUEST, "{bad:?}");
         }
-        for other in [&b"{}"[..], b"[]", b"{\"name\": 1}", b"{\"name\": \"x\", \"mood\": 1}"] {
+        for other in [&b"{}"[..], b"{\"name\": 1}", b"{\"name\": \"x\", \"mood\": 1}"] {
             assert_eq!(document::<Wanted>(other).unwrap_err().status(), StatusCode::UNPROCESSABLE_ENTITY, "{other:?}");
         }
+    }
+
+    #[test]
+    fn a_document_is_an_object() {
+        for other in [&b"[]"[..], b"[\"x\"]", b" [\"x\"]", b"\"x\"", b"1", b"null", b"true"] {
+            let problem = document::<Wanted>(other).unwrap_err();
+            let message = problem.message_and_detail().0;
+            assert_eq!(
+                (problem.status(), message),
+                (StatusCode::UNPROCESSABLE_ENTITY, "the document must be a JSON object")
+            );
+        }
+        assert!(document::<Wanted>(b"\n {\"name\": \"x\"}").is_ok());
+        assert_eq!(document::<Wanted>(b"[\"x\"").unwrap_err().status(), StatusCode::BAD_REQUEST);
     }
 
     #[tokio::test]

@@ -4,7 +4,7 @@ use super::Problem;
 use caro_agent::Args;
 use caro_agent::event::{Event, Sink};
 use caro_agent::runtime::{Approval, Approver, Question};
-use caro_agent::tool::Hazard;
+use caro_agent::tool::{Hazard, ToolSpec};
 use caro_agent::turn::Task;
 use caro_model::Cancel;
 use serde::Deserialize;
@@ -33,6 +33,7 @@ struct ActiveRun {
 /// A question that waits for an answer.
 struct PendingQuestion {
     call: String,
+    tool: String,
     is_dangerous: bool,
     lasting: bool,
     answer: mpsc::Sender<(Approval, Option<Args>)>,
@@ -86,8 +87,9 @@ impl Runs {
     /// Answers the question of a run. Returns the id of the call that it is about, and true if the call is allowed.
     ///
     /// # Errors
-    /// If there is no such run or question, or the decision does not fit the question.
-    pub fn answer(&self, run: &str, order: ApproveOrder) -> Result<(String, bool), Problem> {
+    /// If there is no such run or question, the decision does not fit the question, or new arguments do not fit the
+    /// tool, one of `tools`.
+    pub fn answer(&self, run: &str, order: ApproveOrder, tools: &[ToolSpec]) -> Result<(String, bool), Problem> {
         let mut all = self.all();
         let active = all.get_mut(run).ok_or_else(|| Problem::not_found("there is no such run under way"))?;
         let question = active.question.as_ref().ok_or_else(|| Problem::conflict("the run asks nothing now"))?;
@@ -107,6 +109,13 @@ impl Runs {
                 );
             }
         };
+        // the run would lose a step over them
+        if let Some(args) = &order.args
+            && let Some(spec) = tools.iter().find(|spec| spec.name == question.tool)
+        {
+            spec.validate(&mut args.clone())
+                .map_err(|why| Problem::unprocessable(why).detail("GET /tools lists them"))?;
+        }
         let Some(question) = active.question.take() else { return Err(Problem::conflict("the run asks nothing now")) };
         question
             .answer
@@ -134,7 +143,8 @@ impl Approver for RemoteApprover {
     fn ask(&self, question: Question) -> (Approval, Option<Args>) {
         let (answer, answers) = mpsc::channel();
         let is_dangerous = question.call.effects.hazard == Hazard::Danger;
-        let pending = PendingQuestion { call: question.call.id, is_dangerous, lasting: question.lasting, answer };
+        let (call, tool) = (question.call.id, question.call.tool);
+        let pending = PendingQuestion { call, tool, is_dangerous, lasting: question.lasting, answer };
         if let Some(run) = self.runs.all().get_mut(&self.run) {
             run.question = Some(pending);
         }
@@ -191,4 +201,33 @@ pub enum Decision {
     Always,
     /// Allow a dangerous call.
     Danger,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn new_arguments_must_fit_the_tool_that_is_asked_about() {
+        let runs = Runs::default();
+        let (answer, answers) = mpsc::channel();
+        let question = PendingQuestion {
+            call: "s1c1".into(),
+            tool: "run_command".into(),
+            is_dangerous: false,
+            lasting: true,
+            answer,
+        };
+        runs.all().insert("r".into(), ActiveRun { cancel: Cancel::new(), question: Some(question) });
+        let tools = [ToolSpec::new("run_command", "Runs it.", json!({"command": {"type": "string"}}), &["command"])];
+        let order = |args| serde_json::from_value::<ApproveOrder>(json!({"decision": "yes", "args": args})).unwrap();
+        for bad in [json!({"command": 5}), json!({}), json!({"command": "ls", "else": 1})] {
+            let problem = runs.answer("r", order(bad.clone()), &tools).unwrap_err();
+            assert_eq!(problem.status(), axum::http::StatusCode::UNPROCESSABLE_ENTITY, "{bad}");
+        }
+        assert!(answers.try_recv().is_err(), "the question still waits");
+        assert_eq!(runs.answer("r", order(json!({"command": "ls"})), &tools).unwrap(), ("s1c1".into(), true));
+        assert!(answers.try_recv().is_ok());
+    }
 }

@@ -266,7 +266,7 @@ pub async fn approve(
     Path(run): Path<String>,
     Document(order): Document<ApproveOrder>,
 ) -> Result<Json<Value>, Problem> {
-    server.engine()?;
-    let (call, approved) = server.live.answer(&run, order)?;
+    let tools = server.engine()?.harness.tools()?;
+    let (call, approved) = server.live.answer(&run, order, &tools)?;
     Ok(Json(json!({"run_id": run, "call_id": call, "approved": approved})))
 }

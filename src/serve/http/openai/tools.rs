@@ -162,7 +162,8 @@ impl Tool {
         }
         function.text("description")?;
         let mut parameters = match function.get("parameters") {
-            None => Map::new(),
+            // a function without parameters takes no arguments
+            None => Map::from_iter([("properties".into(), json!({}))]),
             Some(Value::Object(schema)) => schema.clone(),
             Some(_) => return Err(invalid(&function.name("parameters"), "a JSON schema")),
         };
@@ -170,6 +171,14 @@ impl Tool {
         let is_open = ["type", "$ref", "anyOf", "oneOf", "allOf"].iter().all(|word| !parameters.contains_key(*word));
         if is_open {
             parameters.insert("type".into(), json!("object"));
+        }
+        // an empty list of properties says nothing of others, but a model would make some up
+        if parameters.get("properties").and_then(Value::as_object).is_some_and(Map::is_empty)
+            && !["$ref", "anyOf", "oneOf", "allOf", "patternProperties"]
+                .iter()
+                .any(|word| parameters.contains_key(*word))
+        {
+            parameters.entry("additionalProperties").or_insert(Value::Bool(false));
         }
         Ok(Self { name: name.into(), parameters: parameters.into(), definition: definition.clone() })
     }
@@ -285,6 +294,30 @@ mod tests {
         let none = read(json!({"tools": two(), "tool_choice": "none"})).unwrap();
         assert_eq!((none.shape(&free).unwrap(), none.signatures().len()), (None, 0));
         assert_eq!(read(json!({})).unwrap().shape(&free).unwrap(), None);
+    }
+
+    #[test]
+    fn a_function_without_parameters_takes_no_arguments() {
+        let free = Shape::Text { stop: Vec::new() };
+        let call = |arguments: &str| format!("{{\"name\": \"f\", \"arguments\": {arguments}}}\n</tool_call>");
+        let of = |function: Value| {
+            let tools = json!([{"type": "function", "function": function}]);
+            read(json!({"tools": tools, "tool_choice": "required"})).unwrap()
+        };
+        for none in [
+            json!({"name": "f"}),
+            json!({"name": "f", "parameters": null}),
+            json!({"name": "f", "parameters": {"type": "object", "properties": {}}}),
+        ] {
+            let tools = of(none.clone());
+            assert!(allows(&tools, &free, &call("{}")) && !allows(&tools, &free, &call("{\"a\": 1}")), "{none}");
+        }
+        for any in [
+            json!({"name": "f", "parameters": {"type": "object"}}),
+            json!({"name": "f", "parameters": {"type": "object", "properties": {}, "additionalProperties": true}}),
+        ] {
+            assert!(allows(&of(any.clone()), &free, &call("{\"a\": 1}")), "{any}");
+        }
     }
 
     /// Uses a model with random weights and its own vocabulary.
