@@ -20,6 +20,8 @@ use std::time::Instant;
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// Most characters of a request id from a client.
 const MAX_ID: usize = 64;
+/// The status in the log for a client that left before its answer. Source: nginx, which has made it a convention.
+const CLIENT_LEFT: u16 = 499;
 /// The methods allowed to pages of other origins.
 const METHODS: &str = "GET, POST, DELETE, OPTIONS";
 /// The response headers that they may read.
@@ -35,6 +37,7 @@ pub async fn guard(State(server): State<Arc<Server>>, mut request: Request, next
         request.headers_mut().insert(REQUEST_ID, value);
     }
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let mut entry = LogEntry::new(&server, &method, &path, &id, started);
     let mut extra = HeaderMap::new();
     let admitted = admit(&server, &request, &mut extra);
     let mut response = match admitted {
@@ -58,14 +61,37 @@ pub async fn guard(State(server): State<Arc<Server>>, mut request: Request, next
         headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
     let status = response.status();
-    let route = routes::of_path(&path).map_or("", |route| route.path);
     server.metrics.count_answer(routes::metrics_key(&method, &path), status);
-    // the pattern of the route instead of the path and query, which may contain private data
-    let shown = if route.is_empty() { "(no route)" } else { route };
-    let method = if is_known(&method) { method.as_str() } else { "(other)" };
-    server.log(&format!("{method} {shown} {} {} ms {id}", status.as_u16(), started.elapsed().as_millis()));
+    entry.status = status.as_u16();
+    drop(entry);
     let (head, body) = response.into_parts();
     Response::from_parts(head, GuardedBody::wrap(body, active))
+}
+
+/// A line of the request log, written when it is dropped: also for a client that leaves before its answer.
+struct LogEntry<'a> {
+    server: &'a Server,
+    method: &'a str,
+    route: &'static str,
+    id: &'a str,
+    started: Instant,
+    status: u16,
+}
+
+impl<'a> LogEntry<'a> {
+    fn new(server: &'a Server, method: &'a Method, path: &str, id: &'a str, started: Instant) -> Self {
+        // the pattern of the route instead of the path and query, which may contain private data
+        let route = routes::of_path(path).map_or("(no route)", |route| route.path);
+        let method = if is_known(method) { method.as_str() } else { "(other)" };
+        Self { server, method, route, id, started, status: CLIENT_LEFT }
+    }
+}
+
+impl Drop for LogEntry<'_> {
+    fn drop(&mut self) {
+        let Self { server, method, route, id, started, status } = self;
+        server.log(&format!("{method} {route} {status} {} ms {id}", started.elapsed().as_millis()));
+    }
 }
 
 fn is_known(method: &Method) -> bool {
@@ -146,7 +172,43 @@ fn request_id(headers: &HeaderMap) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{Parts, Settings, Token};
     use super::*;
+    use std::sync::Mutex;
+    use std::time::Duration;
+    use tower::ServiceExt;
+
+    #[tokio::test]
+    async fn a_request_is_logged_once_though_its_client_leaves() {
+        let lines: Arc<Mutex<Vec<String>>> = Arc::default();
+        let log = lines.clone();
+        let parts = Parts {
+            agent: "a".into(),
+            settings: Settings::default(),
+            token: Token::random().unwrap(),
+            offer: crate::mcp::tools::Offer { agent: false },
+            log: Some(Arc::new(move |line: &str| log.lock().unwrap().push(line.to_owned()))),
+        };
+        let server = Server::new(parts, None);
+        let slow = || async {
+            tokio::time::sleep(Duration::from_millis(200)).await;
+            "late"
+        };
+        let app = axum::Router::new()
+            .route("/health", axum::routing::get(slow))
+            .layer(axum::middleware::from_fn_with_state(server, guard));
+        let ask = || {
+            let request = Request::builder().uri("/health").header("x-request-id", "r1");
+            app.clone().oneshot(request.body(axum::body::Body::empty()).unwrap())
+        };
+        let leaves = tokio::time::timeout(Duration::from_millis(20), ask()).await;
+        assert!(leaves.is_err());
+        assert_eq!(ask().await.unwrap().status(), StatusCode::OK);
+        let lines = lines.lock().unwrap();
+        let status = |line: &String| line.split(' ').nth(2).map(str::to_owned);
+        assert_eq!(lines.iter().filter_map(status).collect::<Vec<_>>(), ["499", "200"], "{lines:?}");
+        assert!(lines.iter().all(|line| line.starts_with("GET /health ") && line.ends_with(" r1")), "{lines:?}");
+    }
 
     fn headers(name: &'static str, value: &str) -> HeaderMap {
         HeaderMap::from_iter([(HeaderName::from_static(name), value.parse().unwrap())])
