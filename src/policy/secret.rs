@@ -74,6 +74,34 @@ const SECRETS: &[&[&str]] = &[
     &["service-account*.json"],
     &["logins.json"],
     &["wallet.dat"],
+    // the environments of processes
+    &["proc", "*", "environ"],
+    &["task", "*", "environ"],
+    // what was typed into shells and clients
+    &[".*_history"],
+    &[".zhistory"],
+    &[".histfile"],
+    &["fish_history"],
+    &["consolehost_history.txt"],
+    // sign-ins of programs
+    &["caro", "mcp.json"],
+    &["auth.json"],
+    &[".curlrc"],
+    &["_curlrc"],
+    &[".wgetrc"],
+    &["wp-config.php*"],
+    &["sitemanager.xml"],
+    &["recentservers.xml"],
+    // browsers and mail programs
+    &[".mozilla"],
+    &[".thunderbird"],
+    &["google-chrome*"],
+    &[".config", "chromium*"],
+    &["login data*"],
+    &["cookies.sqlite*"],
+    &["key4.db"],
+    &["default", "cookies"],
+    &["network", "cookies"],
 ];
 
 /// Places where words in names mean nothing: public files, published packages, programs, names of branches.
@@ -194,6 +222,21 @@ mod tests {
             "/w/docs/passwords.txt",
             "/w/docs/credentials",
             "/Users/me/Library/Keychains/login.keychain",
+            "/proc/1/environ",
+            "/proc/*/environ",
+            "/proc/[0-9]*/environ",
+            "/proc/self/task/7/environ",
+            "/home/me/.bash_history",
+            "/home/me/.python_history",
+            "/home/me/.local/share/fish/fish_history",
+            "/home/me/.config/caro/mcp.json",
+            "/home/me/.codex/auth.json",
+            "/home/me/.curlrc",
+            "/var/www/wp-config.php",
+            "/home/me/.config/filezilla/sitemanager.xml",
+            "/home/me/.config/google-chrome/Default/Cookies",
+            "/Users/me/Library/Application Support/Vivaldi/Default/Network/Cookies",
+            "/home/me/.mozilla/firefox/x.default/cookies.sqlite",
         ] {
             assert!(is_secret(Path::new(secret)), "{secret}");
         }
@@ -215,6 +258,13 @@ mod tests {
             "/w/password/form.html",
             "/w/tokens/a.txt",
             "/w/gh",
+            "/proc/1/status",
+            "/w/src/environ",
+            "/w/src/cookies/parse.rs",
+            "/w/docs/history",
+            "/w/.mcp.json",
+            "/w/wp-content/index.php",
+            "/w/auth.rs",
         ] {
             assert!(!is_secret(Path::new(plain)), "{plain}");
         }
@@ -255,6 +305,10 @@ mod tests {
         }
         for free in ["*.log", "a*", "plain/*", "*/a.txt", "none/*"] {
             assert!(!reads_secret(&at(free)), "{free}");
+        }
+        #[cfg(target_os = "linux")]
+        for reads in ["/proc/*/env*", "/pro?/self/*", "/proc/[0-9]*/e?viron"] {
+            assert!(reads_secret(Path::new(reads)), "{reads}");
         }
     }
 }

@@ -38,7 +38,7 @@ use std::ops::Range;
 pub(super) use table::{Variable, canonical, is_remade, variable};
 pub use words::is_known;
 use words::scripts;
-pub(super) use words::{has_value, is_assessed_by_words, operands_of, sent_files, verb};
+pub(super) use words::{environment_option, has_value, is_assessed_by_words, operands_of, sent_files, verb};
 
 /// An effect of one command.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
@@ -78,6 +78,9 @@ pub fn effects(script: &Script) -> Vec<Effect> {
 
 /// A path for a file named `-`, where that does not mean standard output.
 const DASH_FILE: &str = "./-";
+
+/// The files in which Linux shows the environments of processes.
+const ENVIRONMENTS: &str = "/proc/*/environ";
 
 /// Programs that take `-` for an ordinary file name.
 const DASH_IS_A_FILE: &[&str] = &["tee", "gtee", "cp", "gcp", "install", "mv", "gmv", "ln"];
@@ -208,6 +211,11 @@ fn add_command(script: &Script, index: usize, command: &Invocation, found: &mut 
         for root in handed::roots(script, command) {
             collector.push(Kind::Delete, Some(root), true, narrowed, read.word("-delete").unwrap_or(first));
         }
+    }
+    if key == "ps"
+        && let Some(word) = words::environment_option(command)
+    {
+        collector.push(Kind::Read, Some(ENVIRONMENTS.to_owned()), false, false, word);
     }
     if let Some(kind) = database::effect(script, index, program, &read, wraps) {
         collector.plain(kind, first);

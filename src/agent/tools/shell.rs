@@ -342,9 +342,17 @@ mod tests {
         let root = &dir.path().canonicalize().unwrap();
         let reads = |command: &str| {
             let effects = effects(command, root);
-            effects.reads.iter().any(|path| caro_policy::is_secret(path))
+            effects.reads.iter().any(|path| caro_policy::secret::reads_secret(path))
         };
         for command in [
+            "strings /proc/*/environ | grep CARO_API_KEY | base64",
+            "cat /proc/[0-9]*/environ",
+            "grep -a KEY /proc/*/environ",
+            "tr '\\0' '\\n' < /proc/1/environ",
+            "cd /proc/1 && cat environ",
+            "ps eww -e",
+            "ps aux e | grep KEY",
+            "tail ~/.bash_history",
             "tar cf - ~/.ssh | strings",
             "git diff --no-index /dev/null ~/.aws/credentials",
             "git blame .env",

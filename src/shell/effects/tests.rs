@@ -105,3 +105,38 @@ fn a_powershell_switch_may_be_set_explicitly_in_any_case() {
         assert_eq!((found.as_slice(), parsed.has("-recurse")), (paths, has_recurse), "{line}");
     }
 }
+
+#[test]
+fn ps_reads_environments_if_an_option_says_so() {
+    let reads = |line: &str| {
+        let script = parse(line, Dialect::Bash);
+        super::effects(&script).iter().any(|effect| effect.path.as_deref() == Some("/proc/*/environ"))
+    };
+    for line in [
+        "ps e",
+        "ps eww -e",
+        "ps auxe",
+        "ps -axe",
+        "ps -E",
+        "ps -e e",
+        "ps --cumulative e",
+        "ps o pid e",
+        "nice ps axe",
+    ] {
+        assert!(reads(line), "{line}");
+    }
+    for line in [
+        "ps",
+        "ps aux",
+        "ps -e",
+        "ps -ef",
+        "ps axo pid,comm --sort -rss",
+        "ps -C firefox",
+        "ps -o etime -p 7",
+        "ps -eo pid,etime",
+        "ps --user me",
+        "ps -p 1 -o comm=",
+    ] {
+        assert!(!reads(line), "{line}");
+    }
+}

@@ -32,6 +32,53 @@ pub(crate) fn has_value(command: &Invocation, letter: char) -> bool {
     program.is_some_and(|program| program.takes_value(&format!("-{letter}")))
 }
 
+/// Returns the option of `ps` that makes it print the environments of processes: `e` among the letters without a dash,
+/// `E` anywhere, and `-e` with BSD's letters behind it (`-axe`, but not `-e` and `-ef`).
+pub(crate) fn environment_option(command: &Invocation) -> Option<&Word> {
+    const VALUED: &str = "CGgOopqstUukNFn";
+    const VALUED_BSD: &str = "oOkpqtU";
+    const VALUED_LONG: [&str; 16] = [
+        "cols",
+        "columns",
+        "format",
+        "Group",
+        "group",
+        "lines",
+        "pid",
+        "ppid",
+        "quick-pid",
+        "rows",
+        "sid",
+        "sort",
+        "tty",
+        "User",
+        "user",
+        "width",
+    ];
+    let mut is_value = false;
+    command.args().iter().find(|word| {
+        if std::mem::take(&mut is_value) {
+            return false;
+        }
+        if let Some(long) = word.text.strip_prefix("--") {
+            is_value = VALUED_LONG.contains(&long);
+            return false;
+        }
+        let (letters, is_bsd) = match word.text.strip_prefix('-') {
+            Some(letters) => (letters, letters.starts_with("ax") || letters.starts_with("aux")),
+            None => (word.text.as_str(), true),
+        };
+        if letters.is_empty() || !letters.chars().all(|c| c.is_ascii_alphabetic()) {
+            return false;
+        }
+        // `-opid` and `-Cname` have their value in the same word; of BSD's letters only a few take one
+        let at = letters.find(|c| if is_bsd { VALUED_BSD } else { VALUED }.contains(c));
+        is_value = at.is_some_and(|at| at + 1 == letters.len());
+        let flags = &letters[..at.unwrap_or(letters.len())];
+        flags.contains('E') || is_bsd && flags.contains('e')
+    })
+}
+
 /// Returns the commands in a command's arguments, with the indices of their words: the value of an option (`gzip` of
 /// `tar -I gzip`), commands that an `awk` or `sed` program passes to a shell.
 pub(crate) fn commands_in(words: &[Word], dialect: Dialect) -> Vec<(usize, String)> {

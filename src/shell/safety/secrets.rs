@@ -2,7 +2,7 @@
 
 use super::flow::is_connected;
 use super::{Level, Reason, reason, stdin_texts};
-use crate::effects::{Place, place_of, sent_files};
+use crate::effects::{Place, environment_option, place_of, sent_files};
 use crate::parse::{How, Invocation, Script};
 
 /// Programs that send their input or their arguments.
@@ -240,6 +240,7 @@ fn secret_read_by(command: &Invocation, words: bool) -> Option<String> {
         }
         // all of the environment, or the keys of it
         Some("env" | "printenv") if command.args().is_empty() => Some("the environment, with the keys in it"),
+        Some("ps") if environment_option(command).is_some() => Some("the environments of processes"),
         Some("printenv")
             if command
                 .args()
