@@ -6,8 +6,28 @@ use super::tokens::is_in;
 /// Verbs that order a removal anywhere in a clause.
 const REMOVE: &str = "dedupe deduplicate delete deleting discard discarding eliminate erase erasing prune pruning purge purging remove \
 removing rm shred shredding uninstall unlink wipe wiping";
-/// Verbs that are other words too (`an empty file`, `keep in mind`): they count only after `please` and the like.
+/// Verbs that are other words too (`an empty file`, `keep in mind`): they count only after `please` and the like, and
+/// with files or folders for their object (`drop me a line`, `clear up what it does`).
 const AMBIGUOUS: &str = "clean cleanup clear drop empty free keep leave tidy trash";
+/// Those of them that also mean to put the content of one file in order.
+const MAY_EDIT: &str = "clean cleanup clear tidy";
+/// Those of them that order a removal only with `only` or `just` behind them.
+const MAY_SPARE: &str = "keep leave";
+/// Words that may stand between such a verb and its object.
+const MAY_FOLLOW: &str = "just only out up";
+/// Nouns for files and folders, and for what takes up room on a disk.
+const STORED: &str = "archive archives artifact artifacts attachments backup backups binaries bin build builds cache caches clones clutter \
+copies desktop directories directory disk documents downloads drafts drive dump dumps duplicate duplicates files folder \
+folders gb garbage gigabytes images installers iso isos jpgs junk leftovers logfile logfiles log logs mb megabytes movies mp3s music \
+node_modules pdfs photos pictures pngs recordings repository repo room screenshots snapshots songs space stuff subfolders symlinks \
+target temp tmp trash tree txts videos wastebasket workspace zips";
+/// Nouns for one file, which an edit leaves in its place.
+const ONE_FILE: &str = "file link symlink";
+/// Words that end the object of a verb.
+const ENDS_OBJECT: &str = "about after and are as at because before behind below beside but by during for from if in inside into is it \
+its larger like newer of older on onto or out over since so than that then to under unless until up what where which who with within";
+/// First words of an object that something is put or left with (`drop me a line`, `leave a file there`).
+const GIVES: &str = "a an her him me some them us";
 /// Orders of two words.
 const PAIRS: [(&str, &str); 6] =
     [("get", "rid"), ("getting", "rid"), ("throw", "away"), ("throw", "out"), ("dispose", "of"), ("do", "away")];
@@ -47,14 +67,15 @@ fn orders_removal_in(clause: &str) -> bool {
         return !has(&UNSPACED_NOT);
     }
     let edge = |c: char| !c.is_alphanumeric() && c != '\'';
-    let words: Vec<&str> = clause.split_whitespace().map(|w| w.trim_matches(edge)).filter(|w| !w.is_empty()).collect();
+    let spelled: Vec<&str> = clause.split_whitespace().filter(|word| !word.trim_matches(edge).is_empty()).collect();
+    let words: Vec<&str> = spelled.iter().map(|word| word.trim_matches(edge)).collect();
     if words.iter().any(|word| is_in(FOREIGN_VERBS, word)) {
         return !words.iter().any(|word| is_in(FOREIGN_NOT, word));
     }
     (0..words.len()).any(|at| {
         let next = words.get(at + 1).copied().unwrap_or_default();
         let unambiguous = is_in(REMOVE, words[at]) || PAIRS.contains(&(words[at], next));
-        if !unambiguous && !is_in(AMBIGUOUS, words[at]) {
+        if !unambiguous && !(is_in(AMBIGUOUS, words[at]) && has_stored_object(&words, &spelled, at)) {
             return false;
         }
         let begin = words[..at].iter().rposition(|word| is_in("and then but", word)).map_or(0, |joint| joint + 1);
@@ -67,6 +88,35 @@ fn orders_removal_in(clause: &str) -> bool {
         let forbids = |i: usize| is_in(NOT, words[i]) && !words.get(i + 1).is_some_and(|word| is_in(CANCELS_NOT, word));
         allowed && !asks && !(begin..at).any(forbids) && !is_in(NOT, next)
     })
+}
+
+/// True if the object of the ambiguous verb at this place is stored on a disk: a path, a pattern for names, or words
+/// that end with a noun for files or folders. `spelled` has the words with their signs (`*.tmp`, `build/`).
+fn has_stored_object(words: &[&str], spelled: &[&str], at: usize) -> bool {
+    let verb = words[at];
+    let begin = (at + 1..words.len()).find(|i| !is_in(MAY_FOLLOW, words[*i])).unwrap_or(words.len());
+    if is_in(MAY_SPARE, verb) && !words[at + 1..begin].iter().any(|word| matches!(*word, "only" | "just")) {
+        return false;
+    }
+    let end = (begin..words.len()).find(|i| is_in(ENDS_OBJECT, words[*i])).unwrap_or(words.len());
+    let is_put = verb == "drop" && words.get(end).is_some_and(|word| matches!(*word, "into" | "onto" | "to"));
+    let Some(last) = words[begin..end].last() else { return false };
+    if is_put || is_in(GIVES, words[begin]) && !matches!(verb, "free" | "clear") {
+        return false;
+    }
+    let edits = is_in(MAY_EDIT, verb);
+    let is_named = |word: &&str| {
+        let name = word.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+        let is_folder = word.contains('/') && !name.trim_start_matches('.').contains('.');
+        word.contains('*') || is_folder || !edits && (word.contains('/') || has_extension(name))
+    };
+    is_in(STORED, last) || !edits && is_in(ONE_FILE, last) || spelled[begin..end].iter().any(|word| is_named(&word))
+}
+
+/// True for the name of a file with an extension.
+fn has_extension(name: &str) -> bool {
+    let extension = name.rsplit_once('.').filter(|(stem, _)| !stem.is_empty()).map(|(_, extension)| extension);
+    extension.is_some_and(|text| (1..=8).contains(&text.len()) && text.chars().all(char::is_alphanumeric))
 }
 
 /// Splits a text at punctuation before a blank, as dots inside of names are no ends, and at CJK punctuation.
@@ -134,6 +184,20 @@ mod tests {
             "then clear the cache",
             "pack the logs and then rm them",
             "keep only the newest three backups",
+            "clean up the folder",
+            "tidy up my downloads",
+            "please clear the npm cache",
+            "drop old backups",
+            "drop the backups older than a year",
+            "clean out ~/Downloads and show what is left",
+            "clear up some disk space",
+            "free up 2 GB on this disk",
+            "tidy the photos of last year",
+            "empty the directory out",
+            "trash all screenshots from May",
+            "clean *.tmp",
+            "drop old.tar.gz",
+            "leave only the three newest logs",
             "lösche alle Dateien, die auf .tmp enden",
             "bitte die alten Protokolle löschen",
             "supprime les fichiers vides",
@@ -172,6 +236,24 @@ mod tests {
             "move it to x.delete",
             "make a file clean.sh with three lines",
             "the user's clean copy is in a.txt, don't touch it",
+            "tidy up the wording of README",
+            "clear up what the project does",
+            "clean the code style",
+            "drop me a line about the project",
+            "drop a file with the totals into logs",
+            "drop the report into the folder out",
+            "clean up notes.md",
+            "tidy the file, its headings are a mess",
+            "clear up the confusion about the two folders",
+            "free the reader from jargon in guide.md",
+            "keep the style of the files",
+            "keep me posted on the backups",
+            "keep only the first three lines of a.csv",
+            "leave a file with the totals there",
+            "leave the logs as they are",
+            "empty lines in a.txt are counted where?",
+            "drop the second sentence of the introduction",
+            "clean up the log format in main.rs",
             "lösche nichts",
             "ne supprime pas les fichiers",
             "no borres nada, no eliminar",
