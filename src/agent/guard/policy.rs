@@ -34,9 +34,34 @@ pub fn kind_of(call: &Call) -> String {
     call.tool.clone()
 }
 
-/// Files and folders of a project, in lower case, from which version control, a shell, an editor or an agent starts programs by itself.
-const STARTS_PROGRAMS: [&str; 11] =
-    [".git", ".hg", ".jj", ".svn", ".husky", ".vscode", ".idea", ".devcontainer", ".agents", ".envrc", ".mcp.json"];
+/// Files and folders of a project, in lower case, from which version control, a shell, an editor or an agent starts
+/// programs by itself.
+const STARTS_PROGRAMS: [&str; 21] = [
+    ".git",
+    ".hg",
+    ".jj",
+    ".svn",
+    ".husky",
+    ".vscode",
+    ".idea",
+    ".devcontainer",
+    ".agents",
+    ".envrc",
+    ".mcp.json",
+    ".gitconfig",
+    ".gitattributes",
+    ".github",
+    ".gitlab-ci.yml",
+    ".pre-commit-config.yaml",
+    ".cargo",
+    ".npmrc",
+    ".claude",
+    ".codex",
+    ".cursor",
+];
+
+/// The file of a project's own rules, which decide what is asked for.
+const RULES: &str = ".caro-policy.toml";
 
 impl Policy {
     /// True for a file whose contents may run later without being called: what is written there is outside of every
@@ -74,6 +99,13 @@ impl Guard for Policy {
         for path in effects.writes.iter().filter(|path| !self.is_own(path) && self.runs_later(path)) {
             reasons
                 .push(format!("it changes {}, from which programs are started without being called", path.display()));
+        }
+        let is_rules = |path: &Path| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            patterns_overlap(&name.to_lowercase(), RULES)
+        };
+        for path in effects.writes.iter().filter(|path| is_rules(path)) {
+            reasons.push(format!("it changes {}, whose rules decide what is asked for", path.display()));
         }
         let own = !effects.writes.is_empty() && effects.writes.iter().all(|path| self.is_own(path));
         if effects.removes && !self.rights.removals && !own {
@@ -210,6 +242,11 @@ mod tests {
             (writes("/home/me/work/cpu.profile"), "ask", "allow"),
             (writes("/home/me/work/tests/authorized_keys_test.py"), "ask", "allow"),
             (writes("/home/me/work/fixtures/etc/hosts.txt"), "ask", "allow"),
+            (writes("/home/me/work/.cargo/config.toml"), "ask", "ask"),
+            (writes("/home/me/work/.github/workflows/ci.yml"), "ask", "ask"),
+            (writes("/home/me/work/.caro-policy.toml"), "ask", "ask"),
+            (writes("/home/me/work/.caro-pol*"), "ask", "ask"),
+            (writes("/home/me/work/cargo/config.toml"), "ask", "allow"),
             (writes("/etc/passwd"), "ask", "ask"),
             (writes("/data/ws/files/a"), "allow", "allow"),
             (Effects { hazard: Hazard::Change, reasons: vec!["x".into()], ..Effects::default() }, "ask", "allow"),

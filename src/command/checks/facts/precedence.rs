@@ -55,7 +55,7 @@ fn test_behind(cx: &CheckContext) -> Option<Finding> {
     };
     let is_test = |text: &&str| TESTS.contains(text) || OTHER_TESTS.contains(text);
     let (behind, action) = (words.get(end + 1..)?, words.get(last..=end)?);
-    if !texts[end + 1..].iter().any(|text| is_test(text)) {
+    if !texts[end + 1..].iter().any(is_test) {
         return None;
     }
     let source = |of: &[Word]| cx.script.text.get(of.first()?.span.start..of.last()?.span.end);
