@@ -102,9 +102,14 @@ impl Runtime {
     fn admit(&self, turn: &mut AgentRun, mut call: Call, is_duplicate: bool, resumed: bool) -> Option<Pending> {
         let ended =
             |call: Call, result, refused| Some(Pending::Done(Ended { call, result, refused, took: Duration::ZERO }));
-        if resumed && is_redacted(&json!(call.args)) {
-            let text =
-                "Not run: a secret that was in this call was not kept when the run was stopped. Write the call anew.";
+        let is_hidden = !self.model.is_local();
+        if (resumed || is_hidden) && is_redacted(&json!(call.args)) {
+            let text = match is_hidden {
+                true => "Not run: [redacted] stands for a secret that is not shown to you. Take another way.",
+                false => {
+                    "Not run: a secret that was in this call was not kept when the run was stopped. Write the call anew."
+                }
+            };
             return ended(call, Ok(Raw::text("")), Some((Outcome::Blocked, text.into())));
         }
         let tool = match self.registry.get(&call.tool) {

@@ -51,6 +51,9 @@ impl Runtime {
         let rest = self.room().saturating_sub(task + MIN_STEP_TOKENS);
         let share = self.budget().min(rest);
         let mut gathered = assemble::gather(&self.parts(blueprints), query, (share, self.config.patience), &count);
+        if !self.model.is_local() {
+            gathered.layers.iter_mut().for_each(|layer| layer.text = self.emitter.redacted(&layer.text));
+        }
         let persona: usize = gathered.layers.iter().filter(|l| l.name == "persona").map(|l| l.tokens).sum();
 
         let ranking = by_need(&query.task, &candidates);

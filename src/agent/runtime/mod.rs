@@ -330,7 +330,13 @@ impl Runtime {
     }
 
     fn pipeline<'a>(&'a self, count: &'a dyn Fn(&str) -> usize) -> Pipeline<'a> {
-        Pipeline { mode: self.config.guardrail, artifacts: self.artifacts.as_deref(), count, emitter: &self.emitter }
+        Pipeline {
+            mode: self.config.guardrail,
+            artifacts: self.artifacts.as_deref(),
+            count,
+            emitter: &self.emitter,
+            redacts: !self.model.is_local(),
+        }
     }
 }
 
