@@ -763,4 +763,12 @@ fn a_claim_without_action_does_not_complete_a_task() {
     let steps = [step("tidy", &[("shell", json!({"command": "rm -r kept"}))]), answer("compressed")];
     let ran = agent(&machine, &steps, &["compress the logs", "--yes"]);
     assert!(machine.path("work/kept/a.txt").exists(), "{ran:#?}");
+    // nor one that only a rehearsal of the command shows
+    let support = caro::exec::support();
+    if support.writes && support.network {
+        machine.write("work/pack.sh", "rm -r kept\n");
+        let steps = [step("pack", &[("shell", json!({"command": "sh pack.sh"}))]), answer("compressed")];
+        let ran = agent(&machine, &steps, &["compress the logs", "--yes"]);
+        assert!(machine.path("work/kept/a.txt").exists(), "{ran:#?}");
+    }
 }

@@ -142,7 +142,11 @@ fn is_known(path: &Path) -> bool {
 /// True for a file whose name contains a word for keys or passwords.
 fn says_secret(path: &Path) -> bool {
     let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
-    words::says_secret(&name) && !PUBLIC.iter().any(|public| contains_parts(public, &parts(path)))
+    // the words of a command in a name are not in the name: `in $(pwd)`
+    !name.contains('`')
+        && !name.contains("$(")
+        && words::says_secret(&name)
+        && !PUBLIC.iter().any(|public| contains_parts(public, &parts(path)))
 }
 
 /// Returns the names in a path in lower case, since many file systems ignore case.
@@ -265,6 +269,7 @@ mod tests {
             "/w/.mcp.json",
             "/w/wp-content/index.php",
             "/w/auth.rs",
+            "/w/in $(pwd)",
         ] {
             assert!(!is_secret(Path::new(plain)), "{plain}");
         }

@@ -36,9 +36,9 @@ pub(super) use paths::{expand_braces, folder_above, is_hidden, matches_most, res
 use row::{Program, Style};
 use std::ops::Range;
 pub(super) use table::{Variable, canonical, is_remade, variable};
-pub use words::is_known;
 use words::scripts;
 pub(super) use words::{environment_option, has_value, is_assessed_by_words, operands_of, sent_files, verb};
+pub use words::{git_config_file, is_known};
 
 /// An effect of one command.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]

@@ -3,7 +3,7 @@
 use super::{Origin, Skill};
 use crate::observe::Raw;
 use crate::tool::{Effects, Hazard, ToolCx, ToolError, normal};
-use crate::tools::child;
+use crate::tools::{child, secrets_in_script};
 use caro_exec::{self as exec, EnvProfile, Job, Limits, Sandbox, Status};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -94,8 +94,10 @@ pub(super) fn effects_of<'a>(
     cx: &ToolCx,
 ) -> Effects {
     let support = exec::support();
+    let is_shell = file.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("sh"));
+    let secrets = super::read(&file).map_or_else(|_| Vec::new(), |text| secrets_in_script(&text, is_shell, &cx.root));
     // any argument may be a file that the script prints
-    let reads = std::iter::once(file).chain(arguments.map(|word| normal(&cx.root, word))).collect();
+    let reads = std::iter::once(file).chain(secrets).chain(arguments.map(|word| normal(&cx.root, word))).collect();
     let mut effects = Effects { reads, exec: true, ..Effects::default() };
     let name = &skill.front.name;
     if skill.origin == Origin::Project {

@@ -30,6 +30,11 @@ pub trait Keeper: Send + Sync {
     /// fast.
     fn gaps(&self, change: Change<'_>, cwd: &Path) -> Vec<String>;
 
+    /// True if a rehearsal shows that a command whose text does not tell what it changes removes files.
+    fn removes(&self, _command: &str, _script: &Script, _cwd: &Path) -> bool {
+        false
+    }
+
     /// Saves the files that will change; `None` if there are none, or if undo never covers them, as [`Keeper::gaps`]
     /// tells.
     ///

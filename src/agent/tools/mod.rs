@@ -23,6 +23,7 @@ pub use manual::{ManualSearch, ManualSource};
 pub use read::{List, Read};
 pub use search::Search;
 pub use shell::Shell;
+pub(crate) use sweep::secrets_in_script;
 pub(crate) use workspace::all as workspace_tools;
 
 use super::observe::Artifacts;

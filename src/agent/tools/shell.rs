@@ -10,7 +10,7 @@ use crate::observe::Raw;
 use crate::tool::{Args, Effects, Hazard, Outcome, Tool, ToolCx, ToolError, ToolSpec, home, normal, shown_part};
 use caro_command::risk::assess_here;
 use caro_exec::{self as exec, EnvProfile, Job, Limits, Output, Sandbox, Status, Support};
-use caro_shell::effects::{Kind, Place, place_of};
+use caro_shell::effects::{Kind, Place, git_config_file, place_of};
 use caro_shell::{self as shell, Dialect, Level, Script};
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -121,6 +121,7 @@ fn foresee(script: &Script, root: &Path, support: Support) -> Effects {
     let all = shell::effects(script);
     effects.reads.extend(unnamed_secret(script, &all, root));
     effects.reads.extend(unlisted_secrets(script, &all, root));
+    effects.writes.extend(configured(script, &all, root));
     for effect in all {
         let path = effect.path.as_deref().filter(|p| !matches!(place_of(p), Place::Sink));
         effects.removes |= effect.kind == Kind::Delete;
@@ -184,6 +185,19 @@ fn foresee(script: &Script, root: &Path, support: Support) -> Effects {
     effects
 }
 
+/// True if the script runs code whose effects its text does not tell.
+fn runs_unread_code(script: &Script) -> bool {
+    shell::effects(script).iter().any(|effect| matches!(effect.kind, Kind::Run | Kind::Unknown))
+}
+
+/// Returns the files from which git starts programs, and which a command of the script sets: `git config core.pager`.
+/// What the table of effects knows to start none is left out.
+fn configured(script: &Script, all: &[shell::Effect], root: &Path) -> Vec<PathBuf> {
+    let sets = all.iter().filter(|e| matches!(e.kind, Kind::Repository | Kind::Unknown | Kind::Run));
+    let files = sets.filter_map(|effect| git_config_file(&script.commands[effect.command?], script.dialect));
+    files.map(|file| normal(root, &home(&file))).collect()
+}
+
 /// Returns the files that are written only by redirections and `tee`, which do not replace the file.
 fn redirected(script: &Script, all: &[shell::Effect], root: &Path) -> Vec<PathBuf> {
     let writes = |effect: &&shell::Effect| !matches!(effect.kind, Kind::None | Kind::Read);
@@ -213,7 +227,12 @@ impl Tool for Shell {
         if let Some(keeper) = &self.keeper
             && !shell::is_read_only(&script)
         {
-            let change = Change::Command { text: text(args, "command"), script: &script };
+            let command = text(args, "command");
+            effects.removes |= effects.opaque
+                && effects.hazard != Hazard::Danger
+                && runs_unread_code(&script)
+                && keeper.removes(command, &script, &cx.root);
+            let change = Change::Command { text: command, script: &script };
             effects.reasons.extend(reasons(&**keeper, change, &cx.root));
         }
         effects
@@ -382,6 +401,31 @@ mod tests {
             "git commit -m 'renew the token'",
         ] {
             assert!(!reads(command), "{command}");
+        }
+    }
+
+    #[test]
+    fn a_setting_of_git_that_may_start_a_program_is_a_write_of_its_file() {
+        let root = Path::new("/w");
+        let writes = |command: &str| effects(command, root).writes;
+        for command in [
+            "git config core.fsmonitor 'touch x'",
+            "git config --local core.pager less",
+            "git config set core.hooksPath hooks",
+            "git config alias.x '!cmd'",
+            "git config --add filter.a.clean cmd",
+            "git config include.path ../x",
+            "git config --unset core.editor",
+            "nice git config diff.a.textconv cmd",
+        ] {
+            assert_eq!(writes(command), [Path::new("/w/.git/config")], "{command}");
+        }
+        assert_eq!(writes("git -C sub config credential.helper x"), [Path::new("/w/sub/.git/config")]);
+        assert_eq!(writes("git config --file=.gitmodules core.pager x"), [Path::new("/w/.gitmodules")]);
+        assert_eq!(writes("git config -f /x/y core.pager x"), [Path::new("/x/y")]);
+        assert!(writes("git config --global core.editor vi")[0].ends_with(".gitconfig"));
+        for command in ["git config -l", "git config core.pager", "git config user.name Ann", "git log config"] {
+            assert!(writes(command).is_empty(), "{command}");
         }
     }
 

@@ -4,9 +4,10 @@
 use super::written::folders_at;
 use crate::tool::{home, normal};
 use caro_base::wildcard::name_fits;
+use caro_policy::secret::reads_secret;
 use caro_policy::{is_secret, leads_to_secret};
 use caro_shell::effects::Kind;
-use caro_shell::{Effect, Invocation, Script, Word};
+use caro_shell::{Dialect, Effect, Invocation, Script, Word};
 use std::path::{Path, PathBuf};
 
 /// Programs that print facts about files, but not their contents.
@@ -148,6 +149,32 @@ pub(super) fn unlisted_secrets(script: &Script, effects: &[Effect], root: &Path)
     found
 }
 
+/// Returns the files with keys or passwords that the text of a script names: the files that its commands read if it is
+/// a shell's, and its quoted texts.
+pub(crate) fn secrets_in_script(text: &str, is_shell: bool, root: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    if is_shell {
+        let script = caro_shell::parse(text, Dialect::Bash);
+        let effects = caro_shell::effects(&script);
+        found.extend(unlisted_secrets(&script, &effects, root));
+        let prints_content = |effect: &&Effect| {
+            let program = effect.command.and_then(|at| script.commands[at].name());
+            effect.kind == Kind::Read && !program.is_some_and(prints_only_facts)
+        };
+        let read = effects.iter().filter(prints_content).filter_map(|effect| effect.path.as_deref());
+        found.extend(read.map(|path| normal(root, &home(path))).filter(|path| reads_secret(path)));
+    }
+    // a path has no blanks here, as the text between two quoted ones looks like a quoted one, too
+    let is_path = |text: &&str| {
+        text.contains(['/', '.']) && !text.contains(|c: char| c.is_whitespace() || matches!(c, '(' | ')' | ';' | ','))
+    };
+    let quoted = text.lines().flat_map(|line| line.split(['"', '\'', '`']).skip(1)).filter(is_path);
+    found.extend(quoted.map(|path| normal(root, &home(path))).filter(|path| leads_to_secret(path)));
+    found.sort();
+    found.dedup();
+    found
+}
+
 /// True if the program prints nothing of a file's content.
 fn prints_only_facts(name: &str) -> bool {
     FACT_PRINTERS.contains(&name.to_lowercase().as_str())
@@ -234,7 +261,31 @@ fn below(path: &Path, patterns: &[String], left: &mut usize) -> Option<PathBuf> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use caro_shell::{Dialect, parse};
+    use caro_shell::parse;
+
+    #[test]
+    fn a_script_that_names_a_secret_is_found() {
+        let root = Path::new("/w");
+        for (text, is_shell) in [
+            ("#!/bin/sh\nset -e\ncat ~/.ssh/id_rsa\n", true),
+            ("f() { cat \"$HOME/.ssh/id_rsa\"; }\nf\n", true),
+            ("cat /proc/*/environ | tr '\\0' '\\n'\n", true),
+            ("while read -r l; do echo \"$l\"; done < ~/.aws/credentials\n", true),
+            ("if true; then ps auxe; fi\n", true),
+            ("print(open(os.path.expanduser(\"~/.ssh/id_rsa\")).read())", false),
+            ("fs.readFileSync('.env', 'utf8')", false),
+        ] {
+            assert!(!secrets_in_script(text, is_shell, root).is_empty(), "{text}");
+        }
+        for (text, is_shell) in [
+            ("echo \"$1 $CARO_SKILL_DIR $(pwd)\"\nwc -l \"$1\"\n", true),
+            ("grep -c 'token' notes.txt\ncat /etc/hosts\n", true),
+            ("print('counted', len(open(sys.argv[1]).read().split()), *sorted(os.environ))", false),
+            ("const a = process.env.HOME; run('./build', 'src/token.js')", false),
+        ] {
+            assert_eq!(secrets_in_script(text, is_shell, root), Vec::<PathBuf>::new(), "{text}");
+        }
+    }
 
     #[test]
     fn secrets_that_are_read_without_being_named_are_found() {

@@ -6,7 +6,7 @@ use crate::observe::{self, MemoryArtifacts, Pipeline};
 use crate::tool::{Call, Effects, Outcome, Provider, ToolCx, shown_part};
 use caro_model::Cancel;
 use caro_policy::Mode;
-use caro_shell::Dialect;
+use caro_shell::{Dialect, Script};
 use serde_json::json;
 use std::time::Duration;
 
@@ -56,7 +56,8 @@ impl Bench {
             Err(why) => Err(ToolError::Arguments(why)),
         };
         let emitter = event::Emitter::new("r", 1, caro_policy::Redactor::default(), Vec::new());
-        let pipeline = Pipeline { mode: Mode::Full, artifacts: None, count: &|t| t.len() / 4, emitter: &emitter };
+        let pipeline =
+            Pipeline { mode: Mode::Full, artifacts: None, count: &|t| t.len() / 4, emitter: &emitter, redacts: false };
         let call = Call { id: "s1c1".into(), tool: tool.spec().name.clone(), args, effects: Effects::default() };
         let ended = observe::Ended { call, result, refused: None, took: Duration::ZERO };
         let settled = pipeline.process(vec![ended]).remove(0);
@@ -183,6 +184,10 @@ impl Keeper for Notes {
         if matches!(change, Change::File { .. }) { vec!["it is large".into()] } else { Vec::new() }
     }
 
+    fn removes(&self, command: &str, _: &Script, _: &Path) -> bool {
+        command.contains("rmtree")
+    }
+
     fn keep(&self, change: Change<'_>, _: &Path) -> Result<Option<Box<dyn Kept>>, String> {
         let (Change::Command { text, .. } | Change::File { text, .. }) = change;
         self.seen.lock().unwrap().push(text.to_owned());
@@ -221,6 +226,22 @@ fn what_is_written_is_kept_for_an_undo_first() {
         let want: Vec<&str> =
             titles.iter().flat_map(|title| [*title].into_iter().chain(ended.iter().copied())).collect();
         assert_eq!(*seen.lock().unwrap(), want);
+    }
+}
+
+#[test]
+fn a_removal_that_only_a_rehearsal_shows_is_one() {
+    let mut bench = Bench::new();
+    let shell = Shell::new("/bin/sh".into(), Dialect::Bash);
+    let keeper: Option<Arc<dyn Keeper>> = Some(Arc::new(Notes::default()));
+    bench.registry = builtin(Setup { shell: Some(shell), keeper, ..Setup::default() }).unwrap();
+    for (command, removes) in [
+        ("python3 -c \"import shutil; shutil.rmtree('sub')\"", true),
+        ("python3 -c \"open('a', 'w')\"", false),
+        ("echo rmtree", false),
+        ("rm a", true),
+    ] {
+        assert_eq!(bench.effects("shell", json!({"command": command})).removes, removes, "{command}");
     }
 }
 
@@ -368,7 +389,13 @@ fn a_long_output_keeps_both_ends_and_reports_what_is_left_out() {
         let result = bench.registry.get("shell").unwrap().call(&args, &cx);
         let emitter = event::Emitter::new("r", 1, caro_policy::Redactor::default(), Vec::new());
         let kept = MemoryArtifacts::default();
-        let pipeline = Pipeline { mode: Mode::Off, artifacts: Some(&kept), count: &|t| t.len() / 4, emitter: &emitter };
+        let pipeline = Pipeline {
+            mode: Mode::Off,
+            artifacts: Some(&kept),
+            count: &|t| t.len() / 4,
+            emitter: &emitter,
+            redacts: false,
+        };
         let call = Call { id: "s1c1".into(), tool: "shell".into(), args, effects: Effects::default() };
         let ended = observe::Ended { call, result, refused: None, took: Duration::ZERO };
         let settled = pipeline.process(vec![ended]).remove(0);

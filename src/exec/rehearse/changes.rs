@@ -2,8 +2,7 @@
 //! (whiteouts, opaque directories).
 
 use super::mounts::Layer;
-use super::report::{Change, ChangeKind, Entry, EntryKind};
-use sha2::{Digest, Sha256};
+use super::report::{Change, ChangeKind, Entry, EntryKind, digest};
 use std::fs::{self, File, Metadata};
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
@@ -143,10 +142,4 @@ fn same_content(one: &Path, other: &Path) -> bool {
             return false;
         }
     }
-}
-
-fn digest(file: &Path) -> Option<String> {
-    let mut hash = Sha256::new();
-    std::io::copy(&mut File::open(file).ok()?, &mut hash).ok()?;
-    Some(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
 }

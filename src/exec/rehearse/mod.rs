@@ -135,6 +135,11 @@ impl Rehearsal {
     pub fn timed_out(&self) -> bool {
         self.status == Status::TimedOut
     }
+
+    /// True if it deletes a file and makes none with the same content. Needs [`RehearsalJob::digests`].
+    pub fn loses_files(&self) -> bool {
+        report::loses_files(&self.changes)
+    }
 }
 
 /// The reason why there was no rehearsal.

@@ -1,7 +1,13 @@
 //! The changes that a rehearsal reports: plain data.
 
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
+use sha2::{Digest, Sha256};
+use std::collections::HashSet;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+/// Most entries of deleted folders that are compared with what was made; more count as lost.
+const MAX_COMPARED: usize = 10_000;
 
 /// The kind of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -79,4 +85,75 @@ pub struct Entry {
     /// SHA-256 of a file's content, if requested.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub digest: Option<String>,
+}
+
+/// Returns the SHA-256 of a file's content.
+pub(super) fn digest(file: &Path) -> Option<String> {
+    let mut hash = Sha256::new();
+    std::io::copy(&mut File::open(file).ok()?, &mut hash).ok()?;
+    Some(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// True if a deleted file, or one in a deleted folder, has a content that no new file has: a renamed file is not lost.
+/// The deleted files are still on the disk, and the changes have digests.
+pub(super) fn loses_files(changes: &[Change]) -> bool {
+    let new = || changes.iter().filter_map(|change| change.now.as_ref());
+    let kept: HashSet<&str> = new().filter_map(|now| now.digest.as_deref()).collect();
+    let targets: HashSet<&str> = new().filter_map(|now| now.target.as_deref()).collect();
+    let mut left = MAX_COMPARED;
+    let mut pending: Vec<PathBuf> =
+        changes.iter().filter(|change| change.kind == ChangeKind::Deleted).map(Change::place).collect();
+    while let Some(path) = pending.pop() {
+        let Ok(meta) = fs::symlink_metadata(&path) else { continue };
+        left -= 1;
+        let is_lost = if meta.is_dir() {
+            pending.extend(fs::read_dir(&path).into_iter().flatten().flatten().map(|entry| entry.path()));
+            false
+        } else if meta.is_symlink() {
+            fs::read_link(&path).is_ok_and(|target| !targets.contains(&*target.to_string_lossy()))
+        } else if meta.is_file() {
+            digest(&path).is_none_or(|digest| !kept.contains(digest.as_str()))
+        } else {
+            false
+        };
+        if is_lost || left == 0 {
+            return true;
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_lost_unless_a_new_one_has_its_content() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        fs::create_dir_all(at("sub/deep")).unwrap();
+        fs::write(at("sub/deep/a"), "text").unwrap();
+        let change = |kind, name: &str, content: Option<&str>| {
+            let digest = content.map(|content| {
+                fs::write(at("content"), content).unwrap();
+                digest(&at("content")).unwrap()
+            });
+            let now = digest.is_some().then_some(Entry {
+                kind: EntryKind::File,
+                mode: 0o644,
+                user: 0,
+                group: 0,
+                size: 0,
+                modified: 0,
+                target: None,
+                digest,
+            });
+            Change { kind, path: at(name), raw: None, now, time_only: false }
+        };
+        let deleted = || change(ChangeKind::Deleted, "sub", None);
+        assert!(loses_files(&[deleted()]));
+        assert!(loses_files(&[deleted(), change(ChangeKind::Created, "b", Some("other"))]));
+        assert!(!loses_files(&[deleted(), change(ChangeKind::Created, "b", Some("text"))]), "it is renamed");
+        assert!(!loses_files(&[change(ChangeKind::Changed, "sub/deep/a", Some("new"))]));
+    }
 }

@@ -148,6 +148,30 @@ pub fn is_known(name: &str, dialect: Dialect) -> bool {
     table::program(&name.to_ascii_lowercase(), dialect).is_some()
 }
 
+/// Returns the file that a `git config` sets or reads, as its words name it; `None` for other commands.
+pub fn git_config_file(command: &Invocation, dialect: Dialect) -> Option<String> {
+    if command.key().as_deref() != Some("git") {
+        return None;
+    }
+    let (at, _) = verb(command, dialect).filter(|(_, verb)| *verb == "config")?;
+    let (before, after) = command.words.split_at(at);
+    let after: Vec<&str> = after.iter().map(|word| word.text.as_str()).collect();
+    if after.contains(&"--global") {
+        return Some("~/.gitconfig".to_owned());
+    }
+    if after.contains(&"--system") {
+        return Some("/etc/gitconfig".to_owned());
+    }
+    let separate = after.iter().position(|word| matches!(*word, "-f" | "--file")).and_then(|at| after.get(at + 1));
+    let file = after.iter().find_map(|word| word.strip_prefix("--file=")).or(separate.copied());
+    let folder = before.iter().position(|word| word.text == "-C").and_then(|at| before.get(at + 1));
+    let file = file.unwrap_or(".git/config");
+    Some(match folder {
+        Some(folder) if !file.starts_with(['/', '~']) => format!("{}/{file}", folder.text),
+        _ => file.to_owned(),
+    })
+}
+
 /// Returns the arguments that are programs in another language: the first operand, or the values of `-e`.
 pub(super) fn scripts<'c>(program: &Program, read: &ParsedArgs<'c>) -> Vec<(&'c Word, &'c str)> {
     if program.language.is_none() {

@@ -39,13 +39,13 @@ impl AgentKeeper {
         within_limits(&self.store, &demand(&self.store, plan)).err()
     }
 
-    /// Rehearses a command whose text does not tell what it changes.
-    fn rehearse(&self, command: &str, script: &Script, cwd: &Path) -> Option<Rehearsal> {
+    /// Rehearses a command whose text does not tell what it changes; with `digests` of what it makes.
+    fn rehearse(&self, command: &str, script: &Script, cwd: &Path, digests: bool) -> Option<Rehearsal> {
         if !self.rehearse || mode_for_preview(script).is_err() {
             return None;
         }
         let mut job = RehearsalJob::new(&self.shell, command, cwd);
-        job.limits.wall = REHEARSAL_TIMEOUT;
+        (job.limits.wall, job.digests) = (REHEARSAL_TIMEOUT, digests);
         job.env.extend(named_variables(command));
         let work = rehearse(&job);
         match tokio::runtime::Handle::try_current() {
@@ -79,11 +79,23 @@ impl Keeper for AgentKeeper {
         gaps
     }
 
+    fn removes(&self, command: &str, script: &Script, cwd: &Path) -> bool {
+        if !foresee(script, cwd).wants_rehearsal() {
+            return false;
+        }
+        // the caller's thread drives a runtime, which may not wait for another future
+        let rehearsal =
+            std::thread::scope(|scope| scope.spawn(|| self.rehearse(command, script, cwd, true)).join().ok().flatten());
+        rehearsal.is_some_and(|rehearsal| rehearsal.loses_files())
+    }
+
     fn keep(&self, change: Change<'_>, cwd: &Path) -> Result<Option<Box<dyn Kept>>, String> {
         let foreseen = foreseen(change, cwd);
         let is_refused = self.refusal(&foreseen.clone().plan(None)).is_some();
         let (text, rehearsal) = match change {
-            Change::Command { text, script } if foreseen.wants_rehearsal() => (text, self.rehearse(text, script, cwd)),
+            Change::Command { text, script } if foreseen.wants_rehearsal() => {
+                (text, self.rehearse(text, script, cwd, false))
+            }
             Change::Command { text, .. } | Change::File { text, .. } => (text, None),
         };
         let plan = foreseen.plan(rehearsal.as_ref().map(shown_changes));
