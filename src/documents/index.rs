@@ -343,6 +343,19 @@ mod tests {
     }
 
     #[test]
+    fn a_question_without_spaces_covers_the_passage_that_shares_most_of_its_letters() {
+        let sql = open(&[
+            ("", "備份每天凌晨三點存到倉庫的伺服器上。", None),
+            ("", "會議室的投影機壞了。", None),
+            ("", "バックアップは毎晩三時に倉庫のサーバーへ保存する。", None),
+        ]);
+        let asked = |text: &str| INDEX.search(&sql, &Terms::of(text), None, 9).unwrap()[0].id;
+        assert_eq!((asked("備份存到哪裡的伺服器？"), asked("バックアップはどのサーバーに？")), (1, 3));
+        let covered = INDEX.coverage(&sql, &Terms::of("備份存到倉庫的伺服器"), &[1, 2]).unwrap();
+        assert!(covered[0] > 0.5 && covered[1] < 0.2, "{covered:?}");
+    }
+
+    #[test]
     fn removed_passages_and_vectors_of_another_embedder_are_gone() {
         let sql = open(&[("a", "apple", Some(vec![1.0])), ("b", "apple", Some(vec![1.0]))]);
         INDEX.remove(&sql, 1).unwrap();

@@ -1,7 +1,7 @@
 //! A question to an index: its words, its vector, and the scores of passages.
 
 use super::index::{Index, Match};
-use super::words::Terms;
+use super::words::{Terms, is_unspaced};
 use caro_database::file;
 use caro_model::embed::Embedder;
 use rusqlite::Connection;
@@ -119,12 +119,6 @@ impl Question {
         let covered = index.coverage(sql, terms, &ids)?;
         Ok(matches.into_iter().zip(covered).map(|(at, covered)| Found { at, covered, widened: false }).collect())
     }
-}
-
-/// True for a letter of a script without spaces between words: Thai, Lao, Burmese, Khmer, Japanese, Chinese.
-fn is_unspaced(c: char) -> bool {
-    matches!(c, '\u{e00}'..='\u{eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}' | '\u{3040}'..='\u{30ff}')
-        || matches!(c, '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{323af}')
 }
 
 /// True if no passage shares a word with the question.

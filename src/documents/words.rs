@@ -27,7 +27,8 @@ impl Terms {
     /// Returns the significant words of a text.
     pub fn of(text: &str) -> Self {
         let mut seen = BTreeSet::new();
-        let mut words: Vec<String> = split(text).filter(|word| seen.insert(word.clone())).collect();
+        let all = split(text).flat_map(|word| segments(&word));
+        let mut words: Vec<String> = all.filter(|word| seen.insert(word.clone())).collect();
         if words.iter().any(|word| !STOP.contains(&word.as_str())) {
             words.retain(|word| !STOP.contains(&word.as_str()));
         }
@@ -62,11 +63,40 @@ fn split(text: &str) -> impl Iterator<Item = String> {
     text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_lowercase)
 }
 
-/// Appends the parts of `camelCase` names to a text, so that each part is found too. (`snake_case` is split by FTS5
-/// itself: `_` is no letter.)
+/// True for a letter of a script without spaces between words: Thai, Lao, Burmese, Khmer, Japanese, Chinese.
+pub(super) fn is_unspaced(c: char) -> bool {
+    matches!(c, '\u{e00}'..='\u{eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}' | '\u{3040}'..='\u{30ff}')
+        || matches!(c, '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{323af}')
+}
+
+/// Splits a word where the script changes, and the parts without spaces into pairs of letters: what lies between two
+/// blanks is a whole sentence there, and two texts about one thing share pairs.
+fn segments(word: &str) -> Vec<String> {
+    let letters: Vec<char> = word.chars().collect();
+    let mut segments = Vec::new();
+    for run in letters.chunk_by(|a, b| is_unspaced(*a) == is_unspaced(*b)) {
+        match run {
+            [first, _, _, ..] if is_unspaced(*first) => {
+                segments.extend(run.windows(2).map(|pair| pair.iter().collect()))
+            }
+            run => segments.push(run.iter().collect()),
+        }
+    }
+    segments
+}
+
+/// Appends the parts of `camelCase` names and of sentences without spaces to a text, so that each part is found too.
+/// (`snake_case` is split by FTS5 itself: `_` is no letter.)
 pub fn with_parts(text: &str) -> String {
     let mut parts = String::new();
     for word in text.split(|c: char| !c.is_alphanumeric()) {
+        if word.contains(is_unspaced) {
+            for part in segments(word) {
+                parts.push(' ');
+                parts.push_str(&part);
+            }
+            continue;
+        }
         let of = tokens::parts(word);
         if of.len() > 1 {
             for part in of {
@@ -90,6 +120,14 @@ mod tests {
         assert_eq!(Terms::of(" ?! ").any(), None);
         assert_eq!(Terms::of("deploy").widened().any().unwrap(), "\"deploy\"*");
         assert_eq!(Terms::of(&"word1 word2 ".repeat(9)).words().len(), 2);
+    }
+
+    #[test]
+    fn text_without_spaces_is_searched_by_pairs_of_letters() {
+        assert_eq!(Terms::of("備份在哪裡？").words(), ["備份", "份在", "在哪", "哪裡"]);
+        assert_eq!(Terms::of("サーバーのIP").words(), ["サー", "ーバ", "バー", "ーの", "ip"]);
+        assert_eq!(Terms::of("水 is wet").words(), ["水", "wet"]);
+        assert_eq!(with_parts("備份在NAS上"), "備份在NAS上\n 備份 份在 NAS 上");
     }
 
     #[test]
