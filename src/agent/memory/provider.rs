@@ -3,6 +3,7 @@
 use super::{Memory, Recalled};
 use crate::assemble::{ContextProvider, Provided, ProviderError, Query};
 use crate::blueprint::guidance::MEMORY;
+use crate::clock::stamp;
 use crate::event::{Draft, Kind};
 use caro_policy as policy;
 use serde_json::json;
@@ -81,12 +82,13 @@ fn shown(found: &Recalled) -> String {
     policy::normalise(&text).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Formats a note as a list item, cut to its limit.
+/// Formats a note as a list item with its day, cut to its limit.
 fn line(found: &Recalled) -> String {
     let text = shown(found);
     let mut line: String = text.chars().take(MAX_NOTE_CHARS).collect();
     if line.len() < text.len() {
         line.push('…');
     }
-    format!("- {line}")
+    let time = stamp(found.note.updated);
+    format!("- ({}) {line}", time.split(' ').next().unwrap_or_default())
 }

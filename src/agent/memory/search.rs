@@ -83,7 +83,40 @@ fn find(
     let mut recalled = Vec::new();
     for found in &found {
         let notes = sqlite::select_notes(&sql, "WHERE number = ?1", [found.at.id])?;
-        recalled.extend(notes.into_iter().map(|n| Recalled { note: n.note, score: found.score() }));
+        recalled.extend(notes.into_iter().map(|n| (n.number, Recalled { note: n.note, score: found.score() })));
     }
-    Ok(recalled)
+    prefer_later(&mut recalled);
+    Ok(recalled.into_iter().map(|(_, recalled)| recalled).collect())
+}
+
+/// Most difference between the scores of notes that count as equally near: a later one may correct an earlier one, and
+/// is seldom worded alike.
+const NEAR: f64 = 0.1;
+
+/// Puts the latest first among notes, each with its number, that follow each other with nearly the same score.
+fn prefer_later(recalled: &mut [(i64, Recalled)]) {
+    let mut rest = recalled;
+    while let Some(first) = rest.first().map(|(_, one)| one.score) {
+        let count = rest.iter().take_while(|(_, one)| (one.score - first).abs() <= NEAR).count().max(1);
+        let (equal, others) = rest.split_at_mut(count);
+        equal.sort_by_key(|(number, one)| std::cmp::Reverse((one.note.updated, *number)));
+        rest = others;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::{Draft, Note};
+
+    #[test]
+    fn of_notes_that_are_equally_near_the_latest_is_first() {
+        let one = |number: i64, updated, score| {
+            let draft = Draft { content: "x".into(), ..Draft::default() };
+            (number, Recalled { note: Note { id: String::new(), draft, created: updated, updated }, score })
+        };
+        let mut all = [one(1, 1, 0.8), one(2, 3, 0.78), one(3, 3, 0.74), one(4, 9, 0.5), one(5, 4, f64::NAN)];
+        prefer_later(&mut all);
+        assert_eq!(all.map(|(number, _)| number), [3, 2, 1, 4, 5]);
+    }
 }
