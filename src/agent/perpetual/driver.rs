@@ -242,7 +242,7 @@ impl Driver<'_> {
         let is_repeatable = skill(&call.name).is_some_and(|skill| skill.repeatable);
         if begun && !is_repeatable {
             let text = "it was interrupted, and nobody knows whether it was done: look before you do it again";
-            machine.on(Event::Ended(Returned::failed(text)), now());
+            machine.on(Event::Ended(Returned::broken(text)), now());
             return Ok(());
         }
         machine.on(Event::Began, now());
@@ -266,7 +266,7 @@ impl Driver<'_> {
         Some(match settled.outcome {
             Outcome::Succeeded | Outcome::FailedLate => Returned::done(settled.text),
             Outcome::TimedOut => Returned::done(format!("timeout_error: {}", settled.text)),
-            Outcome::Failed => Returned::failed(settled.text),
+            Outcome::Failed => Returned::broken(settled.text),
             Outcome::Blocked | Outcome::Denied => Returned::done(format!("NOT-ALLOWED: {}", settled.text)),
             Outcome::Cancelled => return None,
         })
@@ -286,7 +286,7 @@ impl Driver<'_> {
                         emitter.emit(Draft::new(Kind::MemoryWrite).metadata(json!({"note": note.id})));
                         Returned::done("REMEMBER-SUCCESS")
                     }
-                    Err(error) => Returned::failed(error.to_string()),
+                    Err(error) => Returned::broken(error.to_string()),
                 }
             }
             "query" => match self.harness.memory().query(text, parameters.max_recall_items) {
@@ -299,7 +299,7 @@ impl Driver<'_> {
                         lines.join("\n")
                     })
                 }
-                Err(error) => Returned::failed(error.to_string()),
+                Err(error) => Returned::broken(error.to_string()),
             },
             _ => {
                 let Some(time) = parse_time(text) else {

@@ -166,7 +166,8 @@ async fn file_skills_need_permission_and_fail_separately() {
     assert_eq!(bench.file("a.txt").as_deref(), Some("one\ntwo\n"));
     let prompt = &ran.prompts()[1];
     let results = &prompt[..prompt.find("HISTORY:").unwrap()];
-    assert_eq!(results.matches("SINGLE_COMMAND_FORMAT_ERROR").count(), 2, "{prompt}");
+    assert_eq!(results.matches("SINGLE_COMMAND_FORMAT_ERROR").count(), 1, "of the skill that there is not: {prompt}");
+    assert_eq!(results.matches("COMMAND_FAILED").count(), 1, "of the file that there is not: {prompt}");
     assert!(results.contains("one\\ntwo"), "{prompt}");
 }
 

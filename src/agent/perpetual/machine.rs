@@ -9,7 +9,7 @@
 use super::call::{SkillCall, quote};
 use super::history::Entry;
 use super::parameters::Parameters;
-use super::sexpr::{SINGLE_FAILURE, print, read};
+use super::sexpr::{COMMAND_FAILURE, SINGLE_FAILURE, print, read};
 use super::skills::{DoneBy, MAX_CALLS, fault, skill};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -44,17 +44,25 @@ pub struct Returned {
     pub text: String,
     /// True if the call failed.
     pub failed: bool,
+    /// True if it failed after it was begun, so that it was a valid call, and something may have been done.
+    #[serde(default)]
+    pub begun: bool,
 }
 
 impl Returned {
     /// Creates the result of a call that was made.
     pub fn done(text: impl Into<String>) -> Self {
-        Self { text: text.into(), failed: false }
+        Self { text: text.into(), failed: false, begun: false }
     }
 
-    /// Creates the result of a call that failed.
+    /// Creates the result of a call that is not valid: nothing was done.
     pub fn failed(text: impl Into<String>) -> Self {
-        Self { text: text.into(), failed: true }
+        Self { text: text.into(), failed: true, begun: false }
+    }
+
+    /// Creates the result of a valid call that failed, or was interrupted.
+    pub fn broken(text: impl Into<String>) -> Self {
+        Self { text: text.into(), failed: true, begun: true }
     }
 }
 
@@ -365,9 +373,10 @@ impl Perpetual {
             .map(|(call, r)| (call.clone(), r.text.strip_prefix(REPEATED).unwrap_or(&r.text).trim().to_owned()))
             .collect();
         for (call, returned) in calls {
-            let text = match returned.failed {
-                true => format!("{SINGLE_FAILURE}: {}", returned.text),
-                false => returned.text,
+            let text = match (returned.failed, returned.begun) {
+                (true, true) => format!("{COMMAND_FAILURE}: {}", returned.text),
+                (true, false) => format!("{SINGLE_FAILURE}: {}", returned.text),
+                (false, _) => returned.text,
             };
             results.push(format!("(COMMAND_RETURN: ({} {}))", call.print(), quote(&text)));
             if returned.failed {

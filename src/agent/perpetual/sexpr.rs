@@ -13,7 +13,10 @@ pub const REMINDER: &str = "REMEMBER:OUTPUT_NOTHING_ELSE_THAN: ((skill arg) ...)
 pub const MULTI_FAILURE: &str =
     "MULTI_COMMAND_FAILURE_NOTHING_WAS_DONE_PLEASE_CORRECT_PARENTHESES_AND_USE_QUOTES_AND_RETRY";
 
-/// The error code of one call that failed.
+/// The error code of a valid call that failed or was interrupted: something may have been done.
+pub const COMMAND_FAILURE: &str = "COMMAND_FAILED";
+
+/// The error code of one call that is not valid.
 pub const SINGLE_FAILURE: &str = "SINGLE_COMMAND_FORMAT_ERROR_NOTHING_WAS_DONE_PLEASE_FIX_AND_RETRY";
 
 /// Formats calls as a tuple.

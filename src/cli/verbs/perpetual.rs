@@ -165,7 +165,7 @@ fn run_loop(args: &Args, cx: &Cx) -> Outcome {
         sinks: vec![Arc::new(EventSender(Mutex::new(send)))],
         cancel,
     };
-    match drive_loop(&harness, setup, receive, args.events.is_some(), cx)? {
+    match drive_loop(&harness, setup, receive, (args.events.is_some(), refusal(args.ask, args.yes)), cx)? {
         Ended::Stopped => Err(Failure::silent(Exit::Interrupted)),
         Ended::Over | Ended::Turns => Ok(Exit::Success),
     }
@@ -176,13 +176,13 @@ fn drive_loop(
     harness: &Harness,
     setup: Setup,
     receive: Receiver<PrintJob>,
-    jsonl: bool,
+    (jsonl, refusal): (bool, &str),
     cx: &Cx,
 ) -> Result<Ended, Failure> {
-    let (cancel, asks) = (setup.cancel.clone(), setup.asks);
+    let cancel = setup.cancel.clone();
     std::thread::scope(|scope| {
         let printer = scope.spawn(move || {
-            let printed = print(receive, jsonl, asks, cx);
+            let printed = print(receive, jsonl, refusal, cx);
             if printed.is_err() {
                 // nobody would see what the agent does
                 cancel.cancel();
@@ -207,7 +207,7 @@ enum PrintJob {
     Event(Box<Event>),
 }
 
-fn print(receive: Receiver<PrintJob>, jsonl: bool, asks: bool, cx: &Cx) -> Result<(), Failure> {
+fn print(receive: Receiver<PrintJob>, jsonl: bool, refusal: &str, cx: &Cx) -> Result<(), Failure> {
     for out in receive {
         match out {
             PrintJob::Say(text, reply) => {
@@ -217,14 +217,23 @@ fn print(receive: Receiver<PrintJob>, jsonl: bool, asks: bool, cx: &Cx) -> Resul
             }
             PrintJob::Warning(text) => cx.ui.warn(&text),
             PrintJob::Event(event) if jsonl => cx.ui.json(&event)?,
-            PrintJob::Event(event) => print_event(&event, asks, cx),
+            PrintJob::Event(event) => print_event(&event, refusal, cx),
         }
     }
     Ok(())
 }
 
+/// The message for a call that is refused, with what would allow it.
+fn refusal(asks: bool, yes: bool) -> &'static str {
+    match (asks, yes) {
+        (true, _) => "not allowed",
+        (false, true) => "not allowed: it is more than --yes allows; --ask asks for it",
+        (false, false) => "not allowed: --ask asks for it, --yes allows it",
+    }
+}
+
 /// Prints for the user what the loop does.
-fn print_event(event: &Event, asks: bool, cx: &Cx) {
+fn print_event(event: &Event, refusal: &str, cx: &Cx) {
     let aside = |text: &str| cx.ui.aside(Role::Dim, &in_line(text));
     match event.event_type {
         Kind::ToolCall => {
@@ -236,9 +245,7 @@ fn print_event(event: &Event, asks: bool, cx: &Cx) {
                 event.input.get("tool").and_then(serde_json::Value::as_str).unwrap_or_default()
             ));
         }
-        Kind::ApprovalDenied => {
-            aside(if asks { "not allowed" } else { "not allowed: --ask asks for it, --yes allows it" })
-        }
+        Kind::ApprovalDenied => aside(refusal),
         Kind::ToolError => aside(event.error.as_deref().unwrap_or_default()),
         Kind::ModelError | Kind::RuntimeError => {
             cx.ui.warn(&in_line(event.error.as_deref().unwrap_or_default()));
