@@ -120,7 +120,10 @@ pub fn write(file: &Path, layout: &Layout<'_>) -> Result<Connection, DatabaseErr
         std::fs::create_dir_all(folder)
             .map_err(|e| DatabaseError::Disk { path: file.display().to_string(), reason: e.to_string() })?;
     }
-    let mut sql = Connection::open(file).map_err(|e| open_error(e, file))?;
+    let mut sql = match Connection::open(file) {
+        Err(e) if is_write_protected(&e) && file.exists() => return open_still(file, layout),
+        opened => opened.map_err(|e| open_error(e, file))?,
+    };
     // the user's documents and notes are private
     #[cfg(unix)]
     {
@@ -133,9 +136,44 @@ pub fn write(file: &Path, layout: &Layout<'_>) -> Result<Connection, DatabaseErr
         sql.pragma_update(None, "foreign_keys", true)?;
         database::create_tables(&mut sql, layout.tables, layout.version)
     };
-    let found = prepare().map_err(|e| open_error(e, file))?;
+    let found = match prepare() {
+        Err(e) if is_write_protected(&e) && file.exists() => return open_still(file, layout),
+        found => found.map_err(|e| open_error(e, file))?,
+    };
     check(file, found, layout)?;
     Ok(sql)
+}
+
+/// True for the error of a file that this user may not write, or not into its folder.
+fn is_write_protected(error: &rusqlite::Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly | ErrorCode::PermissionDenied))
+}
+
+/// Opens a file that cannot be written for reading, without the shared memory beside it that SQLite otherwise needs;
+/// writing to it fails. Nothing is seen of what a log beside it has.
+fn open_still(file: &Path, layout: &Layout<'_>) -> Result<Connection, DatabaseError> {
+    let open = |e: rusqlite::Error| open_error(e, file);
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
+    let sql = Connection::open_with_flags(still_uri(file), flags).map_err(open)?;
+    let found = version(&sql).map_err(open)?;
+    check(file, found, layout)?;
+    Ok(sql)
+}
+
+/// Returns the URI of a file that nothing changes (<https://sqlite.org/uri.html>).
+fn still_uri(file: &Path) -> String {
+    let path = file.to_string_lossy().replace('\\', "/");
+    let rooted = if path.contains(':') && !path.starts_with('/') { format!("/{path}") } else { path };
+    let mut uri = String::from("file:");
+    for byte in rooted.bytes() {
+        match byte {
+            b'%' | b'?' | b'#' => uri.push_str(&format!("%{byte:02x}")),
+            byte if byte.is_ascii() => uri.push(char::from(byte)),
+            byte => uri.push_str(&format!("%{byte:02x}")),
+        }
+    }
+    uri.push_str("?immutable=1");
+    uri
 }
 
 /// Opens a file only for reading, while another process may be writing. `None` if it does not exist.
@@ -154,7 +192,10 @@ pub fn read(file: &Path, layout: &Layout<'_>) -> Result<Option<Connection>, Data
     sql.busy_timeout(BUSY_TIMEOUT).map_err(open)?;
     // maps the file into memory instead of copying its pages
     sql.pragma_update(None, "mmap_size", 1_i64 << 28).map_err(open)?;
-    let found = version(&sql).map_err(open)?;
+    let found = match version(&sql) {
+        Err(e) if is_write_protected(&e) => return open_still(file, layout).map(Some),
+        found => found.map_err(open)?,
+    };
     if found == 0 {
         // its creator has not created the tables yet
         return Ok(None);
@@ -223,6 +264,29 @@ mod tests {
         writer.execute_batch("COMMIT").unwrap();
         assert_eq!(count(), 1);
         assert!(reader.execute("INSERT INTO t VALUES (2)", []).is_err());
+    }
+
+    #[test]
+    fn a_file_in_a_folder_that_cannot_be_written_is_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("50% ü #1?.db");
+        let writer = write(&file, &LAYOUT).unwrap();
+        writer.execute_batch("INSERT INTO t VALUES (1);").unwrap();
+        drop(writer);
+        let still = open_still(&file, &LAYOUT).unwrap();
+        assert_eq!(still.query_row("SELECT count(*) FROM t", [], |r| r.get::<_, i64>(0)), Ok(1));
+        let refused = still.execute("INSERT INTO t VALUES (2)", []).unwrap_err();
+        assert!(matches!(DatabaseError::from(refused), DatabaseError::Disk { .. }));
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1, "nothing is made beside it");
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            let protect = |mode| std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(mode)).unwrap();
+            protect(0o500);
+            let opened = (write(&file, &LAYOUT).is_ok(), matches!(read(&file, &LAYOUT), Ok(Some(_))));
+            protect(0o700);
+            assert_eq!(opened, (true, true));
+        }
     }
 
     #[test]

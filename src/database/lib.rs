@@ -52,6 +52,30 @@ pub fn checkpoint(sql: &Connection) {
     let _ = sql.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
 }
 
+/// Deletes something. On a full disk, where the write-ahead log cannot grow, it tries once more with a journal in memory,
+/// which writes only into pages that the file has; if this process were killed during that, the file would be damaged.
+/// Must be called outside of a transaction.
+///
+/// # Errors
+/// Those of `delete`, and of SQLite if another process keeps the log open.
+pub fn delete_on_full_disk<T>(
+    sql: &mut Connection,
+    mut delete: impl FnMut(&mut Connection) -> rusqlite::Result<T>,
+) -> rusqlite::Result<T> {
+    let full = match delete(sql) {
+        Err(why) if why.sqlite_error_code() == Some(ErrorCode::DiskFull) => why,
+        result => return result,
+    };
+    checkpoint(sql);
+    if sql.pragma_update(None, "journal_mode", "MEMORY").is_err() {
+        return Err(full);
+    }
+    let result = delete(sql);
+    // the next opening tries again
+    let _ = sql.pragma_update(None, "journal_mode", "WAL");
+    result
+}
+
 /// Shrinks the file if most of it is free. The ids of rows without an explicit key may change. Must be called outside
 /// of a transaction.
 pub fn shrink(sql: &Connection) {
@@ -276,6 +300,28 @@ mod tests {
         drop(sql);
         drop(reader);
         assert!(!contains_bytes(dir.path(), "what goes").unwrap());
+    }
+
+    #[test]
+    fn deletion_on_a_full_disk_needs_no_log() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("x.db");
+        let mut sql = Connection::open(&file).unwrap();
+        enable_sharing(&sql, Duration::from_secs(1)).unwrap();
+        overwrite_deleted(&sql).unwrap();
+        create_tables(&mut sql, "CREATE TABLE t (x);", 7).unwrap();
+        sql.execute("INSERT INTO t VALUES ('what goes')", []).unwrap();
+        let journal = |sql: &Connection| sql.pragma_query_value(None, "journal_mode", |row| row.get::<_, String>(0));
+        let full = || rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_FULL), None);
+        let delete = |sql: &mut Connection| match journal(sql)?.as_str() {
+            "wal" => Err(full()),
+            _ => sql.execute("DELETE FROM t", []),
+        };
+        assert_eq!(delete_on_full_disk(&mut sql, delete), Ok(1));
+        assert_eq!(journal(&sql).unwrap(), "wal");
+        checkpoint(&sql);
+        assert!(!contains_bytes(dir.path(), "what goes").unwrap());
+        assert_eq!(delete_on_full_disk(&mut sql, |_| Err::<(), _>(full())), Err(full()));
     }
 
     #[test]

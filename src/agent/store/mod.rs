@@ -262,6 +262,11 @@ impl Store {
         Ok(Self { connection: Mutex::new(connection) })
     }
 
+    /// True if nothing can be stored, since the file or its folder cannot be written.
+    pub fn is_read_only(&self) -> bool {
+        self.sql().is_readonly("main").unwrap_or_default()
+    }
+
     fn sql(&self) -> MutexGuard<'_, Connection> {
         self.connection.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -430,13 +435,19 @@ impl Store {
     /// If it does not exist or cannot be deleted, or another living process drives a run of it.
     pub fn delete_session(&self, id: &str, is_alive: impl Fn(Owner) -> bool) -> Result<(), StoreError> {
         let mut sql = self.sql();
-        let tx = sql.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        ensure_idle(&tx, id, is_alive)?;
-        tx.execute("DELETE FROM sessions WHERE id IN (SELECT id FROM runs WHERE session = ?1)", [id])?;
-        if tx.execute("DELETE FROM sessions WHERE id = ?1", [id])? == 0 {
+        let count = database::delete_on_full_disk(&mut sql, |sql| {
+            let tx = sql.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            if let Err(error) = ensure_idle(&tx, id, &is_alive) {
+                return Ok(Err(error));
+            }
+            tx.execute("DELETE FROM sessions WHERE id IN (SELECT id FROM runs WHERE session = ?1)", [id])?;
+            let count = tx.execute("DELETE FROM sessions WHERE id = ?1", [id])?;
+            tx.commit()?;
+            Ok(Ok(count))
+        })??;
+        if count == 0 {
             return Err(StoreError::Missing { what: "session", id: id.into() });
         }
-        tx.commit()?;
         database::checkpoint(&sql);
         Ok(())
     }

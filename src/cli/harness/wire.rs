@@ -147,7 +147,12 @@ impl Site {
     /// # Errors
     /// If a folder that is to be written does not exist, or the store cannot be opened.
     pub fn open(cx: &Cx, drive: &Drive, root: &Path) -> Result<Self, Failure> {
-        Ok(Self { root: root.to_owned(), writable: drive.writable(root)?, store: Arc::new(store(cx)?) })
+        let mut store = store(cx)?;
+        if store.is_read_only() {
+            cx.ui.warn("the data folder cannot be written: the run is not kept");
+            store = Store::in_memory().map_err(failure)?;
+        }
+        Ok(Self { root: root.to_owned(), writable: drive.writable(root)?, store: Arc::new(store) })
     }
 }
 
