@@ -137,6 +137,14 @@ fn a_task_is_done_in_steps_and_can_be_read_again() {
     let removed = machine.run(&["session", "rm", "s1"]);
     assert!(removed.code == Some(0) && removed.err.contains("removed s1 with 1 run\n"), "{removed:#?}");
     assert_eq!(machine.run(&["session", "list"]).out, "");
+    // a conversation without a session, as a repaired store leaves it
+    agent(&machine, &script(), &[TASK, "--yes", "--session", "s2"]);
+    let lost =
+        std::process::Command::new("find").arg(machine.path("home")).args(["-name", "agent.db*", "-delete"]).status();
+    assert!(lost.unwrap().success());
+    let removed = machine.run(&["session", "rm", "s2"]);
+    assert!(removed.code == Some(0) && removed.err.contains("removed what was left of s2"), "{removed:#?}");
+    machine.run(&["session", "rm", "s2"]).fails(2, &["there is no session `s2`"]);
 }
 
 #[test]

@@ -6,7 +6,8 @@ use crate::memory::Memory;
 use crate::store::{Store, is_alive};
 use crate::workspace::Workspaces;
 
-/// Deletes the conversation and the files of a session. Its runs stay, and the caller deletes them.
+/// Deletes the conversation and the files of a session. Its runs stay, and the caller deletes them. Returns true if
+/// there was a conversation, or files on this disk.
 ///
 /// # Errors
 /// If something cannot be deleted, or another process is running in the session.
@@ -15,11 +16,11 @@ pub fn empty(
     store: &Store,
     memory: &Memory,
     workspaces: Option<&Workspaces>,
-) -> Result<(), HarnessError> {
+) -> Result<bool, HarnessError> {
     store.check_idle(session, is_alive)?;
-    memory.forget_session(session)?;
+    let mut found = memory.forget_session(session)?;
     if let Some(all) = workspaces {
-        all.forget(session)?;
+        found |= all.forget(session)?;
     }
-    Ok(())
+    Ok(found)
 }

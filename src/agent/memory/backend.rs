@@ -94,5 +94,5 @@ pub trait Backend: Send + Sync {
     fn fold(&self, key: ConversationKey<'_>, fold: Fold<'_>) -> Result<(), LibraryError>;
 
     /// Deletes all conversations of a session, of every agent.
-    fn forget_session(&self, session: &str) -> Result<(), LibraryError>;
+    fn forget_session(&self, session: &str) -> Result<bool, LibraryError>;
 }

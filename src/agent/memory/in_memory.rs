@@ -145,9 +145,11 @@ impl Backend for InMemory {
         Ok(())
     }
 
-    fn forget_session(&self, session: &str) -> Result<(), LibraryError> {
-        self.state().conversations.retain(|(of, _), _| of != session);
-        Ok(())
+    fn forget_session(&self, session: &str) -> Result<bool, LibraryError> {
+        let mut state = self.state();
+        let count = state.conversations.len();
+        state.conversations.retain(|(of, _), _| of != session);
+        Ok(state.conversations.len() < count)
     }
 }
 

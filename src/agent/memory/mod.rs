@@ -139,11 +139,11 @@ impl Memory {
         self.backend.fold(key, fold)
     }
 
-    /// Deletes all conversations of a session, of every agent.
+    /// Deletes all conversations of a session, of every agent. Returns true if there were any.
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn forget_session(&self, session: &str) -> Result<(), LibraryError> {
+    pub fn forget_session(&self, session: &str) -> Result<bool, LibraryError> {
         self.backend.forget_session(session)
     }
 

@@ -256,7 +256,7 @@ impl Backend for Redis {
         })
     }
 
-    fn forget_session(&self, session: &str) -> Result<(), LibraryError> {
+    fn forget_session(&self, session: &str) -> Result<bool, LibraryError> {
         let agents = agents_key(session);
         self.with_connection(|c| {
             transaction(c, &[&agents], |c, change| {
@@ -264,7 +264,8 @@ impl Backend for Redis {
                 for agent in &names {
                     change.del(&redis_keys(ConversationKey { session, agent })).ignore();
                 }
-                change.del(&agents).ignore().query(c)
+                let done: Option<()> = change.del(&agents).ignore().query(c)?;
+                Ok(done.map(|()| !names.is_empty()))
             })
         })
     }

@@ -237,17 +237,21 @@ impl Backend for Sqlite {
         })
     }
 
-    fn forget_session(&self, session: &str) -> Result<(), LibraryError> {
+    fn forget_session(&self, session: &str) -> Result<bool, LibraryError> {
         error::on(&self.conversations, || {
-            if self.conversations.exists() {
-                let mut sql = self.conversations_writer()?;
-                let tx = write_transaction(&mut sql)?;
-                tx.execute("DELETE FROM exchanges WHERE session = ?1", [session])?;
-                tx.execute("DELETE FROM summaries WHERE session = ?1", [session])?;
-                tx.commit()?;
-                database::checkpoint(&sql);
+            if !self.conversations.exists() {
+                return Ok(false);
             }
-            Ok(())
+            let mut sql = self.conversations_writer()?;
+            let count = database::delete_on_full_disk(&mut sql, |sql| {
+                let tx = write_transaction(sql)?;
+                let exchanges = tx.execute("DELETE FROM exchanges WHERE session = ?1", [session])?;
+                let summaries = tx.execute("DELETE FROM summaries WHERE session = ?1", [session])?;
+                tx.commit()?;
+                Ok(exchanges + summaries)
+            })?;
+            database::checkpoint(&sql);
+            Ok(count > 0)
         })
     }
 }

@@ -176,15 +176,37 @@ impl Workspaces {
         self.named(&kept.session).discard(&kept.artifact)
     }
 
-    /// Deletes the workspace of a session, if there is one.
+    /// Deletes the workspace of a session, if there is one. Returns true if there was one on the local disk; a bucket
+    /// does not say.
     ///
     /// # Errors
     /// If it cannot be deleted.
-    pub fn forget(&self, session: &str) -> io::Result<()> {
+    pub fn forget(&self, session: &str) -> io::Result<bool> {
         match self.open(session).storage.remove(Path::new("")) {
-            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
-            _ => Ok(()),
+            Ok(()) => Ok(self.is_local()),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(e) => Err(e),
         }
+    }
+
+    /// Deletes the folders called `name` in the folders of a session's workspace, if there are any.
+    ///
+    /// # Errors
+    /// If one cannot be deleted.
+    pub(crate) fn forget_folders(&self, session: &str, name: &str) -> io::Result<()> {
+        let absent = |e: &io::Error| e.kind() == io::ErrorKind::NotFound;
+        let storage = &self.open(session).storage;
+        let items = match storage.list(Path::new("")) {
+            Err(e) if absent(&e) => return Ok(()),
+            other => other?,
+        };
+        for (folder, _) in items.into_iter().filter(|(_, item)| item.folder) {
+            match storage.remove(&Path::new(&folder).join(name)) {
+                Err(e) if !absent(&e) => return Err(e),
+                _ => {}
+            }
+        }
+        Ok(())
     }
 
     /// Deletes the artifacts that are older than `age`, and partial files of killed processes. Returns the number of

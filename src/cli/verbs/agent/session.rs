@@ -7,7 +7,7 @@ use crate::term::history::History;
 use crate::term::ui::{Role, plural};
 use crate::{Cx, Exit, Failure, Outcome};
 use caro_agent::harness::empty;
-use caro_agent::store::{FILE, Store, is_alive};
+use caro_agent::store::{FILE, Store, StoreError, is_alive};
 use caro_base::id;
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -96,28 +96,53 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
                 cx.ui.data(&format!("> {}\n{}\n", run.task, run.answer))?;
             }
         }
-        What::Rm { id } => {
-            let session = store.session(id).map_err(failure)?;
-            let runs = plural(session.runs.len(), "run");
-            if !session.id.starts_with(id) {
-                // the id of one run must not remove the whole session
-                return Err(Failure::usage(format!("{id} is a run of {}, and a session goes as a whole", session.id))
-                    .hint(format!("`caro session rm {}` removes it with its {runs}", session.id)));
-            }
-            if session.id != *id && !id::is_fresh("session", &session.id) {
-                // the beginning of a name that a user gave may be meant as another name
-                return Err(Failure::usage(format!("there is no session `{id}`"))
-                    .hint(format!("`caro session rm {}` removes the one that is called so", session.id)));
-            }
-            let settings = cx.settings(&[])?;
-            let (memory, workspaces) = (notes(cx, &settings)?, crate::harness::wire::workspaces(cx, &settings)?);
-            empty(&session.id, &store, &memory, workspaces.as_ref())?;
-            let tasks: Vec<&str> = session.runs.iter().map(|run| run.task.as_str()).collect();
-            History::of(&cx.dirs).map_or(Ok(()), |history| history.forget(&tasks))?;
-            // last, so that the removal can be repeated if something failed before
-            store.delete_session(&session.id, is_alive).map_err(failure)?;
-            cx.ui.note(&format!("removed {} with {runs}", session.id));
-        }
+        What::Rm { id } => remove_named(id, &store, cx)?,
     }
     Ok(Exit::Success)
+}
+
+/// Removes the session that the user names.
+fn remove_named(id: &str, store: &Store, cx: &Cx) -> Result<(), Failure> {
+    let found = store.session(id);
+    let is_named = found.as_ref().is_ok_and(|session| session.id == id || session.runs.iter().any(|run| run.id == id));
+    let is_begun = found.as_ref().is_ok_and(|session| id::is_fresh("session", &session.id));
+    // the store may have been repaired, and the conversation is in another file
+    let may_be_left = matches!(found, Ok(_) | Err(StoreError::Missing { .. }));
+    if may_be_left && !is_named && !is_begun && remove(id, store, cx)? {
+        cx.ui.note(&format!("removed what was left of {id}: its conversation and files"));
+        return Ok(());
+    }
+    let session = found.map_err(failure)?;
+    let runs = plural(session.runs.len(), "run");
+    if !session.id.starts_with(id) {
+        // the id of one run must not remove the whole session
+        return Err(Failure::usage(format!("{id} is a run of {}, and a session goes as a whole", session.id))
+            .hint(format!("`caro session rm {}` removes it with its {runs}", session.id)));
+    }
+    if session.id != *id && !id::is_fresh("session", &session.id) {
+        // the beginning of a name that a user gave may be meant as another name
+        return Err(Failure::usage(format!("there is no session `{id}`"))
+            .hint(format!("`caro session rm {}` removes the one that is called so", session.id)));
+    }
+    remove(&session.id, store, cx)?;
+    cx.ui.note(&format!("removed {} with {runs}", session.id));
+    Ok(())
+}
+
+/// Removes a session with its conversation, files, runs and the entries of the history. Returns true if there was
+/// anything.
+///
+/// # Errors
+/// If something cannot be removed, or another process is running in the session.
+pub fn remove(session: &str, store: &Store, cx: &Cx) -> Result<bool, Failure> {
+    let settings = cx.settings(&[])?;
+    let (memory, workspaces) = (notes(cx, &settings)?, crate::harness::wire::workspaces(cx, &settings)?);
+    let known = store.session(session).ok().filter(|found| found.id == session);
+    let found = empty(session, store, &memory, workspaces.as_ref())?;
+    let Some(known) = known else { return Ok(found) };
+    let tasks: Vec<&str> = known.runs.iter().map(|run| run.task.as_str()).collect();
+    History::of(&cx.dirs).map_or(Ok(()), |history| history.forget(&tasks))?;
+    // last, so that the removal can be repeated if something failed before
+    store.delete_session(session, is_alive).map_err(failure)?;
+    Ok(true)
 }
