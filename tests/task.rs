@@ -43,7 +43,10 @@ fn tasks_are_added_listed_and_removed() {
     let add = |args: &[&str]| machine.run(&[&["task", "add"], args].concat());
     add(&["--name", "morning", "count the lines"]).fails(2, &["there is a task `morning` already"]);
     add(&["--cron", "61 * * * *", "count the lines"]).fails(2, &["--cron must be a minute from 0 to 59"]);
-    add(&["--every", "soon", "count the lines"]).fails(2, &["--every must be"]);
+    for wrong in ["soon", "400d", "1w", "-5m"] {
+        let asked = ["--every", wrong, "count the lines"];
+        add(&asked).fails(2, &["--every must be from a second to 366 days, as in 90s, 10m, 2h, 1d"]);
+    }
     add(&["--at", "noon", "count the lines"]).fails(2, &["--at must be"]);
     let shown = machine.run(&["task", "list"]).out;
     assert!(
@@ -53,6 +56,25 @@ fn tasks_are_added_listed_and_removed() {
     assert_eq!(machine.run(&["task", "rm", "morning"]).code, Some(0));
     machine.run(&["task", "rm", "morning"]).fails(2, &["there is no task"]);
     machine.run(&["task", "run", "morning"]).fails(2, &["there is no task"]);
+}
+
+#[test]
+fn a_time_that_the_clocks_skip_is_the_end_of_the_gap_and_one_that_is_over_is_told_of() {
+    let machine = Machine::new();
+    for (zone, when, due) in [
+        ("America/New_York", ["--at", "2027-03-14 02:30"], "due 2027-03-14 03:00:00"),
+        ("Europe/Berlin", ["--cron", "30 2 28 3 *"], "due 2027-03-28 03:00:00"),
+    ] {
+        if !std::path::Path::new("/usr/share/zoneinfo").join(zone).exists() {
+            continue;
+        }
+        let mut caro = machine.caro(&["task", "add", when[0], when[1], "count the lines"]);
+        caro.env("TZ", zone);
+        let ran = feed(caro, b"");
+        assert!(ran.err.contains(due), "{zone}: {ran:#?}");
+    }
+    let ran = machine.run(&["task", "add", "--at", "2020-01-01", "count the lines"]);
+    assert!(ran.code == Some(0) && ran.err.contains("that time is over"), "{ran:#?}");
 }
 
 #[test]
@@ -82,6 +104,14 @@ fn a_task_is_run_when_it_is_due_and_leaves_its_files_and_events() {
     // it is not run again
     run_loop(&machine, rules, &[]);
     assert_eq!(listed(&machine)[1]["runs"].as_array().unwrap().len(), 1, "{}", listed(&machine));
+    // nothing of its runs is left for another task of that name
+    assert_eq!(machine.run(&["task", "rm", "once"]).code, Some(0));
+    assert_eq!(machine.run(&["session", "list"]).out.matches("task-once").count(), 0);
+    machine.run(&["events", run]).fails(2, &["there is no run"]);
+    let left =
+        std::process::Command::new("find").arg(machine.path("home")).args(["-path", "*/once*"]).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&left.stdout), "");
+    machine.run(&["session", "rm", "task-once"]).fails(2, &["there is no session"]);
 }
 
 /// The states of the runs of the only task, latest first.

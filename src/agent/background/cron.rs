@@ -5,7 +5,8 @@
 //! be given by name. If both DAY and WEEKDAY are restricted, a day that matches either of them counts, as in other
 //! crons.
 
-use chrono::{DateTime, Datelike, Local, NaiveTime, TimeDelta, Timelike};
+use crate::clock::first_at;
+use chrono::{DateTime, Datelike, Local, NaiveDateTime, NaiveTime, TimeDelta, TimeZone, Timelike};
 
 /// The fields: name, first and last number, and the names of the numbers if there are any.
 const FIELDS: [(&str, u32, u32, &[&str]); 5] = [
@@ -91,7 +92,7 @@ impl Cron {
         self.fields[field] >> number & 1 == 1
     }
 
-    fn is_day(&self, day: &DateTime<Local>) -> bool {
+    fn is_day(&self, day: &impl Datelike) -> bool {
         let of_month = self.has(2, day.day());
         let of_week = self.has(4, day.weekday().num_days_from_sunday());
         let fits = match self.is_restricted {
@@ -101,16 +102,29 @@ impl Cron {
         fits && self.has(3, day.month())
     }
 
-    /// Returns the first matching time after `time`; `None` if there is none in the next nine years.
-    pub fn after(&self, time: DateTime<Local>) -> Option<DateTime<Local>> {
-        let mut next = (time + TimeDelta::minutes(1)).with_second(0)?.with_nanosecond(0)?;
+    /// True if a change of the clock has skipped a matching time from `begin` up to `end`. What runs every hour is not
+    /// made up for.
+    fn is_skipped(&self, begin: NaiveDateTime, end: NaiveDateTime) -> bool {
+        let minutes = if self.fields[1].count_ones() < 24 { (end - begin).num_minutes() } else { 0 };
+        let mut skipped = (0..minutes).map(|minute| begin + TimeDelta::minutes(minute));
+        skipped.any(|time| self.is_day(&time) && self.has(1, time.hour()) && self.has(0, time.minute()))
+    }
+
+    /// Returns the first matching time after `time`; `None` if there is none in the next nine years. A time that a
+    /// change of the clock skips is the end of the gap.
+    pub fn after<Z: TimeZone>(&self, time: DateTime<Z>) -> Option<DateTime<Z>> {
+        let minute = TimeDelta::minutes(1);
+        let mut expected = time.naive_local().with_second(0)?.with_nanosecond(0)? + minute;
+        let mut next = (time + minute).with_second(0)?.with_nanosecond(0)?;
         let mut days = 0;
         while days < MAX_DAYS {
+            if self.is_skipped(expected, next.naive_local()) {
+                return Some(next);
+            }
             if !self.is_day(&next) {
-                let tomorrow = next.date_naive().succ_opt()?.and_time(NaiveTime::MIN);
                 // a change of the clock may skip midnight
-                let earliest = |minutes| (tomorrow + TimeDelta::minutes(minutes)).and_local_timezone(Local).earliest();
-                next = earliest(0).or_else(|| earliest(60))?;
+                expected = next.date_naive().succ_opt()?.and_time(NaiveTime::MIN);
+                next = first_at(&expected, &next.timezone())?;
                 days += 1;
                 continue;
             }
@@ -118,7 +132,8 @@ impl Cron {
                 return Some(next);
             }
             let day = next.date_naive();
-            next += TimeDelta::minutes(1);
+            expected = next.naive_local() + minute;
+            next = next + minute;
             days += usize::from(next.date_naive() != day);
         }
         None
@@ -128,7 +143,7 @@ impl Cron {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use chrono::TimeZone;
+    use crate::clock::spring::Spring;
 
     /// Formats the next times after `2026-11-26 19:30`, a Thursday.
     fn next(cron: &str, many: usize) -> Vec<String> {
@@ -152,6 +167,21 @@ mod tests {
         assert_eq!(next("0 12 * * 7", 1), next("0 12 * * sun", 1));
         assert_eq!(next("0 0 13 * fri", 2), ["2026-11-27 00:00", "2026-12-04 00:00"], "either day will do");
         assert_eq!(next("5/30 9-10 * * *", 4).last().unwrap(), "2026-11-27 10:35");
+    }
+
+    #[test]
+    fn a_time_that_the_clocks_skip_is_the_end_of_the_gap() {
+        let next = |cron: &str| {
+            let time = Spring.with_ymd_and_hms(2027, 3, 27, 12, 0, 0).unwrap();
+            cron.parse::<Cron>().unwrap().after(time).unwrap().format("%Y-%m-%d %H:%M").to_string()
+        };
+        assert_eq!(next("30 2 28 3 *"), "2027-03-28 03:00");
+        assert_eq!(next("15 2 * * sun"), "2027-03-28 03:00");
+        assert_eq!(next("30 2 * * *"), "2027-03-28 03:00");
+        assert_eq!(next("30 3 28 3 *"), "2027-03-28 03:30");
+        let before = Spring.with_ymd_and_hms(2027, 3, 28, 1, 59, 0).unwrap();
+        let hourly: Cron = "30 * * * *".parse().unwrap();
+        assert_eq!(hourly.after(before).unwrap().format("%H:%M").to_string(), "03:30", "it is made up for by the next");
     }
 
     #[test]

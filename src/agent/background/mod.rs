@@ -18,7 +18,7 @@ use super::harness::{Harness, HarnessError};
 use super::runtime::Driven;
 use super::store::{Claim, StoreError, StoredTask, TaskRun, TaskState, is_alive};
 use super::turn::{AgentRun, Report};
-use super::workspace::Mode;
+use super::workspace::{Mode, Workspaces};
 use caro_base::id;
 use caro_model::Cancel;
 use chrono::{Local, TimeZone};
@@ -110,7 +110,7 @@ fn interval(text: &str) -> Result<Duration, String> {
     };
     let seconds = unit.and_then(|unit| digits.parse::<u64>().ok()?.checked_mul(unit));
     let seconds = seconds.filter(|seconds| (1..=366 * 86_400).contains(seconds));
-    seconds.map(Duration::from_secs).ok_or_else(|| "a time of at least a second, as in 90s, 10m, 2h, 1d".into())
+    seconds.map(Duration::from_secs).ok_or_else(|| "from a second to 366 days, as in 90s, 10m, 2h, 1d".into())
 }
 
 /// Runs the next task that is due in the harness's folder. Returns its run; `None` if no task is due, or it is running.
@@ -191,7 +191,7 @@ async fn attempt(
     cancel: &Cancel,
     sinks: Vec<Arc<dyn Sink>>,
 ) -> Result<Driven, HarnessError> {
-    let job = harness.task(&task.text, &format!("task-{}", task.name));
+    let job = harness.task(&task.text, &session_of(&task.name));
     let _turn = harness.enter(&job.session).await;
     if cancel.is_cancelled() {
         return Err(HarnessError::Stopped(job.run));
@@ -210,6 +210,19 @@ async fn attempt(
     let driven = runtime.run(turn).await;
     runtime.emitter.emit(Draft::new(Kind::BackgroundEnd).took(started.elapsed()).metadata(about));
     Ok(driven)
+}
+
+/// Returns the session of a task's runs.
+pub fn session_of(task: &str) -> String {
+    format!("task-{task}")
+}
+
+/// Deletes the files with the results of a task's runs.
+///
+/// # Errors
+/// If one cannot be deleted.
+pub fn forget_files(workspaces: &Workspaces, task: &str) -> std::io::Result<()> {
+    workspaces.forget_folders(FILES_SESSION, task)
 }
 
 /// Writes the result of a run into files. A failure to write is ignored.

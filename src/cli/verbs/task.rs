@@ -5,6 +5,7 @@ use crate::harness::view::{self, Shows};
 use crate::harness::{Drive, wire};
 use crate::setup::wire::Wants;
 use crate::term::ui::{Role, plural};
+use crate::verbs::agent::session;
 use crate::{Cx, Exit, Failure, Outcome};
 use caro_agent::background::{self, DELAY, Schedule, TIMEOUT};
 use caro_agent::clock::stamp;
@@ -31,7 +32,7 @@ enum What {
         #[arg(long, value_name = "NAME")]
         name: Option<String>,
         /// Every so often: 90s, 10m, 2h, 1d
-        #[arg(long, value_name = "TIME", group = "when")]
+        #[arg(long, value_name = "TIME", group = "when", allow_hyphen_values = true)]
         every: Option<String>,
         /// Once, at a time of your clock: "2026-11-27 08:00"
         #[arg(long, value_name = "TIME", group = "when")]
@@ -95,14 +96,29 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
         What::Add { .. } => add(&args.what, cx),
         What::List { json } => list(*json, cx),
         What::Run { name, yes, model } => run_now(name, *yes, model.clone(), cx),
-        What::Rm { name } => {
-            if !wire::existing_store(cx)?.remove_task(name).map_err(wire::failure)? {
-                return Err(missing(name));
-            }
-            cx.ui.note(&format!("removed {name}"));
-            Ok(Exit::Success)
-        }
+        What::Rm { name } => remove(name, cx),
     }
+}
+
+/// Removes a task with the session, the conversation and the files of its runs.
+fn remove(name: &str, cx: &Cx) -> Outcome {
+    let store = wire::existing_store(cx)?;
+    if !store.tasks().map_err(wire::failure)?.iter().any(|task| task.name == name) {
+        return Err(missing(name));
+    }
+    let runs = store.task_runs(name, MAX_RUNS).map_err(wire::failure)?;
+    if runs.iter().any(|run| matches!(run.state, TaskState::Claimed | TaskState::Running)) {
+        return Err(
+            Failure::usage(format!("a run of {name} is under way")).hint("wait for it, or stop that process first")
+        );
+    }
+    session::remove(&background::session_of(name), &store, cx)?;
+    if let Some(workspaces) = wire::workspaces(cx, &cx.settings(&[])?)? {
+        background::forget_files(&workspaces, name)?;
+    }
+    store.remove_task(name).map_err(wire::failure)?;
+    cx.ui.note(&format!("removed {name}"));
+    Ok(Exit::Success)
 }
 
 fn missing(name: &str) -> Failure {
@@ -138,6 +154,9 @@ fn add(what: &What, cx: &Cx) -> Outcome {
     };
     if cx.dirs.data.is_none() {
         return Err(crate::setup::stores::no_home());
+    }
+    if matches!(schedule, Schedule::Once(at) if at <= now) {
+        cx.ui.warn("that time is over: it is due at once");
     }
     let store = wire::store(cx)?;
     for name in names(name.as_deref(), &task.text)? {
