@@ -6,7 +6,7 @@ use crate::term::interrupt::Phase;
 use crate::term::ui::{Role, in_line, plural, size};
 use crate::{Cx, Exit, Failure, Outcome};
 use caro_undo::journal::{Entry, State};
-use caro_undo::plan::Cover;
+use caro_undo::plan::{Cover, Touch};
 use caro_undo::{Store, UndoError, restore};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -108,15 +108,27 @@ fn list(store: &Store, json: bool, cx: &Cx) -> Outcome {
     Ok(Exit::Success)
 }
 
+/// Describes what an undo of an entry brings back, or else removes.
+fn kept(entry: &Entry) -> String {
+    let made = entry.plan.targets.iter().filter(|target| target.touch == Touch::Make).count();
+    match (entry.count, made) {
+        (0, 1..) => format!("{} created", plural(made, "path")),
+        (count, _) => {
+            let paths = plural(usize::try_from(count).unwrap_or(usize::MAX), "path");
+            format!("{paths}, {}", size(entry.bytes))
+        }
+    }
+}
+
 /// The details of an entry, besides its command.
 fn about(entry: &Entry) -> String {
-    let paths = plural(usize::try_from(entry.count).unwrap_or(usize::MAX), "path");
+    let kept = kept(entry);
     let state = match (entry.state, entry.undoes) {
         (State::Undone(by), _) => format!("undone by {by}"),
-        (State::Ran(_), Some(of)) => format!("this is the undo of {of}; {paths}, {}", size(entry.bytes)),
-        (State::Ran(0), None) => format!("{paths}, {}", size(entry.bytes)),
-        (State::Ran(code), None) => format!("{paths}, {}; it ended with {code}", size(entry.bytes)),
-        (State::Ready | State::Planned, _) => format!("{paths}, {}; it was cut off", size(entry.bytes)),
+        (State::Ran(_), Some(of)) => format!("this is the undo of {of}; {kept}"),
+        (State::Ran(0), None) => kept,
+        (State::Ran(code), None) => format!("{kept}; it ended with {code}"),
+        (State::Ready | State::Planned, _) => format!("{kept}; it was cut off"),
     };
     let cover = match entry.plan.cover {
         Cover::Whole => "",
@@ -174,6 +186,17 @@ fn failure(error: UndoError) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use caro_undo::plan::{Plan, Target};
+
+    #[test]
+    fn an_entry_says_what_is_kept_or_what_was_made() {
+        let entry = |touch, count| {
+            let plan = Plan { targets: vec![Target::new("/w/s.sh", touch)], ..Plan::default() };
+            Entry { count, ..Entry::new(1, "x", "/w".as_ref(), plan) }
+        };
+        assert_eq!(kept(&entry(Touch::Make, 0)), "1 path created");
+        assert!(kept(&entry(Touch::Delete, 2)).starts_with("2 paths, "), "{}", kept(&entry(Touch::Delete, 2)));
+    }
 
     #[test]
     fn ages_are_shown_in_the_unit_that_fits() {
