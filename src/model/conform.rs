@@ -56,6 +56,55 @@ fn lark(grammar: &str, text: &str) -> Result<Result<(), String>, ModelError> {
     Ok(if is_complete { Ok(()) } else { Err("the grammar wants more text".into()) })
 }
 
+/// Most words that [`expected`] returns: where more are allowed, the text is free.
+const MAX_EXPECTED: usize = 40;
+
+/// Returns the words that the grammar allows where a text goes wrong, in place of the word that is there; none for other
+/// shapes, and where the text is free.
+pub(super) fn allowed_instead(shape: &Shape, text: &str) -> Vec<String> {
+    let Shape::Lark(grammar) = shape else { return Vec::new() };
+    let env = ApproximateTokEnv::single_byte_env();
+    let Ok(mut factory) = ParserFactory::new_simple(&env) else { return Vec::new() };
+    factory.quiet();
+    let matcher = || Matcher::new(factory.create_parser(TopLevelGrammar::from_lark(grammar.into())));
+    let tokens: Vec<u32> = text.bytes().map(u32::from).collect();
+    let taken = matcher().try_consume_tokens(&tokens).unwrap_or_default();
+    let begin = text.as_bytes()[..taken].iter().rposition(u8::is_ascii_whitespace).map_or(0, |at| at + 1);
+    expected(matcher(), &tokens[..begin])
+}
+
+/// Returns the words, up to the next white space, that may follow `before`; none where the grammar allows free text.
+fn expected(mut matcher: Matcher, before: &[u32]) -> Vec<String> {
+    if matcher.consume_tokens(before).is_err() {
+        return Vec::new();
+    }
+    let mut open: Vec<(Matcher, Vec<u8>)> = vec![(matcher, Vec::new())];
+    let mut words = Vec::new();
+    while let Some((mut matcher, word)) = open.pop() {
+        if matcher.is_stopped() {
+            words.push(String::from_utf8_lossy(&word).into_owned());
+            continue;
+        }
+        let Ok(mask) = matcher.compute_mask_or_eos() else { return Vec::new() };
+        let next: Vec<u8> = (0..=u8::MAX).filter(|byte| mask.is_allowed(u32::from(*byte))).collect();
+        let ends = next.is_empty() || !word.is_empty() && next.iter().any(u8::is_ascii_whitespace);
+        if ends {
+            words.push(String::from_utf8_lossy(&word).into_owned());
+        }
+        if words.len() + open.len() + next.len() > MAX_EXPECTED {
+            return Vec::new();
+        }
+        for byte in next.into_iter().rev().filter(|byte| !byte.is_ascii_whitespace()) {
+            let mut after = matcher.deep_clone();
+            if after.consume_token(u32::from(byte)).is_ok() {
+                open.push((after, [word.as_slice(), &[byte]].concat()));
+            }
+        }
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
 /// Checks a JSON value against a schema; `at` is the path of the value in messages.
 fn json(schema: &Value, value: &Value, at: &str) -> Result<(), String> {
     if let Some(kind) = schema.get("type") {
@@ -180,5 +229,16 @@ mod tests {
         assert!(check(&shape, "ls a1").unwrap().unwrap_err().contains("`1` at byte 4"));
         assert!(check(&shape, "ls ").unwrap().unwrap_err().contains("more"));
         assert!(matches!(check(&Shape::Lark("start: nothing".into()), ""), Err(ModelError::BadShape(_))));
+    }
+
+    #[test]
+    fn the_words_that_are_allowed_in_place_of_a_wrong_one_are_listed() {
+        let grammar = "start: \"Action: \" (\"read {}\" | \"replace {}\" | \"list\" | say)\nsay: \"say \" /[a-z ]+/";
+        let allowed = |text: &str| allowed_instead(&Shape::Lark(grammar.into()), text).join(" ");
+        for text in ["Action: answer {}", "Action: rm"] {
+            assert_eq!(allowed(text), "list read replace say", "{text}");
+        }
+        assert_eq!(allowed("Thought"), "Action:");
+        assert_eq!(allowed("Action: say 7"), "", "where text is free no words are listed");
     }
 }

@@ -1,6 +1,6 @@
 //! The errors of models, and the next step for the user.
 
-use super::catalog;
+use super::{Completion, catalog};
 
 /// The reason why a model gave no completion.
 #[derive(Debug, thiserror::Error)]
@@ -52,6 +52,16 @@ pub enum ModelError {
         /// The failure, in words.
         reason: String,
     },
+    /// The answer of a remote server has not the requested shape, also after it was told so.
+    #[error("{url}: its answer has not the shape that was asked for, twice: {reason}")]
+    WrongShape {
+        /// The server.
+        url: String,
+        /// The fault of the answer, in words.
+        reason: String,
+        /// The answer.
+        answer: Box<Completion>,
+    },
     /// A scripted model has no reply for this prompt, or its reply breaks the shape.
     #[error("scripted model: {0}")]
     Script(String),
@@ -88,6 +98,7 @@ impl ModelError {
             Self::Remote { .. } => {
                 "check the address and that the server is running; without `--model` caro answers locally".into()
             }
+            Self::WrongShape { .. } => "a larger model keeps to the shape; without `--model` caro answers locally".into(),
             Self::Script(_) => format!("correct the script; {TRACES}"),
             Self::BadShape(_) | Self::Engine(_) => TRACES.into(),
         }

@@ -16,6 +16,7 @@ impl Runtime {
         }
         match self.request_text(turn, "draft", prompt, sampling).await {
             RequestOutcome::Stopped => {}
+            RequestOutcome::Unreachable(why) => turn.interrupt(why),
             RequestOutcome::Failed(_) => turn.drafted(None, &self.guards),
             RequestOutcome::Said(completion, tokens) => {
                 turn.drafted(Some((&completion.text, completion.finish, tokens)), &self.guards);
@@ -27,6 +28,7 @@ impl Runtime {
     pub(super) async fn reply(&self, turn: &mut AgentRun, Reply { prompt, sampling }: Reply) {
         match self.request_text(turn, "reply", prompt, sampling).await {
             RequestOutcome::Stopped => {}
+            RequestOutcome::Unreachable(why) => turn.interrupt(why),
             RequestOutcome::Failed(_) => turn.replied(None, &self.guards),
             RequestOutcome::Said(completion, tokens) => {
                 turn.replied(Some((&completion.text, completion.finish, tokens)), &self.guards);

@@ -61,11 +61,15 @@ impl StateMachine for AgentRun {
 impl Executor<AgentRun> for Driver<'_> {
     type Error = Infallible;
 
-    /// Saves a checkpoint, and stops the run if it is cancelled.
+    /// Saves a checkpoint, and stops the run if it is cancelled or its model cannot be reached.
     fn between(&mut self, turn: &mut AgentRun) -> ControlFlow<Driven> {
         self.runtime.save_checkpoint(turn);
+        let interrupted = turn.take_interruption();
         if !self.runtime.cancel.is_cancelled() {
-            return ControlFlow::Continue(());
+            let Some(why) = interrupted else { return ControlFlow::Continue(()) };
+            turn.add_time(millis(self.started));
+            self.runtime.save_checkpoint(turn);
+            return ControlFlow::Break(Driven::Done(Box::new(turn.report_of_interruption(&why))));
         }
         turn.add_time(millis(self.started));
         self.runtime.save_checkpoint(turn);
@@ -265,6 +269,7 @@ impl Runtime {
                 }
             }
             RequestOutcome::Failed(why) => turn.failed(&why),
+            RequestOutcome::Unreachable(why) => turn.interrupt(why),
         }
     }
 
@@ -365,6 +370,8 @@ mod edit_tests;
 mod fault_tests;
 #[cfg(test)]
 mod limit_tests;
+#[cfg(test)]
+mod server_tests;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]

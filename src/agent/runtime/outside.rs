@@ -29,7 +29,7 @@ impl Runtime {
                 Consulted::Said(completion.text)
             }
             RequestOutcome::Stopped => Consulted::Stopped,
-            RequestOutcome::Failed(why) => Consulted::Failed(why),
+            RequestOutcome::Failed(why) | RequestOutcome::Unreachable(why) => Consulted::Failed(why),
         }
     }
 

@@ -63,6 +63,7 @@ impl Runtime {
         let purpose = Purpose { span: SPAN, recipe: Some("plan"), stop_when: |_| false };
         match self.request(turn, purpose, request).await {
             RequestOutcome::Stopped => return,
+            RequestOutcome::Unreachable(why) => return turn.interrupt(why),
             RequestOutcome::Failed(_) => turn.planned(None, &self.guards),
             RequestOutcome::Said(completion, tokens) => {
                 turn.planned(Some((&completion.text, completion.finish, tokens)), &self.guards);

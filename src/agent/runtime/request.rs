@@ -5,7 +5,7 @@ use crate::event::{Actor, Draft, Kind, Tokens};
 use crate::state::Cost;
 use crate::turn::{AgentRun, prompt_tokens};
 use caro_inference::generate_until;
-use caro_model::{Completion, Finish, Request, Usage};
+use caro_model::{Completion, Finish, ModelError, Request, Usage};
 use serde_json::{Value, json};
 use std::time::Instant;
 
@@ -31,6 +31,8 @@ pub(super) enum RequestOutcome {
     Stopped,
     /// The reason why there is no answer. The cost of the attempt is charged.
     Failed(String),
+    /// The reason why the server of the model gave no answer. The cost is charged; the request is repeated on resume.
+    Unreachable(String),
 }
 
 impl Purpose<'_> {
@@ -80,6 +82,13 @@ impl Runtime {
                 self.emitter.emit(event);
                 RequestOutcome::Said(Box::new(completion), tokens)
             }
+            // a decision is checked against the admitted actions, whatever wrote it
+            Err(ModelError::WrongShape { answer, .. }) if purpose.recipe.is_none() => {
+                let tokens = tokens_of(&answer.usage);
+                let event = Draft::new(Kind::ModelResponse).by(Actor::Model).span(span).output(answer.text.clone());
+                self.emitter.emit(event.took(started.elapsed()).tokens(tokens));
+                RequestOutcome::Said(answer, tokens)
+            }
             Err(error) => {
                 turn.charge(FAILED_COST);
                 if self.cancel.is_cancelled() {
@@ -87,7 +96,10 @@ impl Runtime {
                 }
                 let why = error.to_string();
                 self.emitter.emit(Draft::new(Kind::ModelError).span(span).error(why.clone()).took(started.elapsed()));
-                RequestOutcome::Failed(why)
+                match error {
+                    ModelError::Remote { .. } => RequestOutcome::Unreachable(why),
+                    _ => RequestOutcome::Failed(why),
+                }
             }
         }
     }

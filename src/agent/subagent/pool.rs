@@ -154,7 +154,8 @@ impl WorkerPool {
                 Err(_) => ("failed", "failed_inside".into(), String::new(), None),
                 Ok(Driven::Stopped(turn)) => ("stopped", "stopped".into(), String::new(), Some(turn.metric())),
                 Ok(Driven::Done(report)) => {
-                    let status = if report.status == "failed" { "failed" } else { "ended" };
+                    let status =
+                        if matches!(report.status.as_str(), "failed" | "stopped") { "failed" } else { "ended" };
                     (status, report.termination_reason, report.response, Some(report.metric))
                 }
             },

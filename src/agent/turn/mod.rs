@@ -15,6 +15,7 @@
 //! Within a run each prompt extends the one before it, so that the model's prefix cache stays valid, unless
 //! [`AgentRun::fit`] had to shorten it.
 
+mod admit;
 mod draft;
 mod echo;
 mod fit;
@@ -43,7 +44,7 @@ use super::observe;
 use super::plan::model::PlanRequest;
 use super::plan::{Plan, Source};
 pub use super::reflect::End;
-use super::reflect::Reflection;
+use super::reflect::{Reflection, reflect};
 use super::retrieve::MOST;
 use super::state::{Cost, Limits, RunState, Stats};
 use super::tool::{Call, Effects, Outcome, ToolResult, ToolSpec};
@@ -163,7 +164,7 @@ pub struct Report {
     pub run_id: String,
     /// The recipe.
     pub agent_name: String,
-    /// `completed`, `incomplete` or `failed`.
+    /// `completed`, `incomplete` or `failed`; `stopped` if its model could not be reached, so that it can be resumed.
     pub status: String,
     /// The reason it ended.
     pub termination_reason: String,
@@ -295,6 +296,9 @@ pub struct AgentRun {
     /// The workspace file that the last part writes the result to, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     leaves: Option<String>,
+    /// The reason why the model could not be reached, until the driver stops the run.
+    #[serde(skip)]
+    interruption: Option<String>,
 }
 
 impl AgentRun {
@@ -323,6 +327,7 @@ impl AgentRun {
             asked: false,
             unsaid: false,
             leaves: None,
+            interruption: None,
         }
     }
 
@@ -412,13 +417,17 @@ impl AgentRun {
 
     /// Takes the model's decision.
     pub fn decided(&mut self, text: &str, finish: Finish, tokens: Tokens, guards: &Guards) {
-        let Phase::Decide(_) = &self.phase else { return };
+        let Phase::Decide(actions) = &self.phase else { return };
+        let actions = actions.clone();
         let forced = self.is_last();
         self.charge(Cost { requests: 1, tokens });
         let read = action::read(text).and_then(|decision| match finish {
             Finish::Length => Err("it was cut off: write less at once".to_owned()),
             Finish::Stop | Finish::Cancelled => Ok(decision),
         });
+        // the grammar sees to it, but not every server keeps to one
+        let early = read.as_ref().ok().and_then(|decision| self.early_answer(decision, &actions));
+        let read = read.and_then(|decision| self.admissible(decision, &actions));
         self.entries.push(Entry::Decision { text: text.to_owned() });
         self.retry = read.is_err();
         let decision = match read {
@@ -429,6 +438,11 @@ impl AgentRun {
             }
             Err(why) => {
                 self.state.errors_in_a_row += 1;
+                if let Some(answer) = early
+                    && guards.settle(&mut self.state.clone()).is_some()
+                {
+                    return self.finish_early(answer, &actions, guards);
+                }
                 let text = format!("Nothing was done: {why}.");
                 return self.continue_with(text.clone(), vec![text], guards);
             }
@@ -515,13 +529,27 @@ impl AgentRun {
         self.finish(End::Failed(error.to_owned()), format!("The model failed: {error}"));
     }
 
-    /// Takes the reflection and the wall time of this part of the run in milliseconds.
-    pub fn reflected(&mut self, reflection: Reflection, ms: u64) {
-        let Phase::Reflect = self.phase else { return };
-        let Some((end, response)) = &self.end else { return };
-        self.metric.total_ms += ms;
-        let report = Report {
-            response: response.clone(),
+    /// Stops the run before its next step because the model cannot be reached.
+    pub(crate) fn interrupt(&mut self, why: String) {
+        self.interruption = Some(why);
+    }
+
+    /// Takes the reason of an interruption.
+    pub(crate) fn take_interruption(&mut self) -> Option<String> {
+        self.interruption.take()
+    }
+
+    /// Returns the report of a run that was interrupted, and can be resumed.
+    pub(crate) fn report_of_interruption(&self, why: &str) -> Report {
+        let (end, response) = (End::Failed(why.to_owned()), format!("The model failed: {why}"));
+        let mut reflection = reflect(&self.task.text, &response, &end, &self.state);
+        reflection.next_action = format!("`caro resume {}` goes on", self.task.run);
+        Report { status: "stopped".into(), ..self.report(&end, &response, reflection) }
+    }
+
+    fn report(&self, end: &End, response: &str, reflection: Reflection) -> Report {
+        Report {
+            response: response.to_owned(),
             session_id: self.task.session.clone(),
             run_id: self.task.run.clone(),
             agent_name: self.task.agent.clone(),
@@ -537,7 +565,15 @@ impl AgentRun {
             state: self.state.stats(),
             reflection,
             metric: self.metric,
-        };
+        }
+    }
+
+    /// Takes the reflection and the wall time of this part of the run in milliseconds.
+    pub fn reflected(&mut self, reflection: Reflection, ms: u64) {
+        let Phase::Reflect = self.phase else { return };
+        let Some((end, response)) = &self.end else { return };
+        self.metric.total_ms += ms;
+        let report = self.report(end, response, reflection);
         self.phase = Phase::Done(Box::new(report));
     }
 
@@ -693,7 +729,10 @@ impl AgentRun {
 
     /// Ends the run with an answer, which is unverified if something is missing or not confirmed.
     fn finish_with_answer(&mut self, text: String, guards: &Guards) {
-        let mut missing = self.missing();
+        self.finish_unless_missing(text, self.missing(), guards);
+    }
+
+    fn finish_unless_missing(&mut self, text: String, mut missing: Vec<String>, guards: &Guards) {
         missing.extend(
             guards
                 .answer(&text, &self.state)

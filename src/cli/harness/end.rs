@@ -22,11 +22,22 @@ pub fn exit_of(report: &Report) -> Exit {
 /// The failure that ended a run before the model could answer: a limit or an error; `None` if there was none.
 pub fn failure_of(report: &Report) -> Option<Failure> {
     match exit_of(report) {
-        Exit::Usage => Some(
-            Failure::internal(&report.response).hint(format!("`caro events {}` shows what was done", report.run_id)),
-        ),
+        Exit::Usage => Some(Failure::internal(&report.response).hint(after_model_error(report))),
         Exit::Limit if report.termination_reason != "max_steps" => Some(limit_failure(report)),
         _ => None,
+    }
+}
+
+/// The next step after the model failed: a run whose model could not be reached can be resumed.
+fn after_model_error(report: &Report) -> String {
+    let run = &report.run_id;
+    let next = match report.status.as_str() {
+        "stopped" => format!("`caro resume {run}` goes on with it"),
+        _ => format!("`caro events {run}` shows what was done"),
+    };
+    match report.state.modified_files {
+        0 => next,
+        _ => format!("{next}; `caro undo` takes back what it changed, the latest first"),
     }
 }
 

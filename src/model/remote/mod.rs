@@ -317,9 +317,16 @@ impl Model for Remote {
                 // a truncated answer need not have the shape
                 Err(_) if completion.finish == Finish::Length => return Ok(completion),
                 Err(wrong) if objection.is_some() => {
-                    return Err(self.error(format!("its answer has not the shape that was asked for, twice: {wrong}")));
+                    let (url, answer) = (self.url.clone(), Box::new(completion));
+                    return Err(ModelError::WrongShape { url, reason: wrong, answer });
                 }
-                Err(wrong) => objection = Some((completion.text, wrong)),
+                Err(mut wrong) => {
+                    let allowed = conform::allowed_instead(&request.shape, &completion.text);
+                    if !allowed.is_empty() {
+                        wrong.push_str(&format!("; allowed there: {}", allowed.join(", ")));
+                    }
+                    objection = Some((completion.text, wrong));
+                }
             }
         }
     }
