@@ -392,6 +392,31 @@ fn invalid_settings_stop_serve_and_no_other_verb() {
     assert!(unit.out.contains("ExecStart=\"") && unit.out.contains("\"serve\" \"--port\" \"9000\""), "{unit:#?}");
     let plist = machine.run(&["serve", "--print-service", "launchd"]);
     assert!(plist.out.contains("<string>serve</string>"), "{plist:#?}");
+    // the address is the sign that it has started
+    let unknown = machine.run(&["serve", "--port", "0", "--model", "nope"]);
+    unknown.fails(2, &["nope"]);
+    assert_eq!(unknown.out, "");
+}
+
+#[test]
+fn a_service_finds_the_settings_and_files_of_the_call() {
+    let machine = Machine::new();
+    let model = machine.path("work").canonicalize().unwrap().join("here.json");
+    std::fs::write(&model, json!({"rules": []}).to_string()).unwrap();
+    let mut caro = machine.caro(&["serve", "--quiet", "--model", "script:here.json", "--print-service", "systemd"]);
+    let data = machine.path("own data");
+    caro.env("CARO_SERVE_PORT", "9001").env("XDG_DATA_HOME", &data).env("CARO_API_KEY", "s3cret");
+    caro.env("CARO_MEMORY_URL", "redis://:s3cret@localhost");
+    let unit = Ran::of(caro.output().unwrap());
+    for part in [
+        format!("\"--model\" \"script:{}\"", model.display()),
+        "\"--quiet\"".into(),
+        "Environment=\"CARO_SERVE_PORT=9001\"\n".into(),
+        format!("Environment=\"XDG_DATA_HOME={}\"\n", data.display()),
+    ] {
+        assert!(unit.out.contains(&part), "{part}\n{unit:#?}");
+    }
+    assert!(!unit.out.contains("s3cret"), "{unit:#?}");
 }
 
 #[test]

@@ -96,7 +96,8 @@ impl Env {
     }
 }
 
-/// All variables of this process: downloads read the hub's and pass those of the network to pip.
+/// All variables of this process: downloads read the hub's and pass those of the network to pip, and a service file
+/// takes over the platform's folders.
 pub fn everything() -> impl Iterator<Item = (OsString, OsString)> {
     std::env::vars_os()
 }

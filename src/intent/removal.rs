@@ -75,7 +75,8 @@ fn orders_removal_in(clause: &str) -> bool {
     (0..words.len()).any(|at| {
         let next = words.get(at + 1).copied().unwrap_or_default();
         let unambiguous = is_in(REMOVE, words[at]) || PAIRS.contains(&(words[at], next));
-        if !unambiguous && !(is_in(AMBIGUOUS, words[at]) && has_stored_object(&words, &spelled, at)) {
+        let is_ordered = unambiguous || is_in(AMBIGUOUS, words[at]) && has_stored_object(&words, &spelled, at);
+        if !is_ordered {
             return false;
         }
         let begin = words[..at].iter().rposition(|word| is_in("and then but", word)).map_or(0, |joint| joint + 1);
@@ -110,7 +111,7 @@ fn has_stored_object(words: &[&str], spelled: &[&str], at: usize) -> bool {
         let is_folder = word.contains('/') && !name.trim_start_matches('.').contains('.');
         word.contains('*') || is_folder || !edits && (word.contains('/') || has_extension(name))
     };
-    is_in(STORED, last) || !edits && is_in(ONE_FILE, last) || spelled[begin..end].iter().any(|word| is_named(&word))
+    is_in(STORED, last) || !edits && is_in(ONE_FILE, last) || spelled[begin..end].iter().any(|word| is_named(word))
 }
 
 /// True for the name of a file with an extension.

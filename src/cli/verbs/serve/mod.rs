@@ -110,8 +110,10 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
     let config = cx.config(&args.flags())?;
     let (settings, serving) = (Settings::of(&config)?, settings::serve(&config)?);
     if let Some(kind) = args.print_service {
-        return service::print(kind, args, cx);
+        return service::print(kind, args, &config, cx);
     }
+    // before the address is printed, which a supervisor takes for the sign that the server has started
+    fetch::resolve(&settings.model, &download::settings(cx)?)?;
     let root = cx.folder()?;
     let root = root.canonicalize().unwrap_or(root);
     let token = match &cx.dirs.data {
