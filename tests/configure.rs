@@ -175,7 +175,7 @@ fn a_setting_that_is_made_while_the_editor_is_open_is_not_lost_and_neither_is_th
     machine.write("config.toml", FILE);
     let caro = env!("CARGO_BIN_EXE_caro");
     // this editor sets another setting before it saves its text
-    machine.write("editor", &format!("'{caro}' config set timeout 90; echo 'budget = 7' > \"$1\"\n"));
+    machine.write("editor", format!("'{caro}' config set timeout 90; echo 'budget = 7' > \"$1\"\n"));
     let editor = format!("EDITOR=sh {}", machine.path("editor").display());
     let args = [editor.as_str(), caro, "config", "edit"];
     let mut terminal = Terminal::start_program("/usr/bin/env", &machine, serde_json::json!([]), &args);

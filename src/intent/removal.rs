@@ -111,7 +111,7 @@ fn has_stored_object(words: &[&str], spelled: &[&str], at: usize) -> bool {
         let is_folder = word.contains('/') && !name.trim_start_matches('.').contains('.');
         word.contains('*') || is_folder || !edits && (word.contains('/') || has_extension(name))
     };
-    is_in(STORED, last) || !edits && is_in(ONE_FILE, last) || spelled[begin..end].iter().any(|word| is_named(word))
+    is_in(STORED, last) || !edits && is_in(ONE_FILE, last) || spelled[begin..end].iter().any(is_named)
 }
 
 /// True for the name of a file with an extension.

@@ -133,7 +133,7 @@ impl Cron {
             }
             let day = next.date_naive();
             expected = next.naive_local() + minute;
-            next = next + minute;
+            next += minute;
             days += usize::from(next.date_naive() != day);
         }
         None

@@ -192,7 +192,9 @@ mod tests {
     fn an_entry_says_what_is_kept_or_what_was_made() {
         let entry = |touch, count| {
             let plan = Plan { targets: vec![Target::new("/w/s.sh", touch)], ..Plan::default() };
-            Entry { count, ..Entry::new(1, "x", "/w".as_ref(), plan) }
+            let mut entry = Entry::new(1, "x", "/w".as_ref(), plan);
+            entry.count = count;
+            entry
         };
         assert_eq!(kept(&entry(Touch::Make, 0)), "1 path created");
         assert!(kept(&entry(Touch::Delete, 2)).starts_with("2 paths, "), "{}", kept(&entry(Touch::Delete, 2)));

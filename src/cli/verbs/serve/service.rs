@@ -32,6 +32,9 @@ const UMASK: u32 = 0o077;
 /// Seconds that the server has to end, more than it gives to what is under way.
 const STOP_TIMEOUT: u32 = 40;
 
+/// A variable with its value.
+type Variable = (&'static str, String);
+
 /// Prints the file, and a note that says where it belongs.
 ///
 /// # Errors
@@ -80,12 +83,12 @@ pub(super) fn print(kind: Kind, args: &Args, config: &Config, cx: &Cx) -> Outcom
 
 /// Returns the variables that the server needs to find the same settings and folders as here, and the names of those
 /// that hold a secret.
-fn variables(config: &Config, cx: &Cx) -> Result<(Vec<(&'static str, String)>, Vec<&'static str>), Failure> {
+fn variables(config: &Config, cx: &Cx) -> Result<(Vec<Variable>, Vec<&'static str>), Failure> {
     let (mut found, mut secret) = (Vec::new(), Vec::new());
     for key in KEYS.iter().filter(|key| *config.origin(key.name) == Origin::Env(key.env)) {
         let value = config.text(key.name);
         match key.name {
-            _ if shown(value) != value => secret.push(key.env),
+            _ if shown(key.name, value) != value => secret.push(key.env),
             "model" => found.push((key.env, absolute_model(value, &download::settings(cx)?)?)),
             _ if Path::new(value).is_file() => found.push((key.env, absolute(value)?)),
             _ => found.push((key.env, value.to_owned())),
@@ -130,7 +133,7 @@ fn text(path: std::path::PathBuf) -> Result<String, Failure> {
         .map_err(|path| Failure::usage(format!("{} is not UTF-8: no service file can name it", path.display())))
 }
 
-fn systemd(words: &[String], variables: &[(&str, String)]) -> String {
+fn systemd(words: &[String], variables: &[Variable]) -> String {
     let quoted: Vec<String> = words.iter().map(|word| systemd_word(&word.replace('$', "$$"))).collect();
     let line = |(name, value): &(&str, String)| format!("Environment={}\n", systemd_word(&format!("{name}={value}")));
     let environment: String = variables.iter().map(line).collect();
@@ -154,7 +157,7 @@ fn home() -> Result<String, Failure> {
     text(home.ok_or_else(|| Failure::usage("this user has no home folder").hint("set HOME to a folder"))?)
 }
 
-fn launchd(words: &[String], variables: &[(&str, String)], home: &str) -> String {
+fn launchd(words: &[String], variables: &[Variable], home: &str) -> String {
     let escaped = |word: &str| word.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
     let strings: String = words.iter().map(|word| format!("    <string>{}</string>\n", escaped(word))).collect();
     let pair =
