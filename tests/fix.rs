@@ -355,17 +355,16 @@ fn invalid_calls_have_a_hint() {
 #[test]
 fn a_safeguard_is_no_error_to_go_around() {
     let machine = machine();
-    for (command, stderr) in [
-        (
-            "rm -rf /",
-            "rm: it is dangerous to operate recursively on '/'\nrm: use --no-preserve-root to override this failsafe\n",
-        ),
-        (
-            "chmod -R 777 /",
-            "chmod: it is dangerous to operate recursively on '/'\nchmod: use --no-preserve-root to override this failsafe\n",
-        ),
+    for (command, repaired, program) in [
+        ("rm -rf /", "rm -rf --no-preserve-root /", "rm"),
+        ("chmod -R 777 /", "chmod -R --no-preserve-root 777 /", "chmod"),
     ] {
-        let ran = feed(machine.caro(&["fix", command, "--stderr", "-", "--no-model"]), stderr.as_bytes());
+        let error = format!(
+            "{program}: it is dangerous to operate recursively on '/'\n{program}: use --no-preserve-root to override this failsafe\n"
+        );
+        machine.write("stderr.txt", error);
+        let stderr = machine.path("stderr.txt");
+        let ran = machine.ask(json!([{ "reply": repaired }]), &["fix", command, "--stderr", stderr.to_str().unwrap()]);
         ran.fails(1, &["not repaired", "dangerous"]);
     }
 }

@@ -9,9 +9,9 @@ removing rm shred shredding uninstall unlink wipe wiping";
 /// Verbs that are other words too (`an empty file`, `keep in mind`): they count only after `please` and the like, and
 /// with files or folders for their object (`drop me a line`, `clear up what it does`).
 const AMBIGUOUS: &str = "clean cleanup clear drop empty free keep leave tidy trash";
-/// Those of them that also mean to put the content of one file in order.
+/// The ambiguous verbs that also mean to put the content of one file in order.
 const MAY_EDIT: &str = "clean cleanup clear tidy";
-/// Those of them that order a removal only with `only` or `just` behind them.
+/// The ambiguous verbs that order a removal only with `only` or `just` behind them.
 const MAY_SPARE: &str = "keep leave";
 /// Words that may stand between such a verb and its object.
 const MAY_FOLLOW: &str = "just only out up";

@@ -10,6 +10,7 @@
 
 pub(super) mod database;
 mod expanded;
+mod fd;
 mod find;
 mod handed;
 mod kind;

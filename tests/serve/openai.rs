@@ -252,7 +252,7 @@ fn a_second_signal_ends_a_stream_with_an_error() {
     let mut server = Server::start(rules, &["--port", "0"]);
     let mut stream = server.begin(CHAT, json!({"messages": user("hello"), "stream": true}));
     // it has begun when its first pieces are there
-    let begun = super::read_until(&mut stream, "word ");
+    let begun = super::read_until(&mut stream, "\"content\":\"word\"");
     assert!(begun.contains("200 OK"), "{begun}");
     server.signal("-TERM");
     std::thread::sleep(std::time::Duration::from_millis(300));

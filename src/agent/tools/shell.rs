@@ -409,7 +409,7 @@ mod tests {
         let root = Path::new("/w");
         let writes = |command: &str| effects(command, root).writes;
         for command in [
-            "git config core.fsmonitor 'touch x'",
+            "git config core.fsmonitor cmd",
             "git config --local core.pager less",
             "git config set core.hooksPath hooks",
             "git config alias.x '!cmd'",

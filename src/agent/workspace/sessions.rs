@@ -3,7 +3,7 @@
 use super::artifacts::{meta_of, text_of};
 use super::local::Local;
 use super::storage::Storage;
-use super::{ARTIFACTS, Workspace};
+use super::{ARTIFACTS, FILES, Workspace};
 use crate::observe::{Artifact, Artifacts};
 use caro_base::id;
 use std::collections::BTreeSet;
@@ -189,19 +189,19 @@ impl Workspaces {
         }
     }
 
-    /// Deletes the folders called `name` in the folders of a session's workspace, if there are any.
+    /// Deletes the folders called `name` in the folders of a session's files, if there are any.
     ///
     /// # Errors
     /// If one cannot be deleted.
     pub(crate) fn forget_folders(&self, session: &str, name: &str) -> io::Result<()> {
         let absent = |e: &io::Error| e.kind() == io::ErrorKind::NotFound;
         let storage = &self.open(session).storage;
-        let items = match storage.list(Path::new("")) {
+        let items = match storage.list(Path::new(FILES)) {
             Err(e) if absent(&e) => return Ok(()),
             other => other?,
         };
         for (folder, _) in items.into_iter().filter(|(_, item)| item.folder) {
-            match storage.remove(&Path::new(&folder).join(name)) {
+            match storage.remove(&Path::new(FILES).join(folder).join(name)) {
                 Err(e) if !absent(&e) => return Err(e),
                 _ => {}
             }

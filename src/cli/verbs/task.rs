@@ -2,10 +2,9 @@
 //! are due.
 
 use crate::harness::view::{self, Shows};
-use crate::harness::{Drive, wire};
+use crate::harness::{Drive, removal, wire};
 use crate::setup::wire::Wants;
 use crate::term::ui::{Role, plural};
-use crate::verbs::agent::session;
 use crate::{Cx, Exit, Failure, Outcome};
 use caro_agent::background::{self, DELAY, Schedule, TIMEOUT};
 use caro_agent::clock::stamp;
@@ -112,7 +111,7 @@ fn remove(name: &str, cx: &Cx) -> Outcome {
             Failure::usage(format!("a run of {name} is under way")).hint("wait for it, or stop that process first")
         );
     }
-    session::remove(&background::session_of(name), &store, cx)?;
+    removal::remove(&background::session_of(name), &store, cx)?;
     if let Some(workspaces) = wire::workspaces(cx, &cx.settings(&[])?)? {
         background::forget_files(&workspaces, name)?;
     }

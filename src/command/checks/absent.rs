@@ -26,9 +26,10 @@ pub(crate) fn inputs(script: &Script, dialect: Dialect, exists: impl Fn(&str) ->
         let path = effect.path.as_deref().filter(|path| !is_created(path) && !exists(path))?;
         let index = effect.command.filter(|index| *index <= last)?;
         let command = script.commands.get(index)?;
-        let is_builtin = command.is_builtin(dialect) && !changes_folder(command) && command.redirects.is_empty();
-        let word = words(script).find(|word| word.text == path).filter(|_| !is_builtin)?;
-        Some(Absent { word, index })
+        if command.is_builtin(dialect) && !changes_folder(command) && command.redirects.is_empty() {
+            return None;
+        }
+        Some(Absent { word: words(script).find(|word| word.text == path)?, index })
     });
     missing.collect()
 }

@@ -1,6 +1,6 @@
 //! The tests of `find` that hold when one of its actions is reached.
 
-use super::handed::{fd_operands, is_fd};
+use super::fd::{fd_operands, is_fd};
 use crate::parse::{Invocation, Word};
 
 /// The position of an action in the words of a `find`: its tests are those that stand before it.

@@ -1,10 +1,11 @@
 //! Operands that one command passes to another: `find -exec`, `fd -x`, `xargs`, `parallel`, a pipe of PowerShell.
 
+use super::fd::{fd_operands, is_fd};
 use super::find::{Action, narrowed};
 use super::paths::resolve_paths;
 use super::table::canonical;
 use crate::parse::{How, Invocation, Script, Word};
-use crate::unwrap::{Held, fd_exec, passes_on, unwrap};
+use crate::unwrap::{Held, passes_on, unwrap};
 
 /// Returns what a PowerShell pipeline passes to a command without operands: for each path, whether a filter selects a
 /// part of it, and whether everything below it is included.
@@ -83,56 +84,6 @@ pub(super) fn runs_operands(script: &Script, index: usize) -> bool {
     command.name().is_some_and(passes_on)
         && appends(script, index)
         && unwrapped().is_some_and(|unwrapped| unwrapped.held.iter().any(|held| matches!(held, Held::Command(_))))
-}
-
-/// Options of `fd` whose value is the next word.
-const FD_VALUED: &[&str] = &[
-    "-e",
-    "--extension",
-    "-t",
-    "--type",
-    "-d",
-    "--max-depth",
-    "--min-depth",
-    "--exact-depth",
-    "-E",
-    "--exclude",
-    "-S",
-    "--size",
-    "--changed-within",
-    "--changed-before",
-    "-o",
-    "--owner",
-    "-c",
-    "--color",
-    "-j",
-    "--threads",
-    "--max-results",
-    "--base-directory",
-    "--search-path",
-    "--and",
-    "--format",
-    "--path-separator",
-];
-
-pub(super) fn is_fd(command: &Invocation) -> bool {
-    command.name().is_some_and(|n| matches!(n, "fd" | "fdfind"))
-}
-
-/// Returns the operands of `fd`: a pattern, then the folders to search.
-pub(super) fn fd_operands(command: &Invocation) -> Vec<&Word> {
-    let mut found = Vec::new();
-    let mut words = command.args().iter();
-    while let Some(word) = words.next() {
-        if fd_exec(&word.text).is_some() {
-            break;
-        } else if FD_VALUED.contains(&word.text.as_str()) {
-            words.next();
-        } else if !word.text.starts_with('-') {
-            found.push(word);
-        }
-    }
-    found
 }
 
 /// Returns the folders that `find` or `fd` searches.

@@ -1,13 +1,12 @@
 //! `caro session`: lists, shows, repairs and removes sessions.
 
+use crate::harness::removal::remove;
 use crate::harness::wire::{existing_store, failure};
 use crate::setup::repair;
-use crate::setup::stores::{no_home, notes};
-use crate::term::history::History;
+use crate::setup::stores::no_home;
 use crate::term::ui::{Role, plural};
 use crate::{Cx, Exit, Failure, Outcome};
-use caro_agent::harness::empty;
-use caro_agent::store::{FILE, Store, StoreError, is_alive};
+use caro_agent::store::{FILE, Store, StoreError};
 use caro_base::id;
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -127,22 +126,4 @@ fn remove_named(id: &str, store: &Store, cx: &Cx) -> Result<(), Failure> {
     remove(&session.id, store, cx)?;
     cx.ui.note(&format!("removed {} with {runs}", session.id));
     Ok(())
-}
-
-/// Removes a session with its conversation, files, runs and the entries of the history. Returns true if there was
-/// anything.
-///
-/// # Errors
-/// If something cannot be removed, or another process is running in the session.
-pub fn remove(session: &str, store: &Store, cx: &Cx) -> Result<bool, Failure> {
-    let settings = cx.settings(&[])?;
-    let (memory, workspaces) = (notes(cx, &settings)?, crate::harness::wire::workspaces(cx, &settings)?);
-    let known = store.session(session).ok().filter(|found| found.id == session);
-    let found = empty(session, store, &memory, workspaces.as_ref())?;
-    let Some(known) = known else { return Ok(found) };
-    let tasks: Vec<&str> = known.runs.iter().map(|run| run.task.as_str()).collect();
-    History::of(&cx.dirs).map_or(Ok(()), |history| history.forget(&tasks))?;
-    // last, so that the removal can be repeated if something failed before
-    store.delete_session(session, is_alive).map_err(failure)?;
-    Ok(true)
 }

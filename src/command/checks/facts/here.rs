@@ -2,7 +2,7 @@
 
 use super::super::absent;
 use super::edit::{Edits, warning};
-use super::input::{files, is_reader};
+use super::input::files;
 use super::words::written_words;
 use super::{CheckContext, is_written_before};
 use caro_shell::{Finding, Invocation, Word};
@@ -51,32 +51,14 @@ fn folder_as_file(cx: &CheckContext, command: &Invocation, cwd: &Path) -> Option
 /// `cat notes.txt`, `wc < notes.txt` and `cd folder`, where there is none, nothing before it may create one, and the
 /// program fails without it.
 fn absent_inputs(cx: &CheckContext, cwd: &Path) -> Vec<Finding> {
-    const NEED_FILES: [&str; 22] = [
-        "cd",
-        "pushd",
-        "rm",
-        "rmdir",
-        "mv",
-        "cp",
-        "ls",
-        "less",
-        "more",
-        "stat",
-        "file",
-        "du",
-        "diff",
-        "tac",
-        "nl",
-        "xxd",
-        "md5sum",
-        "sha256sum",
-        "paste",
-        "comm",
-        "tr",
-        "source",
-    ];
+    // programs all of whose operands are files
+    const NEED_FILES: [&str; 10] = ["cd", "pushd", "rm", "rmdir", "mv", "cp", "source", "tac", "md5sum", "sha256sum"];
     let exists = |path: &str| !cwd.join(path).symlink_metadata().is_err_and(|e| e.kind() == ErrorKind::NotFound);
     let first_maker = absent::first_maker(cx.script);
+    let is_operand = |command: &Invocation, word: &Word| match files(command) {
+        Some(files) => files.iter().any(|file| file.span == word.span),
+        None => NEED_FILES.contains(&command.name().unwrap_or_default()),
+    };
     let is_needed = |absent: &absent::Absent| {
         let command = &cx.script.commands[absent.index];
         let (name, text) = (command.name().unwrap_or_default(), absent.word.text.as_str());
@@ -88,7 +70,7 @@ fn absent_inputs(cx: &CheckContext, cwd: &Path) -> Vec<Finding> {
             && !text.is_empty()
             && !text.starts_with(['~', '-'])
             && !text.contains([':', '$', '*', '?', '{'])
-            && (is_redirected || (NEED_FILES.contains(&name) || is_reader(name)) && !is_forced)
+            && (is_redirected || is_operand(command, absent.word) && !is_forced)
     };
     let mut found: Vec<_> = absent::inputs(cx.script, cx.dialect, exists).into_iter().filter(is_needed).collect();
     found.dedup_by_key(|absent| absent.word.span.start);
@@ -256,6 +238,10 @@ mod tests {
             "ssh box cat none.txt",
             "grep none.txt a.txt",
             "ls *.none",
+            "ls -la | head -n 3",
+            "head -c 3 a.txt",
+            "cut -d , -f 2 a.txt",
+            "tail -n +2 a.txt | sort -k 2",
             "mkdir none.txt",
             "echo none.txt",
         ] {
