@@ -108,7 +108,7 @@ pub struct OptionEntry {
     /// Further spellings.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub also: Vec<String>,
-    /// The same option with another effect for arguments that begin with a sign: `-perm -mode`, `-perm /mode`.
+    /// Other effects of the option, for arguments that begin with a sign: `-perm -mode`, `-perm /mode`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub forms: Vec<OptionEntry>,
 }

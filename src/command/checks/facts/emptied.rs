@@ -15,7 +15,8 @@ fn of_writer(cx: &CheckContext, writer: &Invocation) -> Option<Finding> {
     let redirected =
         writer.redirects.iter().filter(|r| r.writes() && !r.appends() && !r.duplicates()).map(|r| &r.target);
     let appends = writer.has_option(Some('a'), "append");
-    let teed = writer.operands().filter(|_| writer.name() == Some("tee") && !appends);
+    let is_tee = writer.name() == Some("tee") && !appends;
+    let teed = writer.operands().take(if is_tee { usize::MAX } else { 0 });
     let targets: Vec<&Word> = redirected.chain(teed).filter(|word| word.value.is_some()).collect();
     let stage = writer.pipe.as_ref();
     let is_before = |c: &&Invocation| {

@@ -13,7 +13,10 @@ pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
 
 /// `cp -a My Files /tmp`, where the folder `My Files` is here.
 fn existing_name(cx: &CheckContext) -> Option<Finding> {
-    let cwd = cx.cwd.filter(|_| !cx.script.commands.iter().any(absent::changes_folder))?;
+    if cx.script.commands.iter().any(absent::changes_folder) {
+        return None;
+    }
+    let cwd = cx.cwd?;
     // other builtins take words rather than files
     let takes_files = |c: &&Invocation| c.via.is_empty() && !c.remote && !c.is_builtin(cx.dialect);
     let exists = |name: &str| cwd.join(name).symlink_metadata().is_ok();
