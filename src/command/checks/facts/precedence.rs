@@ -29,10 +29,8 @@ const TESTS: [&str; 16] = [
 ];
 
 /// Further tests, with or without a value.
-const OTHER_TESTS: [&str; 12] = [
-    "-iregex", "-regex", "-empty", "-xtype", "-amin", "-atime", "-cmin", "-ctime", "-newermt", "-nouser", "-nogroup",
-    "-inum",
-];
+const OTHER_TESTS: [&str; 10] =
+    ["-empty", "-xtype", "-amin", "-atime", "-cmin", "-ctime", "-newermt", "-nouser", "-nogroup", "-inum"];
 
 pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
     of_find(cx).or_else(|| test_behind(cx)).into_iter().collect()
