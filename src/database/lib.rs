@@ -283,15 +283,21 @@ mod tests {
         assert!(has(b"what stays") && !has(b"what goes") && !has(b"pages of its own"));
     }
 
-    #[test]
-    fn deleted_data_is_not_in_the_log_even_if_a_reader_closes_last() {
-        let dir = tempfile::tempdir().unwrap();
-        let file = dir.path().join("x.db");
-        let mut sql = Connection::open(&file).unwrap();
+    /// Creates a file whose deleted data is overwritten, with one row.
+    fn with_what_goes(file: &Path) -> Connection {
+        let mut sql = Connection::open(file).unwrap();
         enable_sharing(&sql, Duration::from_secs(1)).unwrap();
         overwrite_deleted(&sql).unwrap();
         create_tables(&mut sql, "CREATE TABLE t (x);", 7).unwrap();
         sql.execute("INSERT INTO t VALUES ('what goes')", []).unwrap();
+        sql
+    }
+
+    #[test]
+    fn deleted_data_is_not_in_the_log_even_if_a_reader_closes_last() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("x.db");
+        let sql = with_what_goes(&file);
         let reader = Connection::open_with_flags(&file, rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY).unwrap();
         assert_eq!(reader.query_row("SELECT count(*) FROM t", [], |row| row.get(0)), Ok(1));
         assert!(contains_bytes(dir.path(), "what goes").unwrap());
@@ -305,12 +311,7 @@ mod tests {
     #[test]
     fn deletion_on_a_full_disk_needs_no_log() {
         let dir = tempfile::tempdir().unwrap();
-        let file = dir.path().join("x.db");
-        let mut sql = Connection::open(&file).unwrap();
-        enable_sharing(&sql, Duration::from_secs(1)).unwrap();
-        overwrite_deleted(&sql).unwrap();
-        create_tables(&mut sql, "CREATE TABLE t (x);", 7).unwrap();
-        sql.execute("INSERT INTO t VALUES ('what goes')", []).unwrap();
+        let mut sql = with_what_goes(&dir.path().join("x.db"));
         let journal = |sql: &Connection| sql.pragma_query_value(None, "journal_mode", |row| row.get::<_, String>(0));
         let full = || rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_FULL), None);
         let delete = |sql: &mut Connection| match journal(sql)?.as_str() {

@@ -3,6 +3,7 @@
 
 use super::glob;
 use super::plan::{Cover, Plan, Target, Touch};
+use caro_base::wildcard::is_pattern;
 use caro_exec::rehearse::{Change, ChangeKind, EntryKind};
 use caro_shell::effects::{Kind, Place, place_of};
 use caro_shell::{Dialect, Effect, Script, Word, effects};
@@ -199,7 +200,7 @@ impl EffectReader<'_> {
             return None;
         }
         let text = expand_home(text)?;
-        if !glob::is_pattern(&text) {
+        if !is_pattern(&text) {
             return Some(vec![self.cwd.join(&text)]);
         }
         // a pattern that a program gets as an argument and expands itself

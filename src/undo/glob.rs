@@ -1,6 +1,7 @@
 //! Expands patterns of file names on the disk like a POSIX shell. Source: POSIX.1-2024, "Patterns Used for Filename
 //! Expansion".
 
+use caro_base::wildcard::is_pattern;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -39,11 +40,6 @@ pub(super) fn paths(root: &Path, pattern: &str) -> Option<Vec<PathBuf>> {
         found.push(start.join(pattern));
     }
     Some(found)
-}
-
-/// True if a name contains a wildcard.
-pub(super) fn is_pattern(name: &str) -> bool {
-    name.contains(['*', '?', '['])
 }
 
 /// True if a name matches a pattern. A leading dot must be matched explicitly.

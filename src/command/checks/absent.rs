@@ -1,7 +1,7 @@
 //! Finds the files that a script reads, deletes or moves, that do not exist, and that it does not create itself.
 
-use caro_shell::effects::{self, effects};
-use caro_shell::{Dialect, Invocation, Script, Word};
+use caro_shell::effects::Kind;
+use caro_shell::{Dialect, Effect, Invocation, Script, Word};
 
 /// A word for a file that does not exist, and the index of the command that has it.
 #[derive(Debug, Clone, Copy)]
@@ -14,14 +14,18 @@ pub(crate) struct Absent<'s> {
 
 /// Returns the absent inputs of a script. Those behind a `cd` are left out, as they are relative to another folder,
 /// and so are the arguments of builtins other than `cd`.
-pub(crate) fn inputs(script: &Script, dialect: Dialect, exists: impl Fn(&str) -> bool) -> Vec<Absent<'_>> {
-    let effects = effects(script);
+pub(crate) fn inputs<'s>(
+    script: &'s Script,
+    effects: &[Effect],
+    dialect: Dialect,
+    exists: impl Fn(&str) -> bool,
+) -> Vec<Absent<'s>> {
     let is_created = |path: &str| {
-        let creates = |kind| matches!(kind, effects::Kind::Create | effects::Kind::Overwrite | effects::Kind::Append);
+        let creates = |kind| matches!(kind, Kind::Create | Kind::Overwrite | Kind::Append);
         effects.iter().any(|effect| creates(effect.kind) && effect.path.as_deref() == Some(path))
     };
     let last = script.commands.iter().position(changes_folder).unwrap_or(usize::MAX);
-    let reads = |kind| matches!(kind, effects::Kind::Read | effects::Kind::Delete | effects::Kind::Move);
+    let reads = |kind| matches!(kind, Kind::Read | Kind::Delete | Kind::Move);
     let missing = effects.iter().filter(|effect| reads(effect.kind) && !effect.remote).filter_map(|effect| {
         let path = effect.path.as_deref().filter(|path| !is_created(path) && !exists(path))?;
         let index = effect.command.filter(|index| *index <= last)?;
@@ -39,19 +43,19 @@ pub(crate) fn changes_folder(command: &Invocation) -> bool {
     matches!(command.name(), Some("cd" | "pushd"))
 }
 
-/// Returns the index of the first command that may create a file; the number of commands if there is none.
-pub(crate) fn first_maker(script: &Script) -> usize {
+/// Returns the index of the first command that may create a file; `usize::MAX` if there is none.
+pub(crate) fn first_maker(effects: &[Effect]) -> usize {
     let makes = |kind| {
-        use effects::Kind::{Delete, Mode, Move, None, Owner, Read};
+        use Kind::{Delete, Mode, Move, None, Owner, Read};
         !matches!(kind, None | Read | Delete | Move | Mode | Owner)
     };
-    let makers = effects(script).into_iter().filter(|effect| makes(effect.kind));
+    let makers = effects.iter().filter(|effect| makes(effect.kind));
     // the target of a redirection is written by its own command, and does not exist for its inputs
-    makers.map(|effect| effect.command.unwrap_or_default()).min().unwrap_or(script.commands.len())
+    makers.map(|effect| effect.command.unwrap_or_default()).min().unwrap_or(usize::MAX)
 }
 
 /// Returns every word of the commands that run here, and every file that they are redirected to or from.
-fn words(script: &Script) -> impl Iterator<Item = &Word> {
+pub(crate) fn words(script: &Script) -> impl Iterator<Item = &Word> {
     let own = script.commands.iter().filter(|command| !command.remote).flat_map(|command| {
         let files = command.redirects.iter().filter(|r| !r.duplicates() && !r.operator.contains("<<"));
         command.words.iter().chain(files.map(|redirect| &redirect.target))

@@ -28,6 +28,7 @@ mod verb;
 
 pub use facts::Facts;
 
+use super::checks::absent;
 use super::checks::edit::Edits;
 use caro_shell::{Invocation, Script, Word, parse};
 use complaint::{Complaint, Kind};
@@ -183,11 +184,7 @@ impl Case<'_> {
 
     /// Returns every word of the commands, and every file that they are redirected to or from.
     fn words(&self) -> impl Iterator<Item = &Word> {
-        let own = self.commands().flat_map(|command| {
-            let files = command.redirects.iter().filter(|r| !r.duplicates() && !r.operator.contains("<<"));
-            command.words.iter().chain(files.map(|redirect| &redirect.target))
-        });
-        own.chain(self.script.redirects.iter().map(|redirect| &redirect.target))
+        absent::words(&self.script)
     }
 
     /// Returns the word that a complaint names: the same text, or the same path.

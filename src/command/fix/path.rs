@@ -3,7 +3,7 @@
 use super::complaint::Kind;
 use super::{Case, Class, Repair, repair};
 use crate::checks::absent;
-use caro_shell::Word;
+use caro_shell::{Word, effects};
 
 /// Replaces missing paths by the nearest existing one, else by the same name near by.
 pub(super) fn missing(case: &Case) -> Option<Repair> {
@@ -39,6 +39,6 @@ fn missing_inputs<'c>(case: &'c Case) -> Vec<&'c Word> {
     let is_path = |absent: &absent::Absent| {
         absent.word.text.contains(['.', '/']) || absent::changes_folder(&case.script.commands[absent.index])
     };
-    let all = absent::inputs(&case.script, case.facts.dialect, |path| case.facts.exists(path));
+    let all = absent::inputs(&case.script, &effects(&case.script), case.facts.dialect, |path| case.facts.exists(path));
     all.into_iter().filter(is_path).map(|absent| absent.word).collect()
 }

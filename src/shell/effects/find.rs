@@ -26,7 +26,7 @@ pub(super) fn narrowed(command: &Invocation, action: Action) -> bool {
     let words = expression(command);
     let is_selective = |i: usize| {
         let is_everything = words.get(i + 1).is_some_and(|(_, value)| all(value));
-        TESTS.contains(&words[i].1.text.as_str()) && !is_everything && !is_negated(&words, i)
+        is_narrowing_test(&words[i].1.text) && !is_everything && !is_negated(&words, i)
     };
     match position(&words, action) {
         Some(at) => tests_before(&words, at).into_iter().any(is_selective),
@@ -118,8 +118,13 @@ fn opening(words: &[(usize, &Word)], close: usize) -> usize {
     0
 }
 
+/// True for a test of `find` that few files pass.
+pub fn is_narrowing_test(word: &str) -> bool {
+    TESTS.contains(&word)
+}
+
 /// The actions of `find` that run a command.
-const EXECS: &[&str] = &["-exec", "-execdir", "-ok", "-okdir"];
+pub(crate) const EXECS: &[&str] = &["-exec", "-execdir", "-ok", "-okdir"];
 
 /// Tests of `find` that few files pass.
 const TESTS: &[&str] = &[

@@ -5,7 +5,7 @@ use super::edit::{Edits, warning};
 use super::input::files;
 use super::words::written_words;
 use super::{CheckContext, is_written_before};
-use caro_shell::{Finding, Invocation, Word};
+use caro_shell::{Finding, Invocation, Word, effects};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -54,7 +54,8 @@ fn absent_inputs(cx: &CheckContext, cwd: &Path) -> Vec<Finding> {
     // programs all of whose operands are files
     const NEED_FILES: [&str; 10] = ["cd", "pushd", "rm", "rmdir", "mv", "cp", "source", "tac", "md5sum", "sha256sum"];
     let exists = |path: &str| !cwd.join(path).symlink_metadata().is_err_and(|e| e.kind() == ErrorKind::NotFound);
-    let first_maker = absent::first_maker(cx.script);
+    let effects = effects(cx.script);
+    let first_maker = absent::first_maker(&effects);
     let is_operand = |command: &Invocation, word: &Word| match files(command) {
         Some(files) => files.iter().any(|file| file.span == word.span),
         None => NEED_FILES.contains(&command.name().unwrap_or_default()),
@@ -72,7 +73,8 @@ fn absent_inputs(cx: &CheckContext, cwd: &Path) -> Vec<Finding> {
             && !text.contains([':', '$', '*', '?', '{'])
             && (is_redirected || is_operand(command, absent.word) && !is_forced)
     };
-    let mut found: Vec<_> = absent::inputs(cx.script, cx.dialect, exists).into_iter().filter(is_needed).collect();
+    let mut found: Vec<_> =
+        absent::inputs(cx.script, &effects, cx.dialect, exists).into_iter().filter(is_needed).collect();
     found.dedup_by_key(|absent| absent.word.span.start);
     let finding = |absent: absent::Absent| {
         let why = format!("there is no {} here, and nothing before it makes one", absent.word.raw);

@@ -3,6 +3,7 @@
 
 use super::edit::{Edits, warning};
 use super::{CheckContext, single_find};
+use caro_shell::effects::is_narrowing_test;
 use caro_shell::{Finding, Severity, Word};
 
 const ACTIONS: [&str; 10] =
@@ -28,10 +29,6 @@ const TESTS: [&str; 16] = [
     "-links",
 ];
 
-/// Further tests, with or without a value.
-const OTHER_TESTS: [&str; 10] =
-    ["-empty", "-xtype", "-amin", "-atime", "-cmin", "-ctime", "-newermt", "-nouser", "-nogroup", "-inum"];
-
 pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
     of_find(cx).or_else(|| test_behind(cx)).into_iter().collect()
 }
@@ -51,7 +48,7 @@ fn test_behind(cx: &CheckContext) -> Option<Finding> {
         "-printf" | "-fprint" => last + 1,
         _ => last,
     };
-    let is_test = |text: &&str| TESTS.contains(text) || OTHER_TESTS.contains(text);
+    let is_test = |text: &&str| *text == "-type" || is_narrowing_test(text);
     let (behind, action) = (words.get(end + 1..)?, words.get(last..=end)?);
     if !texts[end + 1..].iter().any(is_test) {
         return None;
