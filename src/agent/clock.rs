@@ -11,6 +11,11 @@ pub fn stamp(time: u64) -> String {
     time.map_or_else(String::new, |time| time.format(FORMAT).to_string())
 }
 
+/// Returns the day of a time in milliseconds since 1970, in local time.
+pub fn day(millis: u64) -> String {
+    stamp(millis).split(' ').next().unwrap_or_default().to_owned()
+}
+
 /// Parses a local time into milliseconds since 1970. Seconds, or the whole time of day, may be left out.
 pub fn parse_time(text: &str) -> Option<u64> {
     let text = text.trim().replace('T', " ");

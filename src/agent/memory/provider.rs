@@ -3,7 +3,7 @@
 use super::{Memory, Recalled};
 use crate::assemble::{ContextProvider, Provided, ProviderError, Query};
 use crate::blueprint::guidance::MEMORY;
-use crate::clock::stamp;
+use crate::clock::day;
 use crate::event::{Draft, Kind};
 use caro_policy as policy;
 use serde_json::json;
@@ -89,6 +89,5 @@ fn line(found: &Recalled) -> String {
     if line.len() < text.len() {
         line.push('…');
     }
-    let time = stamp(found.note.updated);
-    format!("- ({}) {line}", time.split(' ').next().unwrap_or_default())
+    format!("- ({}) {line}", day(found.note.updated))
 }

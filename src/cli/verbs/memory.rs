@@ -6,7 +6,7 @@ use crate::setup::stores::{NOTES, no_home, notes};
 use crate::term::given::question;
 use crate::term::ui::Role;
 use crate::{Cx, Exit, Failure, Outcome, Settings};
-use caro_agent::clock::stamp;
+use caro_agent::clock::day;
 use caro_agent::memory::{self, Category, Draft, Kind, Note};
 use caro_base::id;
 use std::time::{Duration, UNIX_EPOCH};
@@ -119,7 +119,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
                 cx.ui.document(&found)?;
             } else {
                 for recalled in &found {
-                    show(&recalled.note, &format!("{:.2}  {}", recalled.score, day(&recalled.note)), cx)?;
+                    show(&recalled.note, &format!("{:.2}  {}", recalled.score, day(recalled.note.updated)), cx)?;
                 }
             }
             if found.is_empty() {
@@ -151,11 +151,6 @@ fn repair_files(cx: &Cx, settings: &Settings, json: bool) -> Outcome {
     }
     let files = memory::repair(&data.join(NOTES))?;
     repair::tell(cx, json, &[("notes", "note"), ("exchanges", "exchange")], &files)
-}
-
-/// The day on which a note was last stored.
-fn day(note: &Note) -> String {
-    stamp(note.updated).split(' ').next().unwrap_or_default().to_owned()
 }
 
 fn show(note: &Note, beside: &str, cx: &Cx) -> std::io::Result<()> {

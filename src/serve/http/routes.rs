@@ -41,7 +41,7 @@ pub const ROUTES: &[Route] = &[
     route("POST", "/v1/explain", Guarded, Answer, "What a command does, from the manuals", || post(command::explain)),
     route("POST", "/run", Guarded, Run, "A run of the agent, as it happens", || post(runs::run)),
     route("POST", "/run/sync", Guarded, Run, "A run of the agent, once it is over", || post(runs::run_sync)),
-    route("POST", APPROVE, Guarded, Light, "Answers what a run asks", || post(runs::approve)),
+    route("POST", APPROVE, Guarded, Store, "Answers what a run asks", || post(runs::approve)),
     route("GET", "/events/{session}", Guarded, Store, "The events of a session, followed", || get(events::follow)),
     route("GET", "/events/{session}/list", Guarded, Store, "The events of a session", || get(events::list)),
     route("GET", "/events/{session}/trace", Guarded, Store, "The steps of a session", || get(events::trace)),
