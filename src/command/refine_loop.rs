@@ -1,7 +1,7 @@
 //! The refinement loop as a pure state machine: returns the next step, and is given its result. No I/O, no clock.
 //!
 //! ```text
-//! AskModel (iteration 1) -> a word is refused?           -> AskModel (iteration 1, with an order)
+//! AskModel (iteration 1) -> a word? is refused?          -> AskModel (iteration 1, with an order)
 //!                        -> Inspect -> clean and sure?   -> Done
 //!                                   -> a mechanical fix? -> Inspect -> better? take it
 //!                                   -> another view?     -> AskOtherView, the surer answer stays
@@ -179,10 +179,8 @@ pub struct RefineLoop {
     sampled: bool,
     /// The other view, until the model was asked in it.
     other: Option<View>,
-    /// The request of one word as an order, with its prompt, until the model was asked so.
+    /// The question of one word as an order, with its prompt, until the model was asked so.
     order: Option<(String, Prompt)>,
-    /// True once the model was asked so.
-    is_ordered: bool,
     /// The confidence of the first view's refusal, if it refused.
     refused: Option<f64>,
     /// False for a model that reports no probabilities, so that its confidence is not known.
@@ -227,7 +225,6 @@ impl RefineLoop {
             other: (ask.view == View::Adapted && ask.candidates >= 2 && ask.refine != Refine::Never)
                 .then_some(View::Examples),
             order: order.map(|order| (order.clone(), prompt(&order))),
-            is_ordered: false,
             refused: None,
             measured: false,
             prompt: prompt(&ask.request),
@@ -273,16 +270,13 @@ impl RefineLoop {
             Reply::Command(cmd) if self.rejected.contains(&cmd) || self.best.as_ref().is_some_and(|b| b.cmd == cmd) => {
                 self.settle(time_left)
             }
-            Reply::Command(cmd) if self.is_ordered && one_word::prints_only_itself(&cmd, self.dialect) => {
-                self.finish(Outcome::Refused)
-            }
             Reply::Command(cmd) => Step::Inspect { cmd, confidence },
             // a request for which the user's own documents have a command is a task, even if the model refuses
-            Reply::Refused => match self.before.known.first() {
-                Some(known) if self.best.is_none() => {
+            Reply::Refused => match (self.before.known.first(), self.order.take()) {
+                (Some(known), _) if self.best.is_none() => {
                     Step::Inspect { cmd: known.command.clone(), confidence: SAMPLE_BELOW }
                 }
-                _ if self.best.is_none() && self.order.is_some() && time_left => self.ask_as_order(),
+                (_, Some(order)) if self.best.is_none() && time_left => self.ask_for(order),
                 _ if self.best.is_none() && confidence < SECOND_VIEW_BELOW => {
                     self.refused = Some(confidence);
                     self.ask_other_view(time_left).unwrap_or_else(|| self.finish(Outcome::Refused))
@@ -293,11 +287,9 @@ impl RefineLoop {
         }
     }
 
-    /// Asks the model for the request of one word as an order. Further prompts are about the order as well.
-    fn ask_as_order(&mut self) -> Step {
-        if let Some((order, prompt)) = self.order.take() {
-            (self.request, self.prompt, self.is_ordered) = (order, prompt, true);
-        }
+    /// Asks the model for an order in place of the request. Further prompts are about the order as well.
+    fn ask_for(&mut self, (order, prompt): (String, Prompt)) -> Step {
+        (self.request, self.prompt) = (order, prompt);
         Step::AskModel { iteration: 1, prompt: self.prompt.clone() }
     }
 

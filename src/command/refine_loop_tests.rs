@@ -91,10 +91,8 @@ fn a_refused_word_is_asked_once_more_as_an_order() {
     assert!(asks_again(&step), "{step:?}");
     let step = t.on_reply(&completion("cat /etc/resolv.conf", Finish::Stop), 0.95, true);
     assert!(matches!(&step, Step::Inspect { cmd, .. } if cmd == "cat /etc/resolv.conf"), "{step:?}");
-    for reply in [refusal(), completion("echo dns", Finish::Stop)] {
-        let (mut t, _) = begun(word(ask(Refine::Evidence)));
-        assert_eq!(t.on_reply(&reply, 0.99, true), Step::Done(Outcome::Refused), "{reply:?}");
-    }
+    let (mut t, _) = begun(word(ask(Refine::Evidence)));
+    assert_eq!(t.on_reply(&refusal(), 0.99, true), Step::Done(Outcome::Refused), "it is asked once");
     let input = History { input: Some("a b".into()), ..History::default() };
     for other in [
         ask(Refine::Evidence),
