@@ -156,7 +156,7 @@ fn a_call_stops_when_cancelled_or_its_session_ends_or_its_client_disconnects() {
     assert_eq!(Response::read(&mut stream).json()["error"]["code"], -32800);
     let mut stream = begin(&session);
     let bearer = server.bearer();
-    std::thread::sleep(Duration::from_millis(200));
+    server.until_answering(1);
     let with = [("Authorization", bearer.as_str()), ("Mcp-Session-Id", session.as_str())];
     assert_eq!(server.send("DELETE", "/mcp", &with, "").status, 204);
     assert_eq!(Response::read(&mut stream).json()["result"]["isError"], true);
@@ -210,26 +210,19 @@ fn a_batch_is_answered_where_it_came_from_although_one_of_its_calls_is_cancelled
         let taken = post(&server, &[("Mcp-Session-Id", &session)], &note);
         assert_eq!((taken.status, taken.body.as_str()), (202, ""), "{taken:#?}");
     };
-    let until_answering = |count: u64| {
-        let begun = Instant::now();
-        while server.get("/metrics").json()["server"]["answers"]["under_way"] != count {
-            assert!(begun.elapsed() < AMPLE);
-            std::thread::sleep(Duration::from_millis(10));
-        }
-    };
     let batch = json!([call(1, "check_command", json!({"command": "ls"})), slow(2)]);
     let mut stream = server.open("POST", "/mcp", &headers, &batch.to_string());
     server.until_active(1);
     // the check has ended, the other call goes on
     std::thread::sleep(Duration::from_millis(500));
-    until_answering(1);
+    server.until_answering(1);
     cancel(2);
     let answered = Response::read(&mut stream).json();
     let answers = answered.as_array().unwrap_or_else(|| panic!("{answered}"));
     assert_eq!((answers.len(), &answers[0]["id"], &answers[0]["result"]["isError"]), (1, &json!(1), &json!(false)));
     // without any answer left, it says so of each call
     let mut stream = server.open("POST", "/mcp", &headers, &json!([slow(3), slow(4)]).to_string());
-    until_answering(2);
+    server.until_answering(2);
     cancel(3);
     cancel(4);
     let answered = Response::read(&mut stream).json();
