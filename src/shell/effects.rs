@@ -237,10 +237,6 @@ pub(super) fn is_help(command: &Invocation, dialect: Dialect) -> bool {
     program.is_some_and(|program| asks_for_help(command, dialect, program, &ParsedArgs::parse(command, program)))
 }
 
-/// Programs whose `does` is a change of the system, and that look for `--help` behind their verb.
-const HELPFUL: &[&str] =
-    &["docker", "podman", "nerdctl", "kubectl", "oc", "terraform", "tofu", "systemctl", "ip", "nmcli"];
-
 /// True if the command only shows its usage. Shells and interpreters pass the option on to what they run.
 fn asks_for_help(command: &Invocation, dialect: Dialect, program: &Program, read: &ParsedArgs<'_>) -> bool {
     const RUNNERS: [&str; 12] =
@@ -262,7 +258,7 @@ fn asks_for_help(command: &Invocation, dialect: Dialect, program: &Program, read
         && read.has_any(&HELP.map(str::to_owned))
         && !builtin
         && !set
-        && (!behind || looks_behind_verb(name, program, read))
+        && (!behind || looks_behind_verb(program, read))
         && !is_shell(name)
         && !is_interpreter(name)
         && !RUNNERS.contains(&name)
@@ -270,7 +266,7 @@ fn asks_for_help(command: &Invocation, dialect: Dialect, program: &Program, read
 
 /// True for a program with verbs, which looks for `--help` behind them on every system: it names no file, process or
 /// account, and no operand is read as code.
-fn looks_behind_verb(name: &str, program: &Program, read: &ParsedArgs<'_>) -> bool {
+fn looks_behind_verb(program: &Program, read: &ParsedArgs<'_>) -> bool {
     let names_none = |kind: Option<Kind>| kind.is_none_or(|kind| kind == Kind::None);
     let changes = [Kind::Kill, Kind::System, Kind::Privilege].iter().any(|kind| program.does.contains(kind));
     let writes = |kind: Kind| !matches!(kind, Kind::None | Kind::Read);
@@ -281,7 +277,7 @@ fn looks_behind_verb(name: &str, program: &Program, read: &ParsedArgs<'_>) -> bo
         && program.language.is_none()
         && !program.bundle
         && !read.values.iter().any(|v| program.value_of(&v.of, read).is_some_and(writes))
-        && (!changes || HELPFUL.contains(&name))
+        && (!changes || program.verb_help)
 }
 
 /// True for a cmdlet whose verb only shows something. The cmdlets themselves depend on the installed modules.

@@ -303,7 +303,7 @@ impl Driver<'_> {
             },
             _ => {
                 let Some(time) = parse_time(text) else {
-                    return Ok(Returned::failed("it takes a time, as in 2026-01-31 08:30:00"));
+                    return Ok(Returned::invalid("it takes a time, as in 2026-01-31 08:30:00"));
                 };
                 let history = self.history(usize::MAX)?;
                 let lines = episodes(&history, time, parameters.max_episode_recall_lines).iter().map(Entry::metta);

@@ -42,27 +42,37 @@ pub enum Event {
 pub struct Returned {
     /// The text for the model.
     pub text: String,
-    /// True if the call failed.
-    pub failed: bool,
-    /// True if it failed after it was begun, so that it was a valid call, and something may have been done.
+    /// The end of the call. States of earlier versions lack it.
     #[serde(default)]
-    pub begun: bool,
+    pub end: CallEnd,
+}
+
+/// The end of a call.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum CallEnd {
+    /// It was made.
+    #[default]
+    Done,
+    /// It is not a valid call: nothing was done.
+    Invalid,
+    /// It is a valid call that failed or was interrupted: something may have been done.
+    Broken,
 }
 
 impl Returned {
     /// Creates the result of a call that was made.
     pub fn done(text: impl Into<String>) -> Self {
-        Self { text: text.into(), failed: false, begun: false }
+        Self { text: text.into(), end: CallEnd::Done }
     }
 
     /// Creates the result of a call that is not valid: nothing was done.
-    pub fn failed(text: impl Into<String>) -> Self {
-        Self { text: text.into(), failed: true, begun: false }
+    pub fn invalid(text: impl Into<String>) -> Self {
+        Self { text: text.into(), end: CallEnd::Invalid }
     }
 
     /// Creates the result of a valid call that failed, or was interrupted.
     pub fn broken(text: impl Into<String>) -> Self {
-        Self { text: text.into(), failed: true, begun: true }
+        Self { text: text.into(), end: CallEnd::Broken }
     }
 }
 
@@ -320,7 +330,7 @@ impl Perpetual {
                 return self.finish_turn(batch.question, response, pairs, batch.errors, now);
             };
             let returned = match fault(&call) {
-                Some(why) => Returned::failed(why),
+                Some(why) => Returned::invalid(why),
                 None if skill(&call.name).is_some_and(|skill| skill.done_by == DoneBy::Machine) => self.run_pure(&call),
                 None => match self.made.iter().find(|(made, _)| *made == call) {
                     // nothing has changed since: the result would be the same
@@ -342,7 +352,7 @@ impl Perpetual {
             return Returned::done("PIN-SUCCESS");
         }
         if text.trim().is_empty() {
-            return Returned::failed("there is nothing to send");
+            return Returned::invalid("there is nothing to send");
         }
         self.answered = true;
         if self.last_sent.as_deref() == Some(text.as_str()) {
@@ -369,17 +379,17 @@ impl Perpetual {
         let others = || calls.iter().filter(|(call, _)| !is_own(call));
         self.repeated = others().filter(|(_, r)| is_repeated(r)).map(|(call, _)| call.name.clone()).collect();
         self.made = others()
-            .filter(|(_, returned)| !returned.failed)
+            .filter(|(_, returned)| returned.end == CallEnd::Done)
             .map(|(call, r)| (call.clone(), r.text.strip_prefix(REPEATED).unwrap_or(&r.text).trim().to_owned()))
             .collect();
         for (call, returned) in calls {
-            let text = match (returned.failed, returned.begun) {
-                (true, true) => format!("{COMMAND_FAILURE}: {}", returned.text),
-                (true, false) => format!("{SINGLE_FAILURE}: {}", returned.text),
-                (false, _) => returned.text,
+            let text = match returned.end {
+                CallEnd::Done => returned.text,
+                CallEnd::Invalid => format!("{SINGLE_FAILURE}: {}", returned.text),
+                CallEnd::Broken => format!("{COMMAND_FAILURE}: {}", returned.text),
             };
             results.push(format!("(COMMAND_RETURN: ({} {}))", call.print(), quote(&text)));
-            if returned.failed {
+            if returned.end != CallEnd::Done {
                 errors.push(format!("{} {text}", call.print()));
             }
         }

@@ -45,6 +45,7 @@ pub(super) struct Program {
     pub valued_long: Vec<String>,
     pub leading: Vec<String>,
     pub bundle: bool,
+    pub verb_help: bool,
     pub script: Vec<String>,
     pub script_word: Option<Whole>,
     pub language: Option<Language>,
