@@ -105,8 +105,8 @@ fn any_answer_but_yes_denies() {
 fn a_stopped_run_is_resumed_where_it_stopped() {
     let machine = Machine::new();
     let mut rules = script();
-    // slow enough to be stopped during the second step
-    rules[0]["delay_ms"] = json!(60);
+    // the second step goes on until it is stopped
+    rules[0]["delay_ms"] = json!(300_000);
     let mut terminal = Terminal::start(&machine, rules, &["agent", TASK, "--yes"]);
     terminal.shows("wrote a.txt");
     terminal.types("\x03");

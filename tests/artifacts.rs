@@ -216,7 +216,10 @@ fn a_killed_writer_leaves_a_complete_file() {
     let workspace = Workspace::open(dir.path().join("ws"));
     workspace.write("big", &"a".repeat(SIZE), Mode::Create).unwrap();
     let (mut seed, mut letters) = (7u64, std::collections::BTreeSet::new());
-    for _ in 0..40 {
+    let (begun, mut kills) = (std::time::Instant::now(), 0);
+    // on a slow machine a writer needs longer until it comes to write
+    while kills < 40 || (letters.len() < 2 && begun.elapsed() < crate::machine::AMPLE) {
+        kills += 1;
         let mut child = std::process::Command::new(std::env::current_exe().unwrap())
             .args(["artifacts::writer", "--exact", "--ignored"])
             .env("CARO_TEST_WORKSPACE", dir.path().join("ws"))
@@ -224,7 +227,7 @@ fn a_killed_writer_leaves_a_complete_file() {
             .spawn()
             .unwrap();
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        std::thread::sleep(std::time::Duration::from_millis(10 + (seed >> 33) % 60));
+        std::thread::sleep(std::time::Duration::from_millis(10 + (seed >> 33) % (50 + 10 * kills)));
         assert!(child.try_wait().unwrap().is_none(), "the writer stopped by itself");
         child.kill().unwrap();
         child.wait().unwrap();

@@ -17,7 +17,9 @@ fn answer_of(replies: &[&str], logprob: f64, flags: &[&str]) -> (Machine, Value)
     let machine = Machine::new();
     machine.write("work/a.txt", "x\ny\nz\n");
     let rules = json!([{ "replies": replies, "logprob": logprob }]);
-    let ran = machine.ask(rules, &[&["--json", "--shell", "bash", "how many lines has it"], flags].concat());
+    // on a busy machine no time may be left for all of them
+    let asked = ["--json", "--shell", "bash", "--budget", "120", "--timeout", "240", "how many lines has it"];
+    let ran = machine.ask(rules, &[&asked[..], flags].concat());
     let document = ran.json();
     (machine, document)
 }

@@ -186,8 +186,12 @@ fn the_report_counts_what_the_second_iteration_changed() {
     let rules = json!([{ "match": "list all", "replies": ["find . -nmae '*.log'", "find . -name '*.log'"] },
                        { "reply": "find . -name '*.log'" }]);
     let suite = machine.path("suite.toml");
+    // on a busy machine the manual may come too late, and no time may be left for the second iteration
+    machine.run(&["manual", "warm", "find"]);
+    let time = ["--budget", "120", "--timeout", "240"];
     // with one candidate, no others are sampled before the second iteration
-    let args = ["eval", suite.to_str().unwrap(), "--json", "--only", "list", "--candidates", "1"];
+    let args =
+        [&["eval", suite.to_str().unwrap(), "--json", "--only", "list", "--candidates", "1"], &time[..]].concat();
     let report = machine.ask(rules, &args).json();
     let task = &report["tasks"][0];
     assert_eq!((&task["verdict"], &task["iterations"]), (&json!("passed"), &json!(2)), "{report:#}");

@@ -428,9 +428,9 @@ fn cancelling_stops_at_once_and_keeps_the_received_bytes() {
     let hub = Hub::of(&bytes, Mood::Silent { after: 200_000 });
     let mut place = Place::new(Some(&hub), None);
     place.settings.hub.as_mut().unwrap().stall = Duration::from_secs(300);
-    let cancel = place.cancel.clone();
+    let (cancel, models) = (place.cancel.clone(), place.settings.models.clone());
     std::thread::spawn(move || {
-        std::thread::sleep(Duration::from_millis(700));
+        wait_for_partial(&models, 200_000);
         cancel.cancel();
     });
     let started = Instant::now();
@@ -484,7 +484,7 @@ fn wait_for_partial(models: &Path, bytes: u64) {
 #[test]
 fn a_killed_download_is_resumed_and_two_processes_fetch_once() {
     let bytes = model();
-    let hub = Hub::of(&bytes, Mood::Slow);
+    let hub = Hub::of(&bytes, Mood::Silent { after: 150_000 });
     let place = Place::new(Some(&hub), None);
     let mut first = program(&place, &bytes, &["model", "pull", "tiny"]).spawn().unwrap();
     wait_for_partial(&place.settings.models, 100_000);

@@ -227,6 +227,8 @@ fn a_command_runs_after_yes_on_the_terminal_and_caro_returns_its_exit_code() {
 #[test]
 fn the_findings_are_shown_before_the_confirmation() {
     let machine = Machine::new();
+    // on a busy machine the manual may come too late
+    machine.run(&["manual", "warm", "ls"]);
     let rules = json!([{ "reply": "ls --no-such-flag", "logprob": -1.5, "runner_up": -1.6 }]);
     let mut terminal = Terminal::start(&machine, rules, &["-x", "list", "--shell", "bash", "--refine", "never"]);
     terminal.shows("run it?");

@@ -9,6 +9,7 @@ use caro::model::{Cancel, Completion, Finish, Flow, Model, ModelError, Prompt, R
 use serde_json::{Value, json};
 use std::io::Write;
 use std::net::TcpStream;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -312,8 +313,10 @@ fn each_error_has_its_own_message() {
 fn cancelling_closes_the_connection_even_before_the_first_word() {
     for words in [&[][..], &["ls"]] {
         let closed = Arc::<Mutex<Option<Instant>>>::default();
-        let closed_at = closed.clone();
+        let (closed_at, asked) = (closed.clone(), Arc::<AtomicBool>::default());
+        let is_asked = asked.clone();
         let server = Server::start(move |_, socket| {
+            is_asked.store(true, Ordering::SeqCst);
             if !words.is_empty() {
                 stream(socket, &[event(words[0])]);
             }
@@ -328,11 +331,18 @@ fn cancelling_closes_the_connection_even_before_the_first_word() {
         let request = request("x", text());
         let cancel = request.cancel.clone();
         let begun = Instant::now();
+        let (silent, canceller) = (words.is_empty(), cancel.clone());
         std::thread::spawn(move || {
-            std::thread::sleep(Duration::from_millis(300));
-            cancel.cancel();
+            while !(silent && asked.load(Ordering::SeqCst)) {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            canceller.cancel();
         });
-        let done = model.generate(&request, &mut |_| Flow::Continue).unwrap();
+        let heard = &mut |_: &str| {
+            cancel.cancel();
+            Flow::Continue
+        };
+        let done = model.generate(&request, heard).unwrap();
         assert_eq!((done.finish, done.text.as_str()), (Finish::Cancelled, words.concat().as_str()));
         assert!(begun.elapsed() < AMPLE, "{:?}", begun.elapsed());
         let until = Instant::now() + AMPLE;

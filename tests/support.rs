@@ -45,7 +45,7 @@ pub fn run_shell_on(line: &str, dir: &Path, place: Option<(&OsStr, &Path)>) -> R
 pub fn model_or_skip(verb: &str) -> Option<Command> {
     let mut caro = Command::new(env!("CARGO_BIN_EXE_caro"));
     // neither use nor leave a resident process, and do not search the developer's own documents
-    caro.arg(verb).env("CARO_RESIDENT", "off").env("CARO_KNOWLEDGE", "off");
+    caro.arg(verb).env("CARO_RESIDENT", "off").env("CARO_KNOWLEDGE", "off").env("CARO_TIMEOUT", "300");
     let path = Command::new(env!("CARGO_BIN_EXE_caro")).args(["model", "path", "qwen2.5-coder-1.5b"]).output().unwrap();
     if path.status.success() {
         return Some(caro);

@@ -31,7 +31,7 @@ fn tasks_are_added_listed_and_removed() {
         (vec!["count", "the", "lines", "of", "a.txt"], "count-the-lines-of", "manual"),
         (vec!["--every", "10m", "count the lines of a.txt"], "count-the-lines-of-2", "every 600s"),
         (vec!["--cron", "0  8 * * 1-5", "--name", "morning", "count the lines"], "morning", "cron 0 8 * * 1-5"),
-        (vec!["--at", "2031-01-01 08:00", "--name", "later", "count the lines"], "later", "at 2031-01-01 08:00:00"),
+        (vec!["--at", "2099-01-01 08:00", "--name", "later", "count the lines"], "later", "at 2099-01-01 08:00:00"),
     ] {
         let ran = machine.run(&[&["task", "add"], &args[..]].concat());
         assert_eq!((ran.code, ran.out.trim_end()), (Some(0), name), "{ran:#?}");
@@ -50,7 +50,7 @@ fn tasks_are_added_listed_and_removed() {
     add(&["--at", "noon", "count the lines"]).fails(2, &["--at must be"]);
     let shown = machine.run(&["task", "list"]).out;
     assert!(
-        shown.contains("morning") && shown.contains("never run") && shown.contains("due 2031-01-01 08:00:00"),
+        shown.contains("morning") && shown.contains("never run") && shown.contains("due 2099-01-01 08:00:00"),
         "{shown}"
     );
     assert_eq!(machine.run(&["task", "rm", "morning"]).code, Some(0));
@@ -62,10 +62,10 @@ fn tasks_are_added_listed_and_removed() {
 fn a_time_that_the_clocks_skip_is_the_end_of_the_gap_and_one_that_is_over_is_told_of() {
     let machine = Machine::new();
     for (zone, when, due) in [
-        ("America/New_York", ["--at", "2027-03-14 02:30"], "due 2027-03-14 03:00:00"),
-        ("Europe/Berlin", ["--cron", "30 2 28 3 *"], "due 2027-03-28 03:00:00"),
+        ("America/New_York", ["--at", "2099-03-08 02:30"], "due 2099-03-08 03:00:00"),
+        ("CET-1CEST,J87/2,J300/3", ["--cron", "30 2 28 3 *"], "-03-28 03:00:00"),
     ] {
-        if !std::path::Path::new("/usr/share/zoneinfo").join(zone).exists() {
+        if zone.contains('/') && !std::path::Path::new("/usr/share/zoneinfo").join(zone).exists() {
             continue;
         }
         let mut caro = machine.caro(&["task", "add", when[0], when[1], "count the lines"]);

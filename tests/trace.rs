@@ -69,10 +69,11 @@ fn limits_apply_to_advice_chats_and_resumed_runs() {
     // a resumed run keeps its limit, unless `resume` sets another one
     for (given, allowed) in [(&[][..], 2), (&["--max-requests", "3"], 3)] {
         let machine = Machine::new();
-        let model = reading_model(&machine, 20);
+        let model = reading_model(&machine, 200);
         let (mut child, _) = begin(&machine, &model, &["--max-requests", "2"], 8);
         child.kill().unwrap();
         child.wait().unwrap();
+        reading_model(&machine, 0);
         let args = [&["resume"], given].concat();
         let ran = Ran::of(machine.caro(&args).env("CARO_MODEL", &model).output().unwrap());
         assert_eq!(ran.code, Some(4), "{ran:#?}");
@@ -116,11 +117,15 @@ fn resume_uses_the_model_of_the_run() {
     // a run on a model of its own, killed; and another model
     let killed = || {
         let machine = Machine::new();
-        reading_model(&machine, 20);
-        std::fs::copy(machine.path("script.json"), machine.path("work/own.json")).unwrap();
+        let own = |delay_ms: u64| {
+            reading_model(&machine, delay_ms);
+            std::fs::copy(machine.path("script.json"), machine.path("work/own.json")).unwrap()
+        };
+        own(200);
         let (mut child, run) = begin(&machine, "nosuch", &["--model", "script:own.json"], 8);
         child.kill().unwrap();
         child.wait().unwrap();
+        own(0);
         let other = machine.model(json!([{"reply": answer("the other one")}]));
         (machine, run, other)
     };
@@ -242,7 +247,7 @@ fn events_after_a_number_are_listed_and_the_context_is_assembled_once() {
 #[test]
 fn a_second_process_follows_a_run_to_its_end_and_sees_every_event_once() {
     let machine = Machine::new();
-    let model = reading_model(&machine, 15);
+    let model = reading_model(&machine, 100);
     let (mut child, run) = begin(&machine, &model, &[], 5);
     let mut follower =
         machine.caro(&["events", &run, "--follow", "--json", "--after", "1"]).stdout(Stdio::piped()).spawn().unwrap();
@@ -267,7 +272,7 @@ fn a_second_process_follows_a_run_to_its_end_and_sees_every_event_once() {
 #[test]
 fn following_ends_with_the_process_that_is_followed() {
     let machine = Machine::new();
-    let model = reading_model(&machine, 60);
+    let model = reading_model(&machine, 300);
     let (mut child, run) = begin(&machine, &model, &[], 5);
     let follower = machine.caro(&["events", &run, "--follow"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
     std::thread::sleep(Duration::from_millis(500));

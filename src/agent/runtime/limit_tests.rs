@@ -12,7 +12,8 @@ use caro_inference::generate;
 use caro_model::Cancel;
 use caro_model::Model;
 use caro_model::metered::{Meter, Metered};
-use caro_model::{Finish, Flow, Prompt, Role, Sampling, Shape};
+use caro_model::scripted::Scripted;
+use caro_model::{Completion, Finish, Flow, Limits as ModelLimits, ModelError, Prompt, Request, Role, Sampling, Shape};
 use std::sync::atomic::Ordering;
 
 /// Makes a number of requests, and then suggests a command if it `knows` one.
@@ -132,16 +133,35 @@ fn limits_are_stored_with_the_run() {
     assert_eq!(serde_json::from_value::<AgentRun>(old).unwrap().state().limits, Limits::default());
 }
 
+/// A model that is stopped at its first token.
+struct Stopped(Scripted, Cancel);
+
+impl Model for Stopped {
+    fn id(&self) -> &str {
+        self.0.id()
+    }
+
+    fn limits(&self) -> ModelLimits {
+        self.0.limits()
+    }
+
+    fn count(&self, text: &str) -> usize {
+        self.0.count(text)
+    }
+
+    fn generate(&self, request: &Request, on: &mut dyn FnMut(&str) -> Flow) -> Result<Completion, ModelError> {
+        self.0.generate(request, &mut |token| {
+            self.1.cancel();
+            on(token)
+        })
+    }
+}
+
 #[test]
 fn a_stopped_request_is_charged() {
-    let script = json!({"context": 3000, "rules": [{"reply": ANSWER, "delay_ms": 50}]}).to_string();
+    let script = json!({"context": 3000, "rules": [{"reply": ANSWER}]}).to_string();
     let mut bench = bench(&[ANSWER]);
-    bench.runtime.model = Arc::new(script.parse::<caro_model::scripted::Scripted>().unwrap());
-    let cancel = bench.runtime.cancel.clone();
-    std::thread::spawn(move || {
-        std::thread::sleep(std::time::Duration::from_millis(120));
-        cancel.cancel();
-    });
+    bench.runtime.model = Arc::new(Stopped(script.parse().unwrap(), bench.runtime.cancel.clone()));
     let Driven::Stopped(turn) = drive(&bench, turn(8)) else { panic!("it was to be stopped") };
     assert_eq!(turn.state().requests, 1);
     assert!(turn.state().tokens > 0);

@@ -413,9 +413,11 @@ fn a_stopped_run_has_every_result_and_can_be_resumed() {
     };
     bench.runtime.registry = Registry::default();
     bench.runtime.registry.add(Arc::new(slow)).unwrap();
-    let cancel = bench.runtime.cancel.clone();
+    let (cancel, calls) = (bench.runtime.cancel.clone(), bench.read.clone());
     std::thread::spawn(move || {
-        std::thread::sleep(Duration::from_millis(300));
+        while calls.load(Ordering::Relaxed) == 0 {
+            std::thread::sleep(Duration::from_millis(5));
+        }
         cancel.cancel();
     });
     let started = Instant::now();

@@ -183,17 +183,21 @@ fn a_grammar_takes_little_time_per_token() {
         return;
     }
     let (tokenizer, grammar) = grammar();
-    let mut guide =
-        grammar.guide(&Shape::Lark("start: LINE | \"none\"\nLINE: /[^\\s`#][^\\n\\r]*/".into())).unwrap().unwrap();
+    let shape = Shape::Lark("start: LINE | \"none\"\nLINE: /[^\\s`#][^\\n\\r]*/".into());
     let mut ids = Vec::new();
     tokenizer.encode(&"find . -type f -name '*.rs' | xargs wc -l; ".repeat(20), &mut ids);
-    let start = std::time::Instant::now();
-    for &id in &ids {
-        assert!(guide.allows(id).unwrap());
-        guide.accept(id).unwrap();
-        assert!(guide.forced().unwrap().is_empty());
-    }
-    let each = start.elapsed() / ids.len() as u32;
+    let pass = || {
+        let mut guide = grammar.guide(&shape).unwrap().unwrap();
+        let start = std::time::Instant::now();
+        for &id in &ids {
+            assert!(guide.allows(id).unwrap());
+            guide.accept(id).unwrap();
+            assert!(guide.forced().unwrap().is_empty());
+        }
+        start.elapsed() / ids.len() as u32
+    };
+    // the least of several: other processes run too
+    let each = (0..5).map(|_| pass()).min().unwrap();
     assert!(each < std::time::Duration::from_micros(200), "{each:?}");
 }
 

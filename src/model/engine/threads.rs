@@ -378,7 +378,7 @@ mod tests {
         pool.run(50, |_, thread| {
             if thread == 1 {
                 held.fetch_add(1, Ordering::Relaxed);
-                std::thread::sleep(Duration::from_millis(30));
+                std::thread::sleep(Duration::from_millis(500));
             } else {
                 std::thread::sleep(Duration::from_micros(50));
             }

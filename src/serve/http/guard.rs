@@ -191,7 +191,7 @@ mod tests {
         };
         let server = Server::new(parts, None);
         let slow = || async {
-            tokio::time::sleep(Duration::from_millis(200)).await;
+            tokio::time::sleep(Duration::from_secs(2)).await;
             "late"
         };
         let app = axum::Router::new()
