@@ -16,21 +16,3 @@ pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
         })
         .collect()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::super::tests::findings;
-    use super::*;
-
-    #[test]
-    fn two_finds_need_a_separator() {
-        let fix = |command| findings(check, "", command).into_iter().next().and_then(|f| f.fix);
-        let right = "find d -type d -exec chmod 755 {} \\; && find d -type f -exec chmod 644 {} \\;";
-        assert_eq!(
-            fix("find d -type d -exec chmod 755 {} \\; find d -type f -exec chmod 644 {} \\;").as_deref(),
-            Some(right)
-        );
-        assert_eq!(fix(right), None);
-        assert_eq!(fix("find d -type d -exec echo {} + -o -name find"), None);
-    }
-}

@@ -46,36 +46,3 @@ fn check_script(cx: &CheckContext) -> Option<Finding> {
 fn by_name(sort: &Invocation) -> Option<&Word> {
     sort.args().iter().find(|w| w.text.starts_with("-k") || w.text.starts_with("--key"))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::super::tests::findings;
-    use super::*;
-
-    #[test]
-    fn sums_are_compared_without_the_names() {
-        let fix = |command: &str| findings(check, "", command).into_iter().next().and_then(|f| f.fix);
-        for (wrong, right) in [
-            ("md5sum * | sort | uniq -d", "md5sum * | sort | uniq -w32 -d"),
-            (
-                "find . -type f -exec sha256sum {} + | sort -k 2 | uniq -D",
-                "find . -type f -exec sha256sum {} + | sort | uniq -w64 -D",
-            ),
-            (
-                "find . -type f -print0 | xargs -0 md5sum | sort | uniq -d | cut -d' ' -f1",
-                "find . -type f -print0 | xargs -0 md5sum | sort | uniq -w32 -d | cut -d' ' -f1",
-            ),
-        ] {
-            assert_eq!(fix(wrong).as_deref(), Some(right));
-            assert_eq!(fix(right), None);
-        }
-        for right in [
-            "md5sum * | awk '{print $1}' | sort | uniq -d",
-            "md5sum * | cut -c1-32 | sort | uniq -c",
-            "md5sum * | sort",
-            "sort a | uniq -d",
-        ] {
-            assert_eq!(fix(right), None, "{right}");
-        }
-    }
-}

@@ -28,20 +28,3 @@ fn check_script(cx: &CheckContext) -> Option<Finding> {
     let is_fixable = commands.len() == 2 && reader.name() == Some("tail") && has_only_options && tail.args().len() == 2;
     Some(warning("no-end", program, why, is_fixable.then(|| format!("tail{options} {file}"))))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::super::tests::findings;
-    use super::*;
-
-    #[test]
-    fn a_stream_without_end_has_no_last_lines() {
-        let fix = |command: &str| findings(check, "", command).into_iter().map(|f| f.fix).next();
-        assert_eq!(fix("tail -f a.log | tail -n 20"), Some(Some("tail -n 20 -f a.log".into())));
-        assert_eq!(fix("tail -f a.log | sort"), Some(None));
-        for right in ["tail -n 20 -f a.log", "tail -f a.log | grep x", "tail a.log | sort", "tail -f a.log | head -n 3"]
-        {
-            assert_eq!(fix(right), None, "{right}");
-        }
-    }
-}

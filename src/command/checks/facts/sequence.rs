@@ -65,35 +65,3 @@ pub(in crate::checks) fn line_count(command: &Invocation) -> Option<(&Word, u64)
 fn unsigned(text: &str) -> Option<u64> {
     text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse().ok())?
 }
-
-#[cfg(test)]
-mod tests {
-    use super::super::tests::findings;
-    use super::*;
-
-    #[test]
-    fn counting_down_needs_a_step_and_repeating_needs_yes() {
-        let fix = |command: &str| findings(check, "", command).into_iter().next().and_then(|f| f.fix);
-        for (wrong, right) in [
-            ("seq 10 1", "seq 10 -1 1"),
-            ("seq -s ' ' 10 1", "seq -s ' ' 10 -1 1"),
-            ("printf 'hello\\n' | head -n 5", "yes 'hello' | head -n 5"),
-            ("echo hello | head -5", "yes hello | head -5"),
-        ] {
-            assert_eq!(fix(wrong).as_deref(), Some(right), "{wrong}");
-        }
-        for right in [
-            "seq 1 10",
-            "seq 10 -1 1",
-            "seq 10",
-            "seq $n 1",
-            "echo hello | head -n 1",
-            "echo -e 'a\\nb' | head -n 2",
-            "printf '%s\\n' * | head -n 5",
-            "printf 'a\\nb\\n' | head -n 2",
-            "yes hello | head -n 5",
-        ] {
-            assert_eq!(fix(right), None, "{right}");
-        }
-    }
-}

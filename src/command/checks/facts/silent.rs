@@ -25,26 +25,3 @@ fn check_script(cx: &CheckContext) -> Option<Finding> {
     const WHY: &str = "the test says nothing by itself: -print behind it names what passes";
     Some(warning("nothing-printed", test.words.first()?, WHY, fix))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::super::tests::findings;
-    use super::*;
-
-    #[test]
-    fn a_test_alone_prints_nothing() {
-        let fix = |command: &str| findings(check, "", command).into_iter().next().and_then(|f| f.fix);
-        let broken = "find . -type l -exec test ! -e {} \\;";
-        assert_eq!(fix(broken), Some(format!("{broken} -print")));
-        assert_eq!(fix("find x -exec [ -s {} ] \\;").as_deref(), Some("find x -exec [ -s {} ] \\; -print"));
-        for right in [
-            "find . -type l ! -exec test -e {} \\; -print",
-            "find . -exec test -s {} \\; -delete",
-            "find . -exec test -s {} \\; -exec rm {} \\;",
-            "find . -exec grep -q x {} \\; -print",
-            "find . -type l",
-        ] {
-            assert_eq!(fix(right), None, "{right}");
-        }
-    }
-}

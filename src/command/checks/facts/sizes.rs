@@ -54,21 +54,3 @@ fn outermost<'a>(commands: &'a [Invocation], command: &'a Invocation) -> &'a Inv
     use caro_shell::parse::How;
     command.inside.filter(|i| i.how == How::Wrapped).and_then(|i| commands.get(i.command)).unwrap_or(command)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::super::tests::findings;
-    use super::*;
-
-    #[test]
-    fn sizes_are_sorted_in_their_format() {
-        let fix = |command: &str| findings(check, "", command).into_iter().next().and_then(|f| f.fix);
-        assert_eq!(fix("du -ah . | sort -rn | head").as_deref(), Some("du -ah . | sort -rh | head"));
-        assert_eq!(fix("du -sk * | sort -r").as_deref(), Some("du -sk * | sort -n -r"));
-        for right in
-            ["du -k . | sort -rn", "du -sh * | sort -h", "du -a | sort -k2", "du -b | sort -nrk1", "du | sort --key=2"]
-        {
-            assert_eq!(fix(right), None, "{right}");
-        }
-    }
-}

@@ -48,25 +48,3 @@ fn is_time(text: &str) -> bool {
     (2..=3).contains(&parts.len())
         && parts.iter().all(|part| (1..=2).contains(&part.len()) && part.bytes().all(|b| b.is_ascii_digit()))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::super::tests::findings;
-    use super::*;
-
-    #[test]
-    fn a_time_is_no_file() {
-        let fix = |command| findings(check, "", command).into_iter().next().and_then(|f| f.fix);
-        for (wrong, right) in [
-            ("touch -m 2024-01-15 08:00 notes.txt", "touch -m -d '2024-01-15 08:00' notes.txt"),
-            ("touch 2024-01-15 a b", "touch -d 2024-01-15 a b"),
-            ("touch -m '2024-01-15 08:00' a", "touch -m -d '2024-01-15 08:00' a"),
-        ] {
-            assert_eq!(fix(wrong).as_deref(), Some(right));
-            assert_eq!(fix(right), None);
-        }
-        for right in ["touch 2024-01-15", "touch 2024-01-15.md notes.txt", "touch -t 202401150800 a", "touch a 10:30"] {
-            assert_eq!(fix(right), None, "{right}");
-        }
-    }
-}

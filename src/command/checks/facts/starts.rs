@@ -24,24 +24,3 @@ fn found_twice(cx: &CheckContext) -> Option<Finding> {
     let why = format!("{} is below the other folder, and what is in it comes twice", inside.text);
     Some(warning("found-twice", inside, why, fix))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::super::tests::findings;
-    use super::*;
-
-    #[test]
-    fn a_folder_is_not_searched_twice() {
-        let fix =
-            |request: &str, command: &str| findings(check, request, command).into_iter().next().and_then(|f| f.fix);
-        let all = "find docs . -type f -name '*.jpg'";
-        assert_eq!(fix("list all pictures", all).as_deref(), Some("find . -type f -name '*.jpg'"));
-        assert_eq!(fix("list the pictures in docs", all).as_deref(), Some("find docs -type f -name '*.jpg'"));
-        assert_eq!(fix("list all", "find . src/ -type f").as_deref(), Some("find . -type f"));
-        for right in
-            ["find docs src -type f", "find . -type f", "find .. . -type f", "find /etc . -type f", "find docs -name ."]
-        {
-            assert_eq!(fix("list all", right), None, "{right}");
-        }
-    }
-}

@@ -74,27 +74,22 @@ mod tests {
     use super::*;
     use caro_shell::{Target, parse};
 
+    fn found(dialect: Dialect, text: &str) -> Option<Finding> {
+        let (script, target, manuals) = (parse(text, dialect), Target::ALL[0].1, Default::default());
+        let cx =
+            CheckContext { request: "", script: &script, target, dialect, context: None, cwd: None, manuals: &manuals };
+        check(&cx).into_iter().next()
+    }
+
     #[test]
     fn blocks_of_another_shell_are_named_in_fish() {
-        let script = parse("for f in *.csv; do echo $f; done", Dialect::Fish);
-        let (target, manuals) = (Target::ALL[0].1, Default::default());
-        let (dialect, request) = (Dialect::Fish, "");
-        let cx =
-            CheckContext { request, script: &script, target, dialect, context: None, cwd: None, manuals: &manuals };
-        let found = check(&cx);
-        assert!(found.first().is_some_and(|f| f.why.contains("`end`")), "{found:?}");
+        let found = found(Dialect::Fish, "for f in *.csv; do echo $f; done");
+        assert!(found.as_ref().is_some_and(|f| f.why.contains("`end`")), "{found:?}");
     }
 
     #[test]
     fn the_short_forms_of_zsh_are_no_error() {
-        let of = |text: &str| {
-            let script = parse(text, Dialect::Zsh);
-            let (target, manuals) = (Target::ALL[0].1, Default::default());
-            let (dialect, request) = (Dialect::Zsh, "");
-            let cx =
-                CheckContext { request, script: &script, target, dialect, context: None, cwd: None, manuals: &manuals };
-            check(&cx).first().map(|f| f.severity)
-        };
+        let of = |text| found(Dialect::Zsh, text).map(|f| f.severity);
         for text in
             ["for f (*.txt) echo $f", "if [[ -f x ]] { echo y }", "foreach x (a b) echo $x; end", "{ ls } always { : }"]
         {

@@ -50,34 +50,3 @@ fn sums_first(program: &str) -> bool {
     };
     !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') && rest == format!("{name}}}")
 }
-
-#[cfg(test)]
-mod tests {
-    use super::super::tests::findings;
-    use super::*;
-
-    #[test]
-    fn the_total_of_wc_is_not_summed() {
-        let fix = |command: &str| findings(check, "", command).into_iter().next().and_then(|f| f.fix);
-        const SUM: &str = "awk '{s+=$1} END {print s}'";
-        assert_eq!(
-            fix(&format!("find . -exec wc -l {{}} + | {SUM}")).as_deref(),
-            Some("find . -exec cat {} + | wc -l")
-        );
-        assert_eq!(fix(&format!("wc -w a b | {SUM}")).as_deref(), Some("cat a b | wc -w"));
-        assert_eq!(
-            fix(&format!("find . -print0 | xargs -0 wc -c | {SUM}")).as_deref(),
-            Some("find . -print0 | xargs -0 cat | wc -c")
-        );
-        for right in [
-            format!("find . -exec wc -l {{}} \\; | {SUM}"),
-            format!("find . | xargs -n 1 wc -l | {SUM}"),
-            format!("wc -l a | {SUM}"),
-            format!("wc -l *.py | grep -v total | {SUM}"),
-            "wc -l *.py | awk '$2 != \"total\" {s+=$1} END {print s}'".into(),
-            format!("du -k * | {SUM}"),
-        ] {
-            assert_eq!(fix(&right), None, "{right}");
-        }
-    }
-}

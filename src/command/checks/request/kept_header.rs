@@ -63,31 +63,3 @@ fn check_script(cx: &CheckContext) -> Option<Finding> {
 fn is_table(word: &Word) -> bool {
     is_csv(word) || [".tsv", ".txt", ".tab"].iter().any(|ending| word.text.to_lowercase().ends_with(ending))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::super::tests::findings;
-    use super::*;
-
-    #[test]
-    fn the_header_stays_on_top() {
-        let fix = |request: &str, command: &str| findings(check, request, command).into_iter().find_map(|f| f.fix);
-        let request = "sort a.csv by date, keep the header on top";
-        for wrong in ["sort -t, -k1,1 a.csv", "sort -t, -k1,1 a.csv | head -n 1", "sort -t, a.csv -k1,1"] {
-            assert_eq!(fix(request, wrong).as_deref(), Some("head -n 1 a.csv && tail -n +2 a.csv | sort -t, -k1,1"));
-        }
-        for right in [
-            "head -n 1 a.csv && tail -n +2 a.csv | sort -t, -k1,1",
-            "(head -n 1; sort -t, -k1,1) < a.csv",
-            "sort -t, -k1,1 a.csv | head -n 3",
-            "sort a.csv > b.csv",
-            "LC_ALL=C sort -t, -k1,1 a.csv",
-            "x=$(sort -t, -k1,1 a.csv)",
-            "{ sort a.csv; } > b.csv",
-        ] {
-            assert_eq!(fix(request, right), None, "{right}");
-        }
-        assert_eq!(fix("sort a.csv by column 2; there is no header to keep", "sort -t, -k2 a.csv"), None);
-        assert_eq!(fix("sort a.csv by date", "sort -t, -k1,1 a.csv"), None);
-    }
-}

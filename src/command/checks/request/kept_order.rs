@@ -42,24 +42,3 @@ fn check_script(cx: &CheckContext, words: &Words) -> Option<Finding> {
     let why = "sort gives the lines another order: awk '!seen[$0]++' keeps the first of each";
     (is_unique || uniq.is_some()).then(|| warning("order-lost", program, why, fix))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::super::tests::findings;
-    use super::check;
-
-    #[test]
-    fn lines_to_keep_in_order_are_not_sorted() {
-        let fix = |request: &str, command: &str| findings(check, request, command).into_iter().find_map(|f| f.fix);
-        let request = "remove repeated lines of a.txt, keeping the order";
-        let right = "awk '!seen[$0]++' a.txt";
-        for wrong in ["sort -u a.txt", "sort a.txt | uniq"] {
-            assert_eq!(fix(request, wrong).as_deref(), Some(right), "{wrong}");
-        }
-        assert_eq!(findings(check, request, "sort a.txt | uniq -c").len(), 1);
-        for (request, right) in [(request, right), (request, "uniq a.txt"), ("unique lines of a.txt", "sort -u a.txt")]
-        {
-            assert_eq!(fix(request, right), None, "{request}: {right}");
-        }
-    }
-}

@@ -177,53 +177,9 @@ mod tests {
     }
 
     #[test]
-    fn an_invented_name_is_replaced() {
-        let fix =
-            |request, command| super::super::tests::findings(check, request, command).into_iter().find_map(|f| f.fix);
-        assert_eq!(fix("unzip a.zip", "unzip zip_file.zip").as_deref(), Some("unzip a.zip"));
-        assert_eq!(fix("pack src into b.tar", "tar -cf archive.tar src").as_deref(), Some("tar -cf b.tar src"));
-        // two names that could be meant, another ending, two files in the command, and a pattern
-        assert_eq!(fix("compare x.csv with y.csv", "diff a.csv y.csv"), None);
-        assert_eq!(fix("unzip a.zip", "tar xf a.tar"), None);
-        assert_eq!(fix("unzip a.zip", "unzip one.zip && unzip two.zip"), None);
-        assert_eq!(fix("unzip a.zip", "unzip '*.zip'"), None);
-    }
-
-    #[test]
-    fn exact_words_are_copied_exactly() {
-        let fix =
-            |request, command| super::super::tests::findings(check, request, command).into_iter().map(|f| f.fix).next();
-        let request = "decode aGVsbG8= from base64";
-        let right = "echo 'aGVsbG8=' | base64 -d";
-        assert_eq!(fix(request, "echo SGVsbG8= | base64 -d"), Some(Some(right.into())));
-        assert_eq!(fix(request, right), None);
-        assert_eq!(fix("ping 192.168.7.23", "ping -c 4 192.168.7.32"), Some(Some("ping -c 4 192.168.7.23".into())));
-        assert_eq!(fix("show the commit 3f2a9c1b", "git show HEAD"), Some(None));
-        assert_eq!(fix("unix time 1700000000 as a date", "date -v-1d +%F"), Some(None));
-        let date = "unix time stamp of 2024-02-29";
-        assert_eq!(fix(date, "date -v-1d +%s"), Some(None));
-        for right in ["date -d 2024-02-29 +%s", "date -d 'Feb 29 2024' +%s", "date -j -f %Y%m%d 20240229 +%s"] {
-            assert_eq!(fix(date, right), None, "{right}");
-        }
-        assert_eq!(fix("name it like 2024-02-29", "date +%F"), None);
-        for (request, right) in [
-            ("files larger than 20000 bytes", "find . -type f -size +20k"),
-            ("sha256 checksum of a.txt", "sha256sum a.txt"),
-            ("is this x86_64 or iso8601", "uname -m"),
-            ("convert a file to utf-8 with iconv", "iconv -t utf8"),
-        ] {
-            assert!(!named(request).iter().any(|n| is_exact(n)), "{right}");
-        }
-    }
-
-    #[test]
-    fn a_name_may_be_formed_from_another() {
-        let found = |request, command| super::super::tests::findings(check, request, command).len();
-        let request = "rename each part.sh below here to part.txt";
-        assert_eq!(found(request, "find . -name part.sh -exec sh -c 'mv \"$1\" \"${1%.sh}.txt\"' _ {} \\;"), 0);
-        assert_eq!(found(request, "for f in */part.sh; do mv \"$f\" \"${f/.sh}.txt\"; done"), 0);
-        assert_eq!(found(request, "for f in */part.sh; do mv \"$f\" \"$f.txt\"; done"), 1);
-        assert_eq!(found("move a.sh to other.txt", "mv a.sh \"${f%.sh}.txt\""), 1);
+    fn a_date_may_be_written_as_on_macos() {
+        let found = super::super::tests::findings(check, "unix time of 2024-02-29", "date -j -f %Y%m%d 20240229 +%s");
+        assert_eq!(found, []);
     }
 
     #[test]
