@@ -129,6 +129,8 @@ pub fn weight(findings: &[Finding]) -> u32 {
         .sum()
 }
 
+#[cfg(all(test, unix))]
+mod here_tests;
 #[cfg(test)]
 mod lists_tests;
 #[cfg(test)]
@@ -136,89 +138,21 @@ mod tests {
     use super::*;
 
     /// Runs one check on a bash command for Linux, without manuals.
-    pub(super) fn findings(check: fn(&CheckContext) -> Vec<Finding>, request: &str, command: &str) -> Vec<Finding> {
-        findings_in(None, check, request, command)
+    pub(super) fn findings(check: Check, request: &str, command: &str) -> Vec<Finding> {
+        findings_on(None, check, request, command)
     }
 
     /// Runs one check on a bash command for this machine, on which only these programs are installed.
-    pub(super) fn findings_among(
-        programs: &[&str],
-        check: fn(&CheckContext) -> Vec<Finding>,
-        request: &str,
-        command: &str,
-    ) -> Vec<Finding> {
+    pub(super) fn findings_among(programs: &[&str], check: Check, request: &str, command: &str) -> Vec<Finding> {
         let mut context = ExecutionContext::detect(None);
         context.available_commands = programs.iter().map(|p| ((*p).to_owned(), format!("/bin/{p}").into())).collect();
-        let script = caro_shell::parse(command, Dialect::Bash);
-        let (target, dialect, context) = (Target::ALL[0].1, Dialect::Bash, Some(&context));
-        check(&CheckContext {
-            request,
-            script: &script,
-            target,
-            dialect,
-            context,
-            cwd: None,
-            manuals: &BTreeMap::new(),
-        })
+        findings_on(Some(&context), check, request, command)
     }
 
-    /// Runs one check on a bash command that is to run in a folder.
-    pub(super) fn findings_in(
-        cwd: Option<&Path>,
-        check: fn(&CheckContext) -> Vec<Finding>,
-        request: &str,
-        command: &str,
-    ) -> Vec<Finding> {
+    fn findings_on(context: Option<&ExecutionContext>, check: Check, request: &str, command: &str) -> Vec<Finding> {
         let script = caro_shell::parse(command, Dialect::Bash);
-        let (target, dialect) = (Target::ALL[0].1, Dialect::Bash);
-        check(&CheckContext {
-            request,
-            script: &script,
-            target,
-            dialect,
-            context: None,
-            cwd,
-            manuals: &BTreeMap::new(),
-        })
-    }
-
-    /// Right answers in which a check once found an error.
-    #[test]
-    fn right_answers_have_no_findings() {
-        let dir = tempfile::tempdir().unwrap();
-        for (name, text) in [
-            ("people.csv", "name,age,city\nAda,36,Rome\nBob,41,Oslo\n"),
-            ("products.csv", "product,unit price,stock\nnut,3,7\nbolt,4,9\n"),
-            ("users.csv", "user,email_address,created\nada,a@b.example,2026-01-01\nbob,b@b.example,2026-02-01\n"),
-            ("nginx.conf", "x\n"),
-        ] {
-            std::fs::write(dir.path().join(name), text).unwrap();
-        }
-        for (request, right) in [
-            ("install node.js", "sudo apt-get install -y nodejs"),
-            ("which version of node.js is installed", "node --version"),
-            ("remove blank lines from notes.txt", "sed '/^[ \t]*$/d' notes.txt"),
-            ("remove blank lines from notes.txt", "grep -v '^[[:blank:]]*$' notes.txt"),
-            ("remove blank lines from notes.txt", "awk '$0 != \"\"' notes.txt"),
-            ("how many people per city in people.csv", "cut -d, -f3 people.csv | sed 1d | sort | uniq -c"),
-            ("list the unit price of each product in products.csv", "tail -n +2 products.csv | cut -d, -f2"),
-            ("email addresses of all users in users.csv", "tail -n +2 users.csv | cut -d, -f2"),
-            ("find all uses of fetch in typescript files", "grep -rn --include='*.ts' fetch ."),
-            ("list all sql.gz files", "find . -name '*.sql.gz'"),
-            ("compare nginx.conf with the one the server uses", "diff nginx.conf /etc/nginx/nginx.conf"),
-            ("kill tomcat", "pgrep -f tomcat | xargs kill"),
-            ("how many rows do the csv files have", "find . -name '*.csv' -exec wc -l {} +"),
-            ("list zombie processes", "ps aux | grep '<defunct>'"),
-            ("are there files with the same content", "find . -type f -exec md5sum {} + | sort | cut -c1-32 | uniq -d"),
-            ("make a symlink to settings.json in ~/dotfiles", "ln -s ~/dotfiles/settings.json settings.json"),
-            ("extract the text between square brackets from app.log", "grep -o '\\[\\([^]]*\\)\\]' app.log"),
-            ("the 3 largest files", "find . -type f -exec du -b {} + | sort -rn | head -n 3"),
-        ] {
-            let found = findings_in(Some(dir.path()), run, request, right);
-            let found: Vec<_> =
-                found.iter().filter(|f| f.severity != Severity::Hint).map(|f| (&f.id, &f.why)).collect();
-            assert!(found.is_empty(), "{request}: {right}: {found:?}");
-        }
+        let (target, dialect, manuals) = (Target::ALL[0].1, Dialect::Bash, BTreeMap::new());
+        check(&CheckContext { request, script: &script, target, dialect, context, cwd: None, manuals: &manuals })
     }
 
     #[test]

@@ -54,26 +54,3 @@ fn check_script(cx: &CheckContext) -> Option<Finding> {
     let fix = Edits::new(cx.script).replace(numeric, &fixed).apply();
     Some(warning("addresses", numeric, "-n compares the first two numbers of an address alone", fix))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::super::tests::findings_in;
-    use super::*;
-
-    #[test]
-    fn addresses_are_sorted_by_all_their_numbers() {
-        let dir = tempfile::tempdir().unwrap();
-        std::fs::write(dir.path().join("ips.txt"), "10.0.0.101\n10.0.0.5\n\n9.9.9.9\n").unwrap();
-        std::fs::write(dir.path().join("numbers.txt"), "10.5\n3\n").unwrap();
-        let fix =
-            |command: &str| findings_in(Some(dir.path()), check, "", command).into_iter().next().and_then(|f| f.fix);
-        assert_eq!(fix("sort -n ips.txt").as_deref(), Some("sort -V ips.txt"));
-        assert_eq!(fix("cat ips.txt | sort -nu").as_deref(), Some("cat ips.txt | sort -Vu"));
-        for right in ["sort -V ips.txt", "sort -t. -k1,1n -k2,2n ips.txt", "sort ips.txt", "sort -n numbers.txt"] {
-            assert_eq!(fix(right), None, "{right}");
-        }
-        for right in ["wc -l ips.txt | sort -n", "uniq -c ips.txt | sort -rn", "sort -n numbers.txt > ips.txt"] {
-            assert_eq!(fix(right), None, "{right}");
-        }
-    }
-}

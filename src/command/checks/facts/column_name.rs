@@ -48,33 +48,3 @@ fn has_in_rows(file: &Path, word: &str) -> bool {
     let text = caro_base::files::read(file, MAX_FILE).unwrap_or_default();
     String::from_utf8_lossy(&text).lines().skip(1).any(|line| line.to_lowercase().contains(word))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::super::tests::findings_in;
-
-    #[test]
-    fn the_name_of_a_column_is_no_value() {
-        let dir = tempfile::tempdir().unwrap();
-        std::fs::write(dir.path().join("invoices.csv"), "who,amount,\"Paid\"\nIda,120,yes\nMoss,80,no\n").unwrap();
-        let found = |request, command| {
-            findings_in(Some(dir.path()), super::super::csv::check, request, command).into_iter().next()
-        };
-        let request = "invoices in invoices.csv that are not paid";
-        let finding = found(request, "grep -v 'paid' invoices.csv").unwrap();
-        assert!(finding.why.contains("column 3 of invoices.csv"), "{}", finding.why);
-        assert_eq!(finding.evidence[1], "Ida,120,yes");
-        for right in
-            ["grep -v ',yes$' invoices.csv", "grep no invoices.csv", "grep paid other.csv", "grep paid notes.txt"]
-        {
-            assert!(found(request, right).is_none(), "{right}");
-        }
-        assert!(found(request, "cat invoices.csv | grep -v paid").is_some());
-        assert!(found("is there a paid column", "head -n 1 invoices.csv | grep -i paid").is_none());
-        assert!(found("rows of 2026", "head -n 1 invoices.csv | grep -i paid").is_none());
-        let long: String = (0..900).map(|i| format!("Ida,{i},yes\n")).collect();
-        std::fs::write(dir.path().join("long.csv"), format!("who,amount,paid\n{long}Moss,1,paid\n")).unwrap();
-        assert!(found("who has paid", "grep paid long.csv").is_none());
-        assert!(found("the header with paid", "grep paid invoices.csv").is_none());
-    }
-}

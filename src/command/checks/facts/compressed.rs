@@ -139,21 +139,3 @@ fn wants_raw_bytes(cx: &CheckContext, command: &Invocation, name: &str) -> bool 
         _ => false,
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::super::tests::findings_in;
-    use super::*;
-
-    #[test]
-    fn an_existing_file_is_compressed_only_by_its_content() {
-        let dir = tempfile::tempdir().unwrap();
-        std::fs::write(dir.path().join("plain.gz"), "just text\n").unwrap();
-        std::fs::write(dir.path().join("packed.gz"), [0x1f, 0x8b, 8, 0]).unwrap();
-        assert!(findings_in(Some(dir.path()), check, "", "grep x plain.gz").is_empty());
-        assert_eq!(findings_in(Some(dir.path()), check, "", "grep x packed.gz").len(), 1);
-        // opening a named pipe would block
-        assert!(std::process::Command::new("mkfifo").arg(dir.path().join("pipe.gz")).status().unwrap().success());
-        assert!(findings_in(Some(dir.path()), check, "", "grep x pipe.gz").is_empty());
-    }
-}

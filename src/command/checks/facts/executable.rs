@@ -76,36 +76,3 @@ fn is_known(name: &str) -> bool {
 fn is_short_option(option: &str) -> bool {
     option.strip_prefix('-').is_some_and(|letters| letters.chars().all(|c| c.is_ascii_alphabetic()))
 }
-
-#[cfg(all(test, unix))]
-mod tests {
-    use super::super::tests::findings_in;
-    use super::*;
-    use std::os::unix::fs::PermissionsExt;
-
-    #[test]
-    fn a_script_that_is_not_executable_is_run_by_its_interpreter() {
-        let dir = tempfile::tempdir().unwrap();
-        for (name, text, mode) in [
-            ("run.sh", "echo\n", 0o644),
-            ("say.py", "#!/usr/bin/env python3\n", 0o600),
-            ("strict.sh", "#!/bin/bash -e\n", 0o644),
-            ("x.awk", "#!/usr/bin/awk -f\n", 0o644),
-            ("rm.sh", "#!/bin/rm\n", 0o644),
-            ("may.sh", "#!/bin/bash\n", 0o755),
-            ("notes", "x\n", 0o644),
-        ] {
-            std::fs::write(dir.path().join(name), text).unwrap();
-            std::fs::set_permissions(dir.path().join(name), std::fs::Permissions::from_mode(mode)).unwrap();
-        }
-        let fix =
-            |command: &str| findings_in(Some(dir.path()), check, "", command).into_iter().next().and_then(|f| f.fix);
-        assert_eq!(fix("nohup ./run.sh > out 2>&1 &").as_deref(), Some("nohup sh ./run.sh > out 2>&1 &"));
-        assert_eq!(fix("./say.py | head").as_deref(), Some("python3 ./say.py | head"));
-        for right in
-            ["./may.sh", "sh run.sh", "./notes", "./gone.sh", "chmod +x ./run.sh && ./run.sh", "ssh box ./run.sh"]
-        {
-            assert_eq!(fix(right), None, "{right}");
-        }
-    }
-}

@@ -41,35 +41,3 @@ fn is_folder(cx: &CheckContext, word: &Word) -> bool {
     };
     cx.cwd.is_some_and(|cwd| !name.contains(':') && cwd.join(name).is_dir())
 }
-
-#[cfg(test)]
-mod tests {
-    use super::super::tests::findings_in;
-    use super::*;
-
-    #[test]
-    fn a_folder_is_copied_with_its_content() {
-        let here = tempfile::tempdir().unwrap();
-        for folder in ["site", "docs"] {
-            std::fs::create_dir(here.path().join(folder)).unwrap();
-        }
-        let fix = |command: &str| findings_in(Some(here.path()), check, "", command).into_iter().find_map(|f| f.fix);
-        for (wrong, right) in [
-            ("scp -P 2222 site ada@box:/var/www", "scp -r -P 2222 site ada@box:/var/www"),
-            ("zip -e docs.zip docs/", "zip -r -e docs.zip docs/"),
-        ] {
-            assert_eq!(fix(wrong).as_deref(), Some(right));
-            assert_eq!(fix(right), None);
-        }
-        for right in [
-            "scp -pr site ada@box:/var/www",
-            "scp a.txt box:site",
-            "scp box:logs .",
-            "zip -qr docs.zip docs",
-            "zip -d docs.zip docs",
-            "zip -qd docs.zip docs",
-        ] {
-            assert_eq!(fix(right), None, "{right}");
-        }
-    }
-}

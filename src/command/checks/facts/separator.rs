@@ -101,37 +101,3 @@ pub(crate) fn cells(line: &str, by: char) -> impl Iterator<Item = &str> {
 pub(super) fn names(line: &str, by: char) -> impl Iterator<Item = String> + '_ {
     cells(line, by).map(str::to_lowercase)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::super::csv::check;
-    use super::super::tests::findings_in;
-
-    fn here(command: &str, file: &str) -> Option<String> {
-        let dir = tempfile::tempdir().unwrap();
-        std::fs::write(dir.path().join("a.csv"), file).unwrap();
-        findings_in(Some(dir.path()), check, "", command).into_iter().next().and_then(|f| f.fix)
-    }
-
-    #[test]
-    fn the_separator_is_that_of_the_file() {
-        let sum = |file| here("awk '{s+=$2} END {print s}' a.csv", file);
-        assert_eq!(sum("a;b\n1;2\n").as_deref(), Some("awk -F';' '{s+=$2} END {print s}' a.csv"));
-        assert_eq!(sum("a\tb\n").as_deref(), Some("awk -F'\\t' '{s+=$2} END {print s}' a.csv"));
-        assert_eq!(sum("a b\n1 2\n"), None, "separated by blanks, whatever it is called");
-    }
-
-    #[test]
-    fn a_wrong_separator_is_replaced() {
-        let fix = |command: &str| here(command, "a;b\n1;2\n");
-        assert_eq!(fix("awk -F, 'NR>1 {print $1}' a.csv").as_deref(), Some("awk -F';' 'NR>1 {print $1}' a.csv"));
-        assert_eq!(fix("sort -t , -k2 a.csv").as_deref(), Some("sort -t ';' -k2 a.csv"));
-        assert_eq!(here("cut -d, -f2 a.csv", "a\tb\n").as_deref(), Some("cut -d$'\\t' -f2 a.csv"));
-        for right in ["awk -F';' '{print $1}' a.csv", "awk -F' ' '{print $1}' a.csv", "awk -F'[;,]' '{print $1}' a.csv"]
-        {
-            assert_eq!(fix(right), None, "{right}");
-        }
-        assert_eq!(here("cut -d'|' -f1 a.csv", "a;b|c\n"), None, "it has both");
-        assert_eq!(here("cut -d'|' -f2 a.csv", "id,tags\n1,a|b\n"), None, "the tags are split");
-    }
-}

@@ -48,30 +48,3 @@ fn file_of(line: &str) -> Option<String> {
     let name = rest.strip_prefix([' ', '*'])?;
     (sum.len() >= 32 && sum.bytes().all(|b| b.is_ascii_hexdigit()) && !name.is_empty()).then(|| name.to_owned())
 }
-
-#[cfg(test)]
-mod tests {
-    use super::super::tests::findings_in;
-    use super::*;
-
-    #[test]
-    fn sums_are_checked_where_their_files_are() {
-        let dir = tempfile::tempdir().unwrap();
-        let at = |name: &str| dir.path().join(name);
-        std::fs::create_dir(at("data")).unwrap();
-        let sum = "d41d8cd98f00b204e9800998ecf8427e";
-        for (name, text) in [
-            ("data/a.csv", String::new()),
-            ("data/SUMS", format!("{sum}  a.csv\n")),
-            ("data/HERE", format!("{sum}  data/a.csv\n")),
-            ("data/GONE", format!("{sum}  b.csv\n")),
-        ] {
-            std::fs::write(at(name), text).unwrap();
-        }
-        let fix = |command| findings_in(Some(dir.path()), check, "", command).into_iter().next().and_then(|f| f.fix);
-        assert_eq!(fix("md5sum -c data/SUMS").as_deref(), Some("cd data && md5sum -c SUMS"));
-        for right in ["cd data && md5sum -c SUMS", "md5sum -c data/HERE", "md5sum -c data/GONE", "md5sum data/SUMS"] {
-            assert_eq!(fix(right), None, "{right}");
-        }
-    }
-}
