@@ -68,21 +68,18 @@ const KEYWORDS: &[&str] = &[
     "while",
 ];
 
-pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
-    let awks = cx.script.commands.iter().filter(|c| matches!(c.name(), Some("awk" | "gawk" | "mawk" | "nawk")));
-    awks.filter_map(|awk| {
-        // part of the program is in a file
-        if awk.args().iter().any(|w| w.text.starts_with("-f") || w.text.starts_with("--file") || w.text == "-i") {
-            return None;
-        }
-        let program = awk.args().iter().find(|w| w.raw.starts_with('\'') && w.text.contains(['{', '$']))?;
-        let text = program.value.as_deref()?;
-        let tokens = tokens(text)?;
-        // a line break ends a rule, but is not among the tokens
-        let prints_nothing = !text.contains('\n') && prints_nothing(&tokens);
-        if prints_nothing { Some(silent(program)) } else { unset(awk, program, &tokens) }
-    })
-    .collect()
+pub(super) fn check(_: &CheckContext, awk: &Invocation) -> Option<Finding> {
+    // part of the program may be in a file
+    let is_in_file = |w: &Word| w.text.starts_with("-f") || w.text.starts_with("--file") || w.text == "-i";
+    if !matches!(awk.name()?, "awk" | "gawk" | "mawk" | "nawk") || awk.args().iter().any(is_in_file) {
+        return None;
+    }
+    let program = awk.args().iter().find(|w| w.raw.starts_with('\'') && w.text.contains(['{', '$']))?;
+    let text = program.value.as_deref()?;
+    let tokens = tokens(text)?;
+    // a line break ends a rule, but is not among the tokens
+    let prints_nothing = !text.contains('\n') && prints_nothing(&tokens);
+    if prints_nothing { Some(silent(program)) } else { unset(awk, program, &tokens) }
 }
 
 fn silent(program: &Word) -> Finding {

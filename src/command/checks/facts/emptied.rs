@@ -5,13 +5,9 @@ use super::edit::{Edits, warning};
 use super::input::files;
 use caro_shell::{Finding, Invocation, Severity, Word};
 
-pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
-    cx.script.commands.iter().filter_map(|command| of_writer(cx, command)).collect()
-}
-
 /// Finds a file that the command empties, and that it or a command before it in the pipeline reads. The shell empties
 /// the target of a redirection before any of them starts, and `tee` empties its own at once.
-fn of_writer(cx: &CheckContext, writer: &Invocation) -> Option<Finding> {
+pub(super) fn check(cx: &CheckContext, writer: &Invocation) -> Option<Finding> {
     let redirected =
         writer.redirects.iter().filter(|r| r.writes() && !r.appends() && !r.duplicates()).map(|r| &r.target);
     let appends = writer.has_option(Some('a'), "append");

@@ -11,11 +11,7 @@ use std::path::Path;
 /// Most files that are read.
 const MAX_FILES: usize = 50;
 
-pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
-    check_script(cx).into_iter().collect()
-}
-
-fn check_script(cx: &CheckContext) -> Option<Finding> {
+pub(super) fn check(cx: &CheckContext) -> Option<Finding> {
     let (cat, rest) = cx.script.commands.split_first()?;
     // the request asks for one file of several; otherwise all lines may be wanted
     let words = Words::of(cx.request);

@@ -5,12 +5,8 @@ use super::edit::{Edits, warning};
 use super::{CheckContext, only};
 use caro_shell::{Dialect, Finding, Invocation, Word};
 
-pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
-    cx.script.commands.iter().filter_map(|command| mismatch(cx, command)).collect()
-}
-
 /// Finds the first reader of unchanged lines with another separator.
-fn mismatch(cx: &CheckContext, first: &Invocation) -> Option<Finding> {
+pub(super) fn check(cx: &CheckContext, first: &Invocation) -> Option<Finding> {
     if !passes_lines(first) {
         return None;
     }

@@ -29,8 +29,8 @@ const TESTS: [&str; 16] = [
     "-links",
 ];
 
-pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
-    of_find(cx).or_else(|| test_behind(cx)).into_iter().collect()
+pub(super) fn check(cx: &CheckContext) -> Option<Finding> {
+    of_find(cx).or_else(|| test_behind(cx))
 }
 
 /// Finds an action that is followed by tests only: an expression is evaluated from left to right, so the action is

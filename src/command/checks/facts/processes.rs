@@ -5,8 +5,8 @@ use super::CheckContext;
 use super::edit::{Edits, warning};
 use caro_shell::{Finding, Invocation, quote};
 
-pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
-    finds_itself(cx).or_else(|| heading(cx)).or_else(|| pinned(cx)).into_iter().collect()
+pub(super) fn check(cx: &CheckContext) -> Option<Finding> {
+    finds_itself(cx).or_else(|| heading(cx)).or_else(|| pinned(cx))
 }
 
 /// `ps aux | grep sshd | awk '{print $2}'`: the list of processes contains the search itself.
@@ -42,8 +42,12 @@ fn pinned(cx: &CheckContext) -> Option<Finding> {
     let is_id = |name: &str| name.bytes().all(|b| b.is_ascii_digit());
     let is_started = |c: &&Invocation| c.via.last().is_some_and(|via| via == "taskset") && c.name().is_some_and(is_id);
     let started = cx.script.commands.iter().find(is_started)?;
-    let (before, options) = cx.script.text.split_once("taskset ").filter(|(_, options)| options.starts_with("-c "))?;
-    let fix = Some(format!("{before}taskset -p {options}"));
+    let taskset = cx.script.commands.get(started.inside?.command).filter(|c| c.name() == Some("taskset"))?;
+    let [program, option, ..] = taskset.words.as_slice() else { return None };
+    if option.text != "-c" {
+        return None;
+    }
+    let fix = Edits::new(cx.script).insert_after(program, " -p").apply();
     let why = "without -p this starts a program of that name: -p takes a process that runs";
     Some(warning("process-as-program", started.words.first()?, why, fix))
 }

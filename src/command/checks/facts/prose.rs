@@ -1,6 +1,6 @@
 //! Finds prose in place of a command: a model that has no command may answer in words, which a shell parses as well.
 
-use super::CheckContext;
+use super::{CheckContext, span_of_call};
 use crate::library;
 use caro_shell::{Finding, Severity, effects, extract_commands, is_builtin};
 
@@ -11,9 +11,9 @@ pub(crate) const ID: &str = "prose";
 /// tables and examples, and the request, and not called with options as a program is. For another machine, a program
 /// counts as unknown only if no program could have its name. A command without a request was not written by a model,
 /// and is not checked.
-pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
+pub(super) fn check(cx: &CheckContext) -> Option<Finding> {
     if cx.request.is_empty() {
-        return Vec::new();
+        return None;
     }
     let programs = extract_commands(cx.script);
     let is_unknown = |name: &String| {
@@ -29,18 +29,18 @@ pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
     let why = match programs.first() {
         Some(first) if programs.iter().all(is_unknown) => format!("nobody knows a program {first}"),
         _ if only_talks(cx) => "it does nothing but talk back".to_owned(),
-        _ => return Vec::new(),
+        _ => return None,
     };
     let first = programs.first().map(String::as_str).unwrap_or_default();
-    vec![Finding {
+    Some(Finding {
         id: ID.into(),
         severity: Severity::Error,
         token: first.to_owned(),
-        span: cx.script.text.find(first).map(|at| at..at + first.len()),
+        span: span_of_call(cx.script, first),
         why: format!("these are words and no command: {why}"),
         evidence: Vec::new(),
         fix: None,
-    }]
+    })
 }
 
 /// `echo "Hello, how are you?"` for "nice to meet you", `echo lorem ipsum` for "lorem ipsum": a single `echo` of

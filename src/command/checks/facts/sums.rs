@@ -7,11 +7,7 @@ use super::edit::{Edits, warning};
 use caro_shell::{Finding, quote};
 use std::path::Path;
 
-pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
-    check_script(cx).into_iter().collect()
-}
-
-fn check_script(cx: &CheckContext) -> Option<Finding> {
+pub(super) fn check(cx: &CheckContext) -> Option<Finding> {
     const SUMS: [&str; 7] = ["md5sum", "sha1sum", "sha224sum", "sha256sum", "sha384sum", "sha512sum", "b2sum"];
     let [command] = cx.script.commands.as_slice() else { return None };
     if !command.name().is_some_and(|n| SUMS.contains(&n)) || !command.has_option(Some('c'), "check") {

@@ -72,15 +72,12 @@ fn short_forms(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use caro_shell::{Target, parse};
+    use caro_shell::parse;
 
     #[test]
     fn blocks_of_another_shell_are_named_in_fish() {
         let script = parse("for f in *.csv; do echo $f; done", Dialect::Fish);
-        let (target, manuals) = (Target::ALL[0].1, Default::default());
-        let (dialect, request) = (Dialect::Fish, "");
-        let cx =
-            CheckContext { request, script: &script, target, dialect, context: None, cwd: None, manuals: &manuals };
+        let cx = CheckContext { dialect: Dialect::Fish, ..CheckContext::on_linux("", &script) };
         let found = check(&cx);
         assert!(found.first().is_some_and(|f| f.why.contains("`end`")), "{found:?}");
     }
@@ -89,10 +86,7 @@ mod tests {
     fn the_short_forms_of_zsh_are_no_error() {
         let of = |text: &str| {
             let script = parse(text, Dialect::Zsh);
-            let (target, manuals) = (Target::ALL[0].1, Default::default());
-            let (dialect, request) = (Dialect::Zsh, "");
-            let cx =
-                CheckContext { request, script: &script, target, dialect, context: None, cwd: None, manuals: &manuals };
+            let cx = CheckContext { dialect: Dialect::Zsh, ..CheckContext::on_linux("", &script) };
             check(&cx).first().map(|f| f.severity)
         };
         for text in

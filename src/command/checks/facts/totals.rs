@@ -5,11 +5,7 @@ use super::edit::{Edits, warning};
 use caro_shell::Finding;
 use caro_shell::parse::How;
 
-pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
-    check_script(cx).into_iter().collect()
-}
-
-fn check_script(cx: &CheckContext) -> Option<Finding> {
+pub(super) fn check(cx: &CheckContext) -> Option<Finding> {
     let commands = &cx.script.commands;
     let counter = commands.iter().find(|c| c.name() == Some("wc"))?;
     let [flag, files @ ..] = counter.args() else { return None };

@@ -25,11 +25,7 @@ struct Age {
     sign: Option<char>,
 }
 
-pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
-    of_find(cx).into_iter().collect()
-}
-
-fn of_find(cx: &CheckContext) -> Option<Finding> {
+pub(super) fn check(cx: &CheckContext) -> Option<Finding> {
     let command = single_find(cx.script)?;
     let mut tests = command.words.windows(3).filter_map(|words| {
         let at = DAYS.iter().chain(&MINUTES).position(|test| words[1].text == *test)?;

@@ -6,12 +6,8 @@ use super::facts::sequence::line_count;
 use super::words::Words;
 use caro_shell::Finding;
 
-pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
-    unasked_limit(cx).into_iter().collect()
-}
-
 /// `... | head -n 10` for "all processes, sorted by memory".
-fn unasked_limit(cx: &CheckContext) -> Option<Finding> {
+pub(super) fn check(cx: &CheckContext) -> Option<Finding> {
     const ALL: [&str; 5] = ["all", "every", "sorted", "sort", "each"];
     const SOME: [&str; 31] = [
         "top",

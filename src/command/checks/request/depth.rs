@@ -6,10 +6,9 @@ use super::words::{Words, is_subfolder};
 use super::{CheckContext, single_find, starting_points};
 use caro_shell::{Finding, Invocation};
 
-pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
+pub(super) fn check(cx: &CheckContext) -> Option<Finding> {
     let is_one_level = asks_for_one_level(&Words::of(cx.request));
-    let found = nothing_left(cx, is_one_level).or_else(|| if is_one_level { one_level(cx) } else { None });
-    found.into_iter().collect()
+    nothing_left(cx, is_one_level).or_else(|| if is_one_level { one_level(cx) } else { None })
 }
 
 /// `find DIR ! -path 'DIR/*'` excludes everything in DIR.

@@ -12,11 +12,7 @@ enum Key {
     Time,
 }
 
-pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
-    check_script(cx).into_iter().collect()
-}
-
-fn check_script(cx: &CheckContext) -> Option<Finding> {
+pub(super) fn check(cx: &CheckContext) -> Option<Finding> {
     let commands = &cx.script.commands;
     let sorts = commands.iter().filter(|c| matches!(c.name(), Some("sort" | "ls")));
     let sort = only(sorts)?;

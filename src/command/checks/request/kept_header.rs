@@ -6,11 +6,7 @@ use super::facts::is_csv;
 use super::words::Words;
 use caro_shell::{Finding, Word};
 
-pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
-    check_script(cx).into_iter().collect()
-}
-
-fn check_script(cx: &CheckContext) -> Option<Finding> {
+pub(super) fn check(cx: &CheckContext) -> Option<Finding> {
     const HEADER: [&str; 3] = ["header", "header line", "heading"];
     const NEGATIONS: [&str; 7] = ["no", "not", "without", "don't", "dont", "never", "headers"];
     const KEEPS: [&str; 14] = [

@@ -5,11 +5,8 @@ use super::edit::{Edits, warning};
 use super::words::Words;
 use caro_shell::{Finding, Word};
 
-pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
-    check_script(cx, &Words::of(cx.request)).into_iter().collect()
-}
-
-fn check_script(cx: &CheckContext, words: &Words) -> Option<Finding> {
+pub(super) fn check(cx: &CheckContext) -> Option<Finding> {
+    let words = Words::of(cx.request);
     const PHRASES: [&str; 14] = [
         "changing the order",
         "changing their order",

@@ -5,8 +5,8 @@ use super::edit::{Edits, is_cluster, warning, without_letter};
 use super::words::{Words, without_punctuation};
 use caro_shell::{Finding, Invocation, Userland};
 
-pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
-    respects_case(cx).or_else(|| ignores_case(cx)).or_else(|| wrong_case(cx)).into_iter().collect()
+pub(super) fn check(cx: &CheckContext) -> Option<Finding> {
+    respects_case(cx).or_else(|| ignores_case(cx)).or_else(|| wrong_case(cx))
 }
 
 /// `grep -i ERROR` for "ERROR in capitals".

@@ -8,8 +8,9 @@ use caro_shell::{Finding, Severity, Word, quote};
 pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
     let answer = plain(&cx.script.text);
     // a date may be written in many ways, and the day before may be the bound, but its year is in the command
-    let is_date_used =
-        |name: &str| year(name).is_some_and(|y| [y, y - 1].iter().any(|y| answer.contains(&y.to_string())));
+    let is_date_used = |name: &str| {
+        year(name).is_some_and(|y| [y, y.saturating_sub(1)].iter().any(|y| answer.contains(&y.to_string())))
+    };
     named(cx.request)
         .into_iter()
         .filter(|name| {

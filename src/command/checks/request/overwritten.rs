@@ -9,14 +9,12 @@ use caro_shell::{Finding, Invocation};
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
-pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
+pub(super) fn check(cx: &CheckContext) -> Option<Finding> {
     let words = Words::of(cx.request);
     swapped(cx)
         .or_else(|| late_backup(cx, &words))
         .or_else(|| overwritten(cx, &words))
         .or_else(|| unfinished_line(cx, &words))
-        .into_iter()
-        .collect()
 }
 
 /// `mv a b && mv b a`: the first `mv` replaces b.
