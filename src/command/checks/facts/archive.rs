@@ -33,7 +33,7 @@ fn into_files(cx: &CheckContext, tar: &Invocation) -> Option<Finding> {
         letters.starts_with('x') && letters.ends_with('f') && letters.chars().all(|c| c.is_ascii_alphabetic());
     let has_options = letters.contains('O') || tar.args().iter().any(|w| w.text.starts_with("--") || w.text == "-O");
     let prints_names = letters.contains('v');
-    let asks_for_stdout = Words::of(cx.request).contains_phrase(&["stdout", "standard output"]);
+    let asks_for_stdout = Words::of(cx.request).contains_phrase("stdout|standard output");
     if !reads || !extracts || has_options || prints_names && !asks_for_stdout {
         return None;
     }

@@ -3,70 +3,17 @@
 
 use super::CheckContext;
 use super::edit::warning;
+use super::words::is_in;
 use caro_shell::{Finding, Invocation, Severity, Word};
 use std::collections::HashSet;
 
 /// Built-in variables of awk and gawk.
-const BUILT_IN: &[&str] = &[
-    "ARGC",
-    "ARGIND",
-    "ARGV",
-    "BINMODE",
-    "CONVFMT",
-    "ENVIRON",
-    "ERRNO",
-    "FIELDWIDTHS",
-    "FILENAME",
-    "FNR",
-    "FPAT",
-    "FS",
-    "FUNCTAB",
-    "IGNORECASE",
-    "LINT",
-    "NF",
-    "NR",
-    "OFMT",
-    "OFS",
-    "ORS",
-    "PROCINFO",
-    "RLENGTH",
-    "RS",
-    "RSTART",
-    "RT",
-    "SUBSEP",
-    "SYMTAB",
-    "TEXTDOMAIN",
-];
+const BUILT_IN: &str = "ARGC ARGIND ARGV BINMODE CONVFMT ENVIRON ERRNO FIELDWIDTHS FILENAME FNR FPAT FS FUNCTAB \
+    IGNORECASE LINT NF NR OFMT OFS ORS PROCINFO RLENGTH RS RSTART RT SUBSEP SYMTAB TEXTDOMAIN";
 
 /// Keywords, and functions that may be called without parentheses.
-const KEYWORDS: &[&str] = &[
-    "BEGIN",
-    "BEGINFILE",
-    "END",
-    "ENDFILE",
-    "break",
-    "case",
-    "continue",
-    "default",
-    "delete",
-    "do",
-    "else",
-    "exit",
-    "for",
-    "func",
-    "function",
-    "getline",
-    "if",
-    "in",
-    "length",
-    "next",
-    "nextfile",
-    "print",
-    "printf",
-    "return",
-    "switch",
-    "while",
-];
+const KEYWORDS: &str = "BEGIN BEGINFILE END ENDFILE break case continue default delete do else exit for func function \
+    getline if in length next nextfile print printf return switch while";
 
 pub(super) fn check(_: &CheckContext, awk: &Invocation) -> Option<Finding> {
     // part of the program may be in a file
@@ -90,11 +37,11 @@ fn silent(program: &Word) -> Finding {
 
 /// True if every rule has an action, and no action prints, runs a command or exits.
 fn prints_nothing(tokens: &[Token]) -> bool {
-    const EFFECTS: [&str; 6] = ["print", "printf", "system", "exit", "function", "func"];
+    const EFFECTS: &str = "print printf system exit function func";
     let (mut depth, mut has_pattern) = (0_usize, false);
     for token in tokens {
         match token {
-            Token::Name(name) if EFFECTS.contains(name) => return false,
+            Token::Name(name) if is_in(EFFECTS, name) => return false,
             Token::Sign('@') => return false,
             Token::Sign('{') => (depth, has_pattern) = (depth + 1, false),
             Token::Sign('}') => depth = depth.saturating_sub(1),
@@ -112,7 +59,7 @@ fn unset(awk: &Invocation, program: &Word, tokens: &[Token]) -> Option<Finding> 
     let is_given = |name: &str| awk.args().iter().any(|w| w.text.contains(&format!("{name}=")) && w != program);
     let set = set_names(tokens);
     let name = tokens.iter().enumerate().find_map(|(at, token)| {
-        let name = token.name().filter(|name| !BUILT_IN.contains(name) && !KEYWORDS.contains(name))?;
+        let name = token.name().filter(|name| !is_in(BUILT_IN, name) && !is_in(KEYWORDS, name))?;
         let is_call = matches!(tokens.get(at + 1), Some(Token::Sign('(')));
         // `@include "lib.awk"`
         let is_directive = at.checked_sub(1).is_some_and(|at| tokens[at] == Token::Sign('@'));
@@ -134,7 +81,7 @@ fn set_names<'a>(tokens: &[Token<'a>]) -> HashSet<&'a str> {
                 // inside further parentheses, a name is still an argument of the outer call
                 let may_set = function.map_or_else(
                     || open.last().copied().unwrap_or_default(),
-                    |name| !PURE_FUNCTIONS.contains(&name) && !KEYWORDS.contains(&name),
+                    |name| !is_in(PURE_FUNCTIONS, name) && !is_in(KEYWORDS, name),
                 );
                 open.push(may_set);
             }
@@ -147,9 +94,7 @@ fn set_names<'a>(tokens: &[Token<'a>]) -> HashSet<&'a str> {
 }
 
 /// Functions that do not change their arguments.
-const PURE_FUNCTIONS: &[&str] = &[
-    "cos", "exp", "index", "int", "length", "log", "printf", "sin", "sqrt", "sprintf", "substr", "tolower", "toupper",
-];
+const PURE_FUNCTIONS: &str = "cos exp index int length log printf sin sqrt sprintf substr tolower toupper";
 
 /// True if the name at this index is assigned there, or is an array.
 fn sets(tokens: &[Token], at: usize) -> bool {
@@ -222,7 +167,7 @@ fn tokens(program: &str) -> Option<Vec<Token<'_>>> {
 /// True if the token ends a value, so that a `/` after it is a division.
 fn ends_value(token: &Token) -> bool {
     match token {
-        Token::Name(name) => !KEYWORDS.contains(name) || *name == "length",
+        Token::Name(name) => !is_in(KEYWORDS, name) || *name == "length",
         Token::Value => true,
         Token::Sign(c) => matches!(c, ')' | ']' | '$'),
     }

@@ -36,7 +36,7 @@ pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
 /// Finds a first command of the line that has nothing to read.
 fn waiting(cx: &CheckContext) -> Option<Finding> {
     // words that say that the input is to be typed or pasted
-    const TYPED: [&str; 9] = ["stdin", "input", "pipe", "piped", "type", "typed", "paste", "clipboard", "keyboard"];
+    const TYPED: &str = "stdin|input|pipe|piped|type|typed|paste|clipboard|keyboard";
     let first = cx.script.commands.first()?;
     let program = first.words.first().filter(|w| w.span.start == 0)?;
     let has_input = first.stdin_pipe
@@ -56,7 +56,7 @@ fn waiting(cx: &CheckContext) -> Option<Finding> {
         || needs_no_input
         || !first.via.is_empty()
         || !files(first)?.is_empty()
-        || Words::of(cx.request).contains_phrase(&TYPED)
+        || Words::of(cx.request).contains_phrase(TYPED)
     {
         return None;
     }
@@ -82,10 +82,10 @@ fn ignored_pipe(cx: &CheckContext, command: &Invocation) -> Option<Finding> {
     let (name, file) = (command.name()?, *files(command)?.first()?);
     // `cat` can join the piped text with the file, before or after it
     let words = Words::of(cx.request);
-    let (edits, joins) = (Edits::new(cx.script), |phrases: &[&str]| words.contains_phrase(phrases) && name == "cat");
-    let fix = if joins(&["top", "beginning", "start", "front", "before", "prepend", "first"]) {
+    let (edits, joins) = (Edits::new(cx.script), |phrases: &str| words.contains_phrase(phrases) && name == "cat");
+    let fix = if joins("top|beginning|start|front|before|prepend|first") {
         edits.insert_before(file, "- ").apply()
-    } else if joins(&["end", "bottom", "append", "after", "last"]) {
+    } else if joins("end|bottom|append|after|last") {
         command.words.last().and_then(|last| edits.insert_after(last, " -").apply())
     } else {
         None

@@ -1,5 +1,6 @@
 //! Finds prose in place of a command: a model that has no command may answer in words, which a shell parses as well.
 
+use super::words::is_in;
 use super::{CheckContext, span_of_call};
 use crate::library;
 use caro_shell::{Finding, Severity, effects, extract_commands, is_builtin};
@@ -47,17 +48,15 @@ pub(super) fn check(cx: &CheckContext) -> Option<Finding> {
 /// literal words that are exactly those of the request, or none of them, while the request does not ask to print
 /// anything.
 fn only_talks(cx: &CheckContext) -> bool {
-    const ASKED: [&str; 18] = [
-        "print", "echo", "show", "display", "output", "write", "say", "type", "put", "emit", "repeat", "line", "text",
-        "message", "string", "banner", "greet", "greeting",
-    ];
+    const ASKED: &str = "print echo show display output write say type put emit repeat line text message string \
+        banner greet greeting";
     let [echo] = cx.script.commands.as_slice() else { return false };
     let is_echo = matches!(echo.name(), Some("echo" | "printf")) && echo.redirects.is_empty() && echo.inside.is_none();
     let Some(said) = echo.args().iter().map(|w| w.value.as_deref()).collect::<Option<Vec<_>>>() else { return false };
     let (said, request) = (words(&said.join(" ")), words(cx.request));
     let mut content = said.iter().filter(|w| w.chars().count() > 3 && w.chars().any(char::is_alphabetic)).peekable();
     let is_unrelated = said.len() > 1 && content.peek().is_some() && !content.any(|w| request.contains(w));
-    let asks_to_print = request.iter().any(|w| ASKED.contains(&w.as_str()));
+    let asks_to_print = request.iter().any(|w| is_in(ASKED, w));
     is_echo && !request.is_empty() && !asks_to_print && (said == request || is_unrelated)
 }
 

@@ -3,6 +3,7 @@
 use super::super::{absent, torn};
 use super::CheckContext;
 use super::edit::{Edits, warning};
+use super::words::is_in;
 use caro_shell::{Dialect, Finding, Invocation, Severity, Word, quote};
 
 pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
@@ -110,10 +111,10 @@ fn quoted(request: &str) -> impl Iterator<Item = &str> {
 
 /// `find -name *.txt`, `zip -d a.zip *.tmp`: the shell replaces the pattern by the names in this folder.
 fn pattern(cx: &CheckContext, command: &Invocation) -> Option<Finding> {
-    const BEFORE: [&str; 8] = ["-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename", "-regex", "-iregex"];
+    const BEFORE: &str = "-name -iname -path -ipath -wholename -iwholename -regex -iregex";
     let (id, word, why) = match command.name()? {
         "find" => {
-            let pair = command.words.windows(2).find(|w| BEFORE.contains(&w[0].text.as_str()) && w[1].glob)?;
+            let pair = command.words.windows(2).find(|w| is_in(BEFORE, &w[0].text) && w[1].glob)?;
             let why = format!("quote the pattern after {}, or the shell expands it first", pair[0].text);
             ("find-name-unquoted", &pair[1], why)
         }
@@ -136,11 +137,8 @@ fn pattern(cx: &CheckContext, command: &Invocation) -> Option<Finding> {
 
 /// `ls '~/x'` and `cd '$HOME'`: names that only the shell can expand.
 fn quoted_home(cx: &CheckContext, command: &Invocation) -> Option<Finding> {
-    const TAKE_FILES: [&str; 16] = [
-        "ls", "cd", "cat", "cp", "mv", "mkdir", "du", "tar", "rm", "touch", "less", "find", "stat", "chmod", "tree",
-        "wc",
-    ];
-    if !command.name().is_some_and(|n| TAKE_FILES.contains(&n)) {
+    const TAKE_FILES: &str = "ls cd cat cp mv mkdir du tar rm touch less find stat chmod tree wc";
+    if !command.name().is_some_and(|n| is_in(TAKE_FILES, n)) {
         return None;
     }
     let word = command.args().iter().find(|w| {

@@ -3,30 +3,16 @@
 use super::CheckContext;
 use super::edit::warning;
 use super::facts::is_csv;
-use super::words::Words;
+use super::words::{NOT, Words, is_in};
 use caro_shell::{Finding, Word};
 
 pub(super) fn check(cx: &CheckContext) -> Option<Finding> {
-    const HEADER: [&str; 3] = ["header", "header line", "heading"];
-    const NEGATIONS: [&str; 7] = ["no", "not", "without", "don't", "dont", "never", "headers"];
-    const KEEPS: [&str; 14] = [
-        "keep",
-        "keeping",
-        "keeps",
-        "kept",
-        "stay",
-        "stays",
-        "staying",
-        "on top",
-        "at the top",
-        "in place",
-        "still first",
-        "remains",
-        "preserve",
-        "preserving",
-    ];
+    const HEADER: &str = "header|header line|heading";
+    const KEEPS: &str = "keep|keeping|keeps|kept|stay|stays|staying|on top|at the top|in place|still first|remains|\
+        preserve|preserving";
     let words = Words::of(cx.request);
-    if !words.contains_phrase(&HEADER) || !words.contains_phrase(&KEEPS) || words.contains_phrase(&NEGATIONS) {
+    let is_negated = words.list().iter().any(|word| is_in(NOT, word) || word == "headers");
+    if !words.contains_phrase(HEADER) || !words.contains_phrase(KEEPS) || is_negated {
         return None;
     }
     // `sort` alone, or with a `head -n 1` that is meant for the header but takes the first of the sorted lines

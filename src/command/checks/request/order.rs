@@ -7,17 +7,11 @@ use caro_shell::{Finding, Invocation};
 
 /// True if the request asks for descending order, false for ascending; `None` if it does not say.
 fn wants_descending(words: &Words) -> Option<bool> {
-    let down = words.contains_phrase(&[
-        "descending",
-        "descending order",
-        "largest first",
-        "biggest first",
-        "highest first",
-        "largest to smallest",
-        "high to low",
-    ]);
-    let up =
-        words.contains_phrase(&["ascending", "smallest first", "lowest first", "smallest to largest", "low to high"]);
+    let down = words.contains_phrase(
+        "descending|descending order|largest first|biggest first|highest first|\
+            largest to smallest|high to low",
+    );
+    let up = words.contains_phrase("ascending|smallest first|lowest first|smallest to largest|low to high");
     (down != up && !words.has_negation()).then_some(down)
 }
 
@@ -60,8 +54,8 @@ pub(super) fn check(cx: &CheckContext) -> Option<Finding> {
         return None;
     }
     let (newest, oldest) = (
-        words.contains_phrase(&["newest first", "most recent first", "latest first", "newest to oldest"]),
-        words.contains_phrase(&["oldest first", "oldest to newest"]),
+        words.contains_phrase("newest first|most recent first|latest first|newest to oldest"),
+        words.contains_phrase("oldest first|oldest to newest"),
     );
     let time_flag = ls_cluster_with(ls, 't')?;
     let reversed = ls_cluster_with(ls, 'r').or_else(|| ls.args().iter().find(|w| w.text.starts_with("--rev")));

@@ -1,40 +1,14 @@
 //! Finds placeholders in place of values that the request does not give, such as `--author="yourname"`.
 
 use super::CheckContext;
+use super::words::is_in;
 use caro_shell::{Finding, Severity, Word};
 
 /// Placeholders of manuals and answers, in lower case without separators.
-const PLACEHOLDERS: &[&str] = &[
-    "yourname",
-    "yourusername",
-    "youruser",
-    "yourpassword",
-    "youremail",
-    "yourfile",
-    "yourfilename",
-    "yourdirectory",
-    "yourhost",
-    "yourhostname",
-    "yourserver",
-    "yourdomain",
-    "yourprocess",
-    "authorname",
-    "filename",
-    "foldername",
-    "directoryname",
-    "dirname",
-    "username",
-    "hostname",
-    "processname",
-    "servicename",
-    "pathtofile",
-    "pathtodirectory",
-    "pathtofolder",
-    "pathtodir",
-    "somefile",
-    "somedirectory",
-    "placeholder",
-];
+const PLACEHOLDERS: &str = "yourname yourusername youruser yourpassword youremail yourfile yourfilename yourdirectory \
+    yourhost yourhostname yourserver yourdomain yourprocess authorname filename foldername directoryname dirname \
+    username hostname processname servicename pathtofile pathtodirectory pathtofolder pathtodir somefile \
+    somedirectory placeholder";
 
 pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
     let request = plain(cx.request);
@@ -56,7 +30,7 @@ pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
         // `user.name` and `user,name` are keys and columns
         let is_one_name = value.starts_with("Your ")
             || value.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '/' | '<' | '>' | '\'' | '"'));
-        let is_placeholder = PLACEHOLDERS.contains(&text.as_str()) && is_one_name;
+        let is_placeholder = is_in(PLACEHOLDERS, &text) && is_one_name;
         // a word of the request is meant literally
         ((is_bracketed || is_placeholder) && !request.contains(&text)).then(|| Finding {
             id: "placeholder".into(),
