@@ -112,13 +112,73 @@ fn sets(tokens: &[Token], at: usize) -> bool {
     assigned || stepped || array || in_loop || read
 }
 
+/// A rule of a program: its pattern and its action.
+type Rule<'a> = (Vec<Token<'a>>, Vec<Token<'a>>);
+
+/// Splits a program into its rules; `None` if one has no action, or blocks in it.
+fn rules(program: &str) -> Option<Vec<Rule<'_>>> {
+    let (mut rules, mut rule, mut is_action) = (Vec::new(), Rule::default(), false);
+    for token in tokens(program)? {
+        match token {
+            Token::Sign('{') if is_action => return None,
+            Token::Sign('{') => is_action = true,
+            Token::Sign('}') => {
+                rule.1.pop_if(|last| *last == Token::Sign(';'));
+                rules.push(std::mem::take(&mut rule));
+                is_action = false;
+            }
+            Token::Sign('(' | ')') => {}
+            _ if is_action => rule.1.push(token),
+            _ => rule.0.push(token),
+        }
+    }
+    (!is_action && rule.0.is_empty()).then_some(rules)
+}
+
+/// Returns the only field that a program reads, if it does nothing with each line but print, and whether it prints
+/// the field alone: 2 for `{ print $2 }`.
+pub(super) fn shown_field(program: &str) -> Option<(u32, bool)> {
+    let rules = rules(program)?;
+    let [(pattern, action)] = rules.as_slice() else { return None };
+    let mut fields = action.windows(2).filter(|pair| pair[0] == Token::Sign('$')).map(|pair| &pair[1]);
+    let Token::Number(field) = fields.next()? else { return None };
+    let only_prints = action.iter().filter_map(Token::name).all(|name| matches!(name, "print" | "printf"));
+    let is_only = fields.all(|other| *other == Token::Number(field));
+    let is_alone = matches!(action.as_slice(), [Token::Name("print"), _, _]);
+    if pattern.is_empty() && only_prints && is_only { Some((field.parse().ok()?, is_alone)) } else { None }
+}
+
+/// Returns the field that a program adds up over all lines, if it prints the sum at the end, and whether it prints
+/// nothing else: 1 for `{ s += $1 } END { print s }`.
+pub(super) fn summed_field(program: &str) -> Option<(u32, bool)> {
+    use Token::{Name, Number, Sign, Value};
+    let rules = rules(program)?;
+    let [(pattern, add), (end, print)] = rules.as_slice() else { return None };
+    let (sum, field) = match add.as_slice() {
+        [Name(sum), Sign('+'), Sign('='), Sign('$'), Number(field)] => (sum, field),
+        [Name(sum), Sign('='), Name(same), Sign('+'), Sign('$'), Number(field)] if sum == same => (sum, field),
+        _ => return None,
+    };
+    let ([Name("print" | "printf"), printed @ ..], [Name("END")], []) =
+        (print.as_slice(), end.as_slice(), pattern.as_slice())
+    else {
+        return None;
+    };
+    let is_shown = |token: &Token| matches!(token, Value | Sign(',')) || token.name() == Some(sum);
+    if !printed.contains(&Name(sum)) || !printed.iter().all(is_shown) {
+        return None;
+    }
+    Some((field.parse().ok()?, matches!(print.as_slice(), [Name("print"), Name(_)])))
+}
+
 /// A token of an awk program.
 #[derive(Debug, PartialEq, Eq)]
 enum Token<'a> {
     Name(&'a str),
     /// A punctuation mark, or a character of an operator.
     Sign(char),
-    /// A number, a string or a regular expression.
+    Number(&'a str),
+    /// A string or a regular expression.
     Value,
 }
 
@@ -156,7 +216,7 @@ fn tokens(program: &str) -> Option<Vec<Token<'_>>> {
             _ if c.is_whitespace() => {}
             '"' => tokens.push(Token::Value),
             '/' if length > 1 => tokens.push(Token::Value),
-            _ if c.is_ascii_digit() => tokens.push(Token::Value),
+            _ if c.is_ascii_digit() => tokens.push(Token::Number(piece)),
             _ if c.is_alphabetic() || c == '_' => tokens.push(Token::Name(piece)),
             _ => tokens.push(Token::Sign(c)),
         }
@@ -168,7 +228,7 @@ fn tokens(program: &str) -> Option<Vec<Token<'_>>> {
 fn ends_value(token: &Token) -> bool {
     match token {
         Token::Name(name) => !is_in(KEYWORDS, name) || *name == "length",
-        Token::Value => true,
+        Token::Number(_) | Token::Value => true,
         Token::Sign(c) => matches!(c, ')' | ']' | '$'),
     }
 }

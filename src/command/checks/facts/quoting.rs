@@ -2,9 +2,9 @@
 
 use super::super::{absent, torn};
 use super::CheckContext;
-use super::edit::{Edits, warning};
+use super::edit::{Edits, warning, warning_about};
 use super::words::is_in;
-use caro_shell::{Dialect, Finding, Invocation, Severity, Word, quote};
+use caro_shell::{Dialect, Finding, Invocation, Word, quote};
 
 pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
     let of = |c| pattern(cx, c).or_else(|| quoted_home(cx, c)).or_else(|| escape(cx, c));
@@ -72,15 +72,8 @@ fn unquoted_name(cx: &CheckContext) -> Option<Finding> {
     let (name, at) = names.find_map(|name| Some((name, unquoted_at(&cx.script.text, name)?)))?;
     let (mut fix, span) = (cx.script.text.clone(), at..at + name.len());
     fix.replace_range(span.clone(), &quote(name, cx.dialect));
-    Some(Finding {
-        id: "torn-name".into(),
-        severity: Severity::Warning,
-        token: name.to_owned(),
-        span: Some(span),
-        why: format!("without quotes `{name}` is {} names to the shell", name.split(' ').count()),
-        evidence: Vec::new(),
-        fix: Some(fix),
-    })
+    let why = format!("without quotes `{name}` is {} names to the shell", name.split(' ').count());
+    Some(warning_about("torn-name", name, Some(span), why, Some(fix)))
 }
 
 /// Returns the byte offset at which a name occurs as whole words, outside of quotes.

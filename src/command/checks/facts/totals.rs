@@ -1,6 +1,7 @@
 //! Finds `wc -l *.py | awk '{s+=$1} END {print s}'`, which adds wc's own total to the sum.
 
 use super::CheckContext;
+use super::awk::summed_field;
 use super::edit::{Edits, warning};
 use caro_shell::Finding;
 use caro_shell::parse::How;
@@ -27,24 +28,15 @@ pub(super) fn check(cx: &CheckContext) -> Option<Finding> {
     let adder =
         cx.script.reader(outer.unwrap_or(counter)).filter(|c| matches!(c.name(), Some("awk" | "gawk" | "mawk")))?;
     let [program] = adder.args() else { return None };
-    if !prints_total || !sums_first(program.value.as_deref()?) {
+    let (field, is_alone) = summed_field(program.value.as_deref()?)?;
+    if !prints_total || field != 1 {
         return None;
     }
     let names: String = files.iter().map(|w| format!(" {}", w.raw)).collect();
-    let fix = Edits::new(cx.script)
-        .replace_span(&counter.words, &format!("cat{names}"))
-        .replace_span(&adder.words, &format!("wc {}", flag.raw))
-        .apply();
+    let edits = Edits::new(cx.script).replace_span(&counter.words, &format!("cat{names}"));
+    let edits = edits.replace_span(&adder.words, &format!("wc {}", flag.raw));
+    let fix = if is_alone { edits.apply() } else { None };
     Some(warning("double-count", flag, "wc prints a total of its own for several files, and the sum has it twice", fix))
-}
-
-/// True for `{ s += $1 } END { print s }`, regardless of the name and blanks.
-fn sums_first(program: &str) -> bool {
-    let program: String = program.chars().filter(|c| !c.is_whitespace() && *c != ';').collect();
-    let Some((name, rest)) = program.strip_prefix('{').and_then(|p| p.split_once("+=$1}END{print")) else {
-        return false;
-    };
-    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') && rest == format!("{name}}}")
 }
 
 #[cfg(test)]

@@ -1,13 +1,13 @@
 //! Finds names that a small model copied from the worked examples, though the request does not contain them:
 //! `people.csv` for "csv to tsv", and `/srv/www` for "every html file".
 
-use super::edit::{Edits, warning};
+use super::edit::{Edits, warning, warning_about};
 use super::words::without_punctuation;
 use super::{CheckContext, starting_points};
 use crate::examples::Example;
 use crate::library;
 use caro_shell::effects::{Kind, effects};
-use caro_shell::{Finding, Invocation, Severity, Word, quote};
+use caro_shell::{Finding, Invocation, Word, quote};
 
 /// Most pairs of the library that the model may have been shown.
 const MAX_SHOWN: usize = 3;
@@ -34,15 +34,9 @@ fn file(cx: &CheckContext, shown: &[Example]) -> Option<Finding> {
             has_folder(text, name) || is_missing && !request.split_whitespace().any(is_file)
         })?;
     let at = positions(text, name).next()?;
-    Some(Finding {
-        id: "borrowed-name".into(),
-        severity: Severity::Warning,
-        token: name.to_owned(),
-        span: Some(at..at + name.len()),
-        why: format!("the request does not speak of {name}"),
-        evidence: Vec::new(),
-        fix: has_folder(text, name).then(|| without_folder(text, name)),
-    })
+    let why = format!("the request does not speak of {name}");
+    let fix = has_folder(text, name).then(|| without_folder(text, name));
+    Some(warning_about("borrowed-name", name, Some(at..at + name.len()), why, fix))
 }
 
 /// True if a text contains the name as that of a folder before a slash.

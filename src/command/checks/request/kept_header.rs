@@ -3,8 +3,9 @@
 use super::CheckContext;
 use super::edit::warning;
 use super::facts::is_csv;
+use super::facts::sequence::line_count;
 use super::words::{NOT, Words, is_in};
-use caro_shell::{Finding, Word};
+use caro_shell::{Finding, Invocation, Word};
 
 pub(super) fn check(cx: &CheckContext) -> Option<Finding> {
     const HEADER: &str = "header|header line|heading";
@@ -19,12 +20,13 @@ pub(super) fn check(cx: &CheckContext) -> Option<Finding> {
     let commands = &cx.script.commands;
     let sort =
         commands.first().filter(|c| c.name() == Some("sort") && c.redirects.is_empty() && c.assignments.is_empty())?;
-    let takes_one = |args: &[Word]| {
-        matches!(args.iter().map(|w| w.text.as_str()).collect::<Vec<_>>()[..], ["-n", "1"] | ["-n1"] | ["-1"])
+    let takes_one = |head: &Invocation| {
+        head.operands().all(|w| w.text.bytes().all(|b| b.is_ascii_digit()))
+            && line_count(head).is_some_and(|(_, count)| count == 1)
     };
     let is_plain = match &commands[1..] {
         [] => true,
-        [head] => head.name() == Some("head") && takes_one(head.args()) && head.redirects.is_empty(),
+        [head] => head.name() == Some("head") && takes_one(head) && head.redirects.is_empty(),
         _ => false,
     };
     let [file] = sort.operands().filter(|w| is_table(w)).collect::<Vec<_>>()[..] else { return None };

@@ -1,9 +1,9 @@
 //! Finds names in the request, such as paths, files and addresses, that the command does not use.
 
-use super::edit::Edits;
+use super::edit::{Edits, warning_about};
 use super::words::{without_punctuation, year};
 use super::{CheckContext, only};
-use caro_shell::{Finding, Severity, Word, quote};
+use caro_shell::{Finding, Word, quote};
 
 pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
     let answer = plain(&cx.script.text);
@@ -20,14 +20,10 @@ pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
                 && !in_pieces(cx, name)
                 && !is_product(cx, name)
         })
-        .map(|name| Finding {
-            id: "missing-name".into(),
-            severity: Severity::Warning,
-            why: format!("the request names `{name}`, and the command does not use it"),
-            span: None,
-            evidence: Vec::new(),
-            fix: fix_misspelled(cx, &name).or_else(|| fix_invented(cx, &name)),
-            token: name,
+        .map(|name| {
+            let why = format!("the request names `{name}`, and the command does not use it");
+            let fix = fix_misspelled(cx, &name).or_else(|| fix_invented(cx, &name));
+            warning_about("missing-name", &name, None, why, fix)
         })
         .collect()
 }
