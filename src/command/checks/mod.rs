@@ -1,9 +1,9 @@
 //! Finds errors in a command, with evidence and without a model.
 //!
 //! Each check is a function from a [`CheckContext`] to findings. A check must make sense to a user who has never seen
-//! our test tasks, and reports nothing rather than a false error. [`facts`] hold for a command whatever the request
-//! is; [`request`] compares the command with the request, in general terms, and may use `facts`, but not the other
-//! way round. [`edit`] edits the text of a command; [`words`] splits a request into English words.
+//! our test tasks, and reports nothing rather than a false error. [`facts`] compares the command with the machine, its
+//! manuals and its files; [`request`] compares it with the request, in general terms, and may use `facts`, but not the
+//! other way round. [`edit`] edits the text of a command; [`words`] splits a request into English words.
 //!
 //! A wording that occurs in a single request is no reason for a check: that is a matter of training the model.
 

@@ -1,5 +1,6 @@
-//! Checks that hold whatever the request is: they use the command, the machine, its manuals and the files that it
-//! names. The words of the request can only suppress a finding here.
+//! Checks that hold a command against itself, the machine, its manuals and the files that it names. The words of the
+//! request may suppress a finding. A few checks also read there that there is an error (`archive`, `csv`, `excluded`,
+//! `header`, `here`, `merged`, `prose`, `quoting` and `sed`).
 
 mod addresses;
 mod apart;
