@@ -79,6 +79,11 @@ pub(super) fn warning(id: &str, word: &Word, why: impl Into<String>, fix: Option
     warning_about(id, &word.raw, Some(word.span.clone()), why, fix)
 }
 
+/// Makes an error about a word.
+pub(super) fn error(id: &str, word: &Word, why: impl Into<String>, fix: Option<String>) -> Finding {
+    Finding { severity: Severity::Error, ..warning(id, word, why, fix) }
+}
+
 /// Makes a warning about a text, which may stand at a place in the script.
 pub(super) fn warning_about(
     id: &str,

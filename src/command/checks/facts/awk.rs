@@ -2,9 +2,9 @@
 //! silently takes `max` for an empty string; and programs that print nothing, as in `awk '{ sum += $1 }'`.
 
 use super::CheckContext;
-use super::edit::warning;
+use super::edit::{error, warning};
 use super::words::is_in;
-use caro_shell::{Finding, Invocation, Severity, Word};
+use caro_shell::{Finding, Invocation, Word};
 use std::collections::HashSet;
 
 /// Built-in variables of awk and gawk.
@@ -15,10 +15,15 @@ const BUILT_IN: &str = "ARGC ARGIND ARGV BINMODE CONVFMT ENVIRON ERRNO FIELDWIDT
 const KEYWORDS: &str = "BEGIN BEGINFILE END ENDFILE break case continue default delete do else exit for func function \
     getline if in length next nextfile print printf return switch while";
 
+/// True for a call of awk.
+pub(super) fn is_awk(command: &Invocation) -> bool {
+    matches!(command.name(), Some("awk" | "gawk" | "mawk" | "nawk"))
+}
+
 pub(super) fn check(_: &CheckContext, awk: &Invocation) -> Option<Finding> {
     // part of the program may be in a file
     let is_in_file = |w: &Word| w.text.starts_with("-f") || w.text.starts_with("--file") || w.text == "-i";
-    if !matches!(awk.name()?, "awk" | "gawk" | "mawk" | "nawk") || awk.args().iter().any(is_in_file) {
+    if !is_awk(awk) || awk.args().iter().any(is_in_file) {
         return None;
     }
     let program = awk.args().iter().find(|w| w.raw.starts_with('\'') && w.text.contains(['{', '$']))?;
@@ -32,7 +37,7 @@ pub(super) fn check(_: &CheckContext, awk: &Invocation) -> Option<Finding> {
 fn silent(program: &Word) -> Finding {
     let why =
         "nothing in it prints: what it works out is lost without a print, in END { ... } if it is one for all lines";
-    Finding { severity: Severity::Error, ..warning("awk-silent", program, why, None) }
+    error("awk-silent", program, why, None)
 }
 
 /// True if every rule has an action, and no action prints, runs a command or exits.

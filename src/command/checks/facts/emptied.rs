@@ -1,9 +1,9 @@
 //! Finds files that are emptied before they are read: `sort a > a`, `sort a | tee a`.
 
 use super::CheckContext;
-use super::edit::{Edits, warning};
+use super::edit::{Edits, error};
 use super::input::files;
-use caro_shell::{Finding, Invocation, Severity, Word};
+use caro_shell::{Finding, Invocation, Word};
 
 /// Finds a file that the command empties, and that it or a command before it in the pipeline reads. The shell empties
 /// the target of a redirection before any of them starts, and `tee` empties its own at once.
@@ -27,10 +27,7 @@ pub(super) fn check(cx: &CheckContext, writer: &Invocation) -> Option<Finding> {
     let (reader, target) = found?;
     let name = &target.raw;
     let why = format!("{name} is emptied before it is read: what is in it is lost");
-    Some(Finding {
-        severity: Severity::Error,
-        ..warning("emptied-input", target, why, fixed(cx, reader, writer, target))
-    })
+    Some(error("emptied-input", target, why, fixed(cx, reader, writer, target)))
 }
 
 /// Returns the files that standard input comes from.

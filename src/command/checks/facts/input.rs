@@ -2,9 +2,9 @@
 //! file instead of the pipe; and a first command that waits for typed input, as in `grep x | sort`.
 
 use super::CheckContext;
-use super::edit::{Edits, warning};
+use super::edit::{Edits, error, warning};
 use super::words::{Words, without_punctuation};
-use caro_shell::{Finding, Invocation, Severity, Word, quote};
+use caro_shell::{Finding, Invocation, Word, quote};
 use std::collections::BTreeSet;
 
 /// Programs that read the files they are given, and standard input only without one: the number of operands before
@@ -92,7 +92,7 @@ fn ignored_pipe(cx: &CheckContext, command: &Invocation) -> Option<Finding> {
     };
     let file_name = &file.raw;
     let why = format!("{name} reads {file_name} and nothing of what the pipe brings: one of the two is too much");
-    Some(Finding { severity: Severity::Error, ..warning("ignored-input", file, why, fix) })
+    Some(error("ignored-input", file, why, fix))
 }
 
 /// True for a program that reads text from files or from a pipe.

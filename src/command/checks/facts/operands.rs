@@ -1,8 +1,8 @@
 //! Finds programs without the operands that they need: `rm -rf`, `mv a`.
 
 use super::CheckContext;
-use super::edit::warning;
-use caro_shell::{Finding, Invocation, Severity};
+use super::edit::error;
+use caro_shell::{Finding, Invocation};
 
 /// Programs with the fewest operands that they accept, as their synopses have it, and the long option and the letter
 /// that stand for one of them.
@@ -43,7 +43,7 @@ pub(super) fn check(cx: &CheckContext, command: &Invocation) -> Option<Finding> 
         (0, _) => format!("{name} is not told what to work on"),
         _ => format!("{name} needs {least} operands, and there is only {given}"),
     };
-    Some(Finding { severity: Severity::Error, ..warning("no-operand", program, why, None) })
+    Some(error("no-operand", program, why, None))
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
 //! Finds `find -name a -o -name b -delete`, which deletes only files called b, and `find . -delete -name a`, which
 //! deletes everything.
 
-use super::edit::{Edits, warning};
+use super::edit::{Edits, error, warning};
 use super::words::is_in;
 use super::{CheckContext, single_find};
 use caro_shell::effects::is_narrowing_test;
-use caro_shell::{Finding, Severity, Word};
+use caro_shell::{Finding, Word};
 
 const ACTIONS: &str = "-exec -execdir -ok -okdir -delete -print -print0 -printf -ls -fprint";
 
@@ -42,7 +42,7 @@ fn test_behind(cx: &CheckContext) -> Option<Finding> {
     let fix = moved.and_then(|text| Edits::new(cx.script).replace_span(&words[last..], &text).apply());
     let name = texts[last];
     let why = format!("put {name} last: it is done to everything, as the tests behind it do not limit it");
-    Some(Finding { severity: Severity::Error, ..warning("find-test-behind", &words[last], why, fix) })
+    Some(error("find-test-behind", &words[last], why, fix))
 }
 
 fn of_find(cx: &CheckContext) -> Option<Finding> {

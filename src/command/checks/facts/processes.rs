@@ -2,7 +2,7 @@
 //! the heading of `lsof`, and a process id that `taskset` takes for a program.
 
 use super::CheckContext;
-use super::awk::shown_field;
+use super::awk::{is_awk, shown_field};
 use super::edit::{Edits, warning};
 use super::words::is_in;
 use caro_shell::{Finding, Invocation, quote};
@@ -29,10 +29,6 @@ fn finds_itself(cx: &CheckContext) -> Option<Finding> {
     let fix = Edits::new(cx.script).replace_span(&[first.clone(), program.clone()], &pgrep).apply();
     let why = "grep itself is a process with that word: pgrep leaves itself out";
     Some(warning("finds-itself", pattern, why, fix))
-}
-
-fn is_awk(command: &Invocation) -> bool {
-    matches!(command.name(), Some("awk" | "gawk" | "mawk"))
 }
 
 /// `taskset -c 0,1 1234`: without `-p` the number is a program to start.

@@ -2,8 +2,8 @@
 //! one line.
 
 use super::CheckContext;
-use super::edit::{Edits, warning};
-use caro_shell::{Finding, Invocation, Severity, Userland, Word};
+use super::edit::{Edits, error, warning};
+use caro_shell::{Finding, Invocation, Userland, Word};
 
 pub(super) fn check(cx: &CheckContext) -> Option<Finding> {
     down(cx).or_else(|| once(cx))
@@ -23,7 +23,7 @@ fn down(cx: &CheckContext) -> Option<Finding> {
     let is_down = are_last && number(first)? > number(last)?;
     let fix = Edits::new(cx.script).insert_before(last, "-1 ").apply();
     let why = "seq counts up, and prints nothing here: the step stands between the two";
-    is_down.then(|| Finding { severity: Severity::Error, ..warning("counts-down", last, why, fix) })
+    is_down.then(|| error("counts-down", last, why, fix))
 }
 
 /// `echo hello | head -n 5` for "five times".

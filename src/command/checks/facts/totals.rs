@@ -1,7 +1,7 @@
 //! Finds `wc -l *.py | awk '{s+=$1} END {print s}'`, which adds wc's own total to the sum.
 
 use super::CheckContext;
-use super::awk::summed_field;
+use super::awk::{is_awk, summed_field};
 use super::edit::{Edits, warning};
 use caro_shell::Finding;
 use caro_shell::parse::How;
@@ -25,8 +25,7 @@ pub(super) fn check(cx: &CheckContext) -> Option<Finding> {
         Some(_) => false,
         None => files.len() > 1 || files.iter().any(|w| w.glob),
     };
-    let adder =
-        cx.script.reader(outer.unwrap_or(counter)).filter(|c| matches!(c.name(), Some("awk" | "gawk" | "mawk")))?;
+    let adder = cx.script.reader(outer.unwrap_or(counter)).filter(|c| is_awk(c))?;
     let [program] = adder.args() else { return None };
     let (field, is_alone) = summed_field(program.value.as_deref()?)?;
     if !prints_total || field != 1 {

@@ -1,5 +1,6 @@
 //! Finds comparisons such as `$7 == "Paid"` where the column has `paid`, so that nothing is equal.
 
+use super::awk::is_awk;
 use super::csv::is_csv;
 use super::edit::{Edits, warning};
 use super::separator::separator_of;
@@ -23,7 +24,7 @@ fn program(awk: &Invocation) -> Option<&Word> {
 }
 
 pub(super) fn check(cx: &CheckContext, awk: &Invocation) -> Option<Finding> {
-    if !matches!(awk.name()?, "awk" | "gawk" | "mawk") {
+    if !is_awk(awk) {
         return None;
     }
     let (program, file) = (program(awk)?, awk.operands().find(|w| is_csv(w))?);
