@@ -76,15 +76,24 @@ impl<'a> Edits<'a> {
 
 /// Makes a warning about a word.
 pub(super) fn warning(id: &str, word: &Word, why: impl Into<String>, fix: Option<String>) -> Finding {
-    Finding {
-        id: id.into(),
-        severity: Severity::Warning,
-        token: word.raw.clone(),
-        span: Some(word.span.clone()),
-        why: why.into(),
-        evidence: Vec::new(),
-        fix,
-    }
+    warning_about(id, &word.raw, Some(word.span.clone()), why, fix)
+}
+
+/// Makes an error about a word.
+pub(super) fn error(id: &str, word: &Word, why: impl Into<String>, fix: Option<String>) -> Finding {
+    Finding { severity: Severity::Error, ..warning(id, word, why, fix) }
+}
+
+/// Makes a warning about a text, which may stand at a place in the script.
+pub(super) fn warning_about(
+    id: &str,
+    token: &str,
+    span: Option<Range<usize>>,
+    why: impl Into<String>,
+    fix: Option<String>,
+) -> Finding {
+    let (severity, token, why) = (Severity::Warning, token.to_owned(), why.into());
+    Finding { id: id.into(), severity, token, span, why, evidence: Vec::new(), fix }
 }
 
 /// Returns a cluster of short options without one of its letters; empty if none is left.

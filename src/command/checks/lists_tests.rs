@@ -2,24 +2,13 @@
 //! finding and fix.
 
 use super::{CheckContext, run};
-use caro_shell::{Dialect, Finding, Severity, Target, parse};
-use std::collections::BTreeMap;
+use caro_shell::{Dialect, Finding, Severity, parse};
 use std::path::Path;
 
 /// Runs the checks on a bash command for Linux without manuals, and returns the findings other than hints.
 fn findings(cwd: Option<&Path>, request: &str, command: &str) -> Vec<Finding> {
     let script = parse(command, Dialect::Bash);
-    let target = Target::named("linux-gnu").unwrap();
-    let manuals = BTreeMap::new();
-    let cx = CheckContext {
-        request,
-        script: &script,
-        target,
-        dialect: Dialect::Bash,
-        context: None,
-        cwd,
-        manuals: &manuals,
-    };
+    let cx = CheckContext { cwd, ..CheckContext::on_linux(request, &script) };
     run(&cx).into_iter().filter(|f| f.severity > Severity::Hint).collect()
 }
 

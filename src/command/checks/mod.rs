@@ -1,9 +1,9 @@
 //! Finds errors in a command, with evidence and without a model.
 //!
 //! Each check is a function from a [`CheckContext`] to findings. A check must make sense to a user who has never seen
-//! our test tasks, and reports nothing rather than a false error. [`facts`] hold for a command whatever the request
-//! is; [`request`] compares the command with the request, in general terms, and may use `facts`, but not the other
-//! way round. [`edit`] edits the text of a command; [`words`] splits a request into English words.
+//! our test tasks, and reports nothing rather than a false error. [`facts`] compares the command with the machine, its
+//! manuals and its files; [`request`] compares it with the request, in general terms, and may use `facts`, but not the
+//! other way round. [`edit`] edits the text of a command; [`words`] splits a request into English words.
 //!
 //! A wording that occurs in a single request is no reason for a check: that is a matter of training the model.
 
@@ -26,6 +26,7 @@ use caro_shell::{Dialect, Finding, Invocation, Script, Severity, Target, Word};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -61,8 +62,25 @@ impl CheckContext<'_> {
     }
 }
 
-/// A check: returns the findings against a command.
-type Check = fn(&CheckContext) -> Vec<Finding>;
+/// A check, by the number of findings that it may return.
+enum Check {
+    /// Returns all findings against a script.
+    All(fn(&CheckContext) -> Vec<Finding>),
+    /// Returns at most one finding against a script.
+    One(fn(&CheckContext) -> Option<Finding>),
+    /// Returns at most one finding against each command of a script.
+    Each(fn(&CheckContext, &Invocation) -> Option<Finding>),
+}
+
+impl Check {
+    fn run(&self, cx: &CheckContext) -> Vec<Finding> {
+        match self {
+            Self::All(check) => check(cx),
+            Self::One(check) => check(cx).into_iter().collect(),
+            Self::Each(check) => cx.script.commands.iter().filter_map(|command| check(cx, command)).collect(),
+        }
+    }
+}
 
 /// Reads a text file of at most `most` bytes; `None` for anything else.
 pub(super) fn read_text(file: &Path, most: u64) -> Option<String> {
@@ -93,6 +111,12 @@ fn starting_points(search: &Invocation) -> impl Iterator<Item = &Word> {
     search.args().iter().skip_while(is_option).take_while(|w| !w.text.starts_with(['-', '(', '!', ')', ',']))
 }
 
+/// Returns the place of the first call of a program in the text of a script.
+fn span_of_call(script: &Script, name: &str) -> Option<Range<usize>> {
+    let call = script.commands.iter().find(|c| c.name() == Some(name))?;
+    Some(call.words.first()?.span.clone())
+}
+
 /// True for a file that the script itself may create: it is the target of a redirection, or an argument of another
 /// command.
 fn is_written_before(script: &Script, command: &Invocation, name: &str) -> bool {
@@ -110,7 +134,7 @@ pub fn run(cx: &CheckContext) -> Vec<Finding> {
         let is_unix = cx.dialect != Dialect::PowerShell;
         let lists = [(facts::ANY, true), (request::UNIX, is_unix), (facts::UNIX, is_unix), (request::ANY, true)];
         for (checks, _) in lists.into_iter().filter(|(_, applies)| *applies) {
-            findings.extend(checks.iter().flat_map(|check| check(cx)));
+            findings.extend(checks.iter().flat_map(|check| check.run(cx)));
         }
     }
     findings.sort_by_key(|f| std::cmp::Reverse(f.severity));
@@ -137,22 +161,66 @@ mod lists_tests;
 mod tests {
     use super::*;
 
+    /// A function that is a check of one of the kinds of [`Check`].
+    pub(super) trait AnyCheck<Kind> {
+        fn findings(&self, cx: &CheckContext) -> Vec<Finding>;
+    }
+
+    impl<F: Fn(&CheckContext) -> R, R: IntoIterator<Item = Finding>> AnyCheck<(R,)> for F {
+        fn findings(&self, cx: &CheckContext) -> Vec<Finding> {
+            self(cx).into_iter().collect()
+        }
+    }
+
+    impl<F: Fn(&CheckContext, &Invocation) -> Option<Finding>> AnyCheck<()> for F {
+        fn findings(&self, cx: &CheckContext) -> Vec<Finding> {
+            cx.script.commands.iter().filter_map(|command| self(cx, command)).collect()
+        }
+    }
+
+    impl<'a> CheckContext<'a> {
+        /// Creates the context of a bash command for Linux, without manuals.
+        pub(super) fn on_linux(request: &'a str, script: &'a Script) -> Self {
+            static NO_MANUALS: BTreeMap<String, Arc<Entry>> = BTreeMap::new();
+            let (target, dialect) = (Target::ALL[0].1, Dialect::Bash);
+            Self { request, script, target, dialect, context: None, cwd: None, manuals: &NO_MANUALS }
+        }
+    }
+
     /// Runs one check on a bash command for Linux, without manuals.
-    pub(super) fn findings(check: Check, request: &str, command: &str) -> Vec<Finding> {
+    pub(super) fn findings<Kind>(check: impl AnyCheck<Kind>, request: &str, command: &str) -> Vec<Finding> {
         findings_on(None, check, request, command)
     }
 
     /// Runs one check on a bash command for this machine, on which only these programs are installed.
-    pub(super) fn findings_among(programs: &[&str], check: Check, request: &str, command: &str) -> Vec<Finding> {
+    pub(super) fn findings_among<Kind>(
+        programs: &[&str],
+        check: impl AnyCheck<Kind>,
+        request: &str,
+        command: &str,
+    ) -> Vec<Finding> {
         let mut context = ExecutionContext::detect(None);
         context.available_commands = programs.iter().map(|p| ((*p).to_owned(), format!("/bin/{p}").into())).collect();
         findings_on(Some(&context), check, request, command)
     }
 
-    fn findings_on(context: Option<&ExecutionContext>, check: Check, request: &str, command: &str) -> Vec<Finding> {
+    fn findings_on<Kind>(
+        context: Option<&ExecutionContext>,
+        check: impl AnyCheck<Kind>,
+        request: &str,
+        command: &str,
+    ) -> Vec<Finding> {
         let script = caro_shell::parse(command, Dialect::Bash);
-        let (target, dialect, manuals) = (Target::ALL[0].1, Dialect::Bash, BTreeMap::new());
-        check(&CheckContext { request, script: &script, target, dialect, context, cwd: None, manuals: &manuals })
+        check.findings(&CheckContext { context, ..CheckContext::on_linux(request, &script) })
+    }
+
+    #[test]
+    fn the_place_of_a_program_is_that_of_its_call() {
+        let place = |id: &str, request: &str, command: &str| {
+            findings_among(&["echo"], run, request, command).into_iter().find(|f| f.id == id).and_then(|f| f.span)
+        };
+        assert_eq!(place(NOT_INSTALLED, "", "echo frob '; frob' && frob x"), Some(22..26));
+        assert_eq!(place(prose::ID, "say something", "A='Plato, x' Plato, Aristotle"), Some(13..19));
     }
 
     #[test]

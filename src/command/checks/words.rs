@@ -1,5 +1,20 @@
 //! Splits a request into English words. Words of another language match no phrase, so that they cause no findings.
 
+pub(super) use caro_intent::is_in;
+
+/// Words that negate what follows them.
+pub(super) const NOT: &str = "don't dont never no non not without";
+/// Words that make an exception of what follows them.
+const EXCEPT: &str = "except exclude excludes excluding ignore ignores ignoring outside skip skipping";
+/// Words of sentences in which others may mean the opposite.
+const SPARES: &str = "apart aside beyond but instead keep keeping leave leaving neither nor other preserve preserving \
+    retain retaining spare sparing unless";
+
+/// True for a word that negates what follows it, or makes an exception of it.
+pub(super) fn negates(word: &str) -> bool {
+    is_in(NOT, word) || is_in(EXCEPT, word)
+}
+
 /// The words of a request in lower case, without punctuation. Quoted text is left out, as it is a name.
 #[derive(Debug)]
 pub(super) struct Words(Vec<String>);
@@ -35,9 +50,9 @@ impl Words {
         &self.0
     }
 
-    /// True if the request contains one of the phrases, word for word.
-    pub(super) fn contains_phrase(&self, phrases: &[&str]) -> bool {
-        phrases.iter().any(|phrase| self.position_of(phrase).is_some())
+    /// True if the request contains one of the phrases between bars, word for word.
+    pub(super) fn contains_phrase(&self, phrases: &str) -> bool {
+        phrases.split('|').any(|phrase| self.position_of(phrase).is_some())
     }
 
     /// Returns the index of the first word of a phrase.
@@ -48,42 +63,7 @@ impl Words {
 
     /// True if the request contains a negation or an exception, so that its other words may mean the opposite.
     pub(super) fn has_negation(&self) -> bool {
-        const NEGATIONS: &[&str] = &[
-            "not",
-            "no",
-            "non",
-            "never",
-            "without",
-            "except",
-            "excluding",
-            "exclude",
-            "but",
-            "unless",
-            "ignore",
-            "ignoring",
-            "skip",
-            "skipping",
-            "retain",
-            "retaining",
-            "preserve",
-            "preserving",
-            "leave",
-            "leaving",
-            "apart",
-            "aside",
-            "outside",
-            "beyond",
-            "spare",
-            "sparing",
-            "keep",
-            "keeping",
-            "neither",
-            "nor",
-            "other",
-            "instead",
-            "isn't",
-        ];
-        self.0.iter().any(|w| NEGATIONS.contains(&w.as_str()) || w.ends_with("n't"))
+        self.0.iter().any(|w| negates(w) || is_in(SPARES, w) || w.ends_with("n't"))
     }
 
     /// Returns every number with its index; numbers up to twelve may be spelled out.
@@ -110,36 +90,13 @@ pub(super) fn without_punctuation(word: &str) -> &str {
 
 /// True if the request asks for a single number, so that some output is certain, even if it is a 0.
 pub(crate) fn asks_for_number(request: &str) -> bool {
-    const BEGINNINGS: [&str; 11] = [
-        "how many",
-        "count",
-        "number of",
-        "tell me how many",
-        "what is the number of",
-        "print the number of",
-        "show the number of",
-        "give me the number of",
-        "find how many",
-        "find out how many",
-        "find the number of",
-    ];
+    const BEGINNINGS: &str = "how many|count|number of|tell me how many|what is the number of|print the number of|\
+        show the number of|give me the number of|find how many|find out how many|find the number of";
     // "count them and print their names" asks for both
-    const MORE: [&str; 12] = [
-        "and list",
-        "and print",
-        "and show",
-        "list",
-        "names",
-        "which",
-        "total size",
-        "bytes",
-        "characters",
-        "words",
-        "times",
-        "occurrences",
-    ];
+    const MORE: &str = "and list|and print|and show|list|names|which|total size|bytes|characters|words|times|\
+        occurrences";
     let words = Words::of(request);
-    BEGINNINGS.iter().any(|b| words.position_of(b) == Some(0)) && !words.contains_phrase(&MORE)
+    BEGINNINGS.split('|').any(|b| words.position_of(b) == Some(0)) && !words.contains_phrase(MORE)
 }
 
 /// Parses a whole number of at most nine digits, or a number word up to twelve.
@@ -155,10 +112,7 @@ pub(super) fn number(word: &str) -> Option<u64> {
 
 /// True for a word that means subfolders.
 pub(super) fn is_subfolder(word: &str) -> bool {
-    matches!(
-        word,
-        "subdirectories" | "subdirectory" | "subfolders" | "subfolder" | "subdirs" | "sub" | "nested" | "subtree"
-    )
+    is_in("nested sub subdirectories subdirectory subdirs subfolder subfolders subtree", word)
 }
 
 /// Returns the year of a date such as `2024-02-29`.
@@ -193,8 +147,8 @@ mod tests {
     fn a_request_is_split_into_words() {
         let words =
             Words::of("Find 'how many' files, case-insensitively; don't touch /a-b/c.txt (in the last ten days)!");
-        assert!(words.contains_phrase(&["case insensitively", "in the last ten days"]) && words.has_negation());
-        assert!(!words.contains_phrase(&["how many"]) && words.list().iter().any(|w| w == "/a-b/c.txt"));
+        assert!(words.contains_phrase("case insensitively|in the last ten days") && words.has_negation());
+        assert!(!words.contains_phrase("how many") && words.list().iter().any(|w| w == "/a-b/c.txt"));
         assert_eq!(words.numbers().iter().map(|n| n.1).collect::<Vec<_>>(), [10]);
         assert!(Words::of("zähle alle Dateien").numbers().is_empty());
         assert!(Words::of("").list().is_empty());

@@ -7,11 +7,7 @@ use super::edit::{Edits, is_cluster, warning, without_letter};
 use caro_shell::{Finding, Invocation, Userland, Word};
 use std::net::Ipv4Addr;
 
-pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
-    check_script(cx).into_iter().collect()
-}
-
-fn check_script(cx: &CheckContext) -> Option<Finding> {
+pub(super) fn check(cx: &CheckContext) -> Option<Finding> {
     // files are read only if something is sorted by numbers
     let by_number = |sort: &Invocation| sort.args().iter().any(|w| is_cluster(w) && w.raw.contains('n'));
     if !cx.script.commands.iter().any(|c| c.name() == Some("sort") && by_number(c)) {

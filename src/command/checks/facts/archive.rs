@@ -4,7 +4,7 @@
 use super::CheckContext;
 use super::edit::{Edits, warning};
 use super::words::Words;
-use caro_shell::{Finding, Invocation, Severity, Userland};
+use caro_shell::{Finding, Invocation, Userland};
 
 /// The endings of archive names with the flag of their compression; `None` means no compression.
 const ENDINGS: [(&[&str], Option<char>); 4] = [
@@ -33,7 +33,7 @@ fn into_files(cx: &CheckContext, tar: &Invocation) -> Option<Finding> {
         letters.starts_with('x') && letters.ends_with('f') && letters.chars().all(|c| c.is_ascii_alphabetic());
     let has_options = letters.contains('O') || tar.args().iter().any(|w| w.text.starts_with("--") || w.text == "-O");
     let prints_names = letters.contains('v');
-    let asks_for_stdout = Words::of(cx.request).contains_phrase(&["stdout", "standard output"]);
+    let asks_for_stdout = Words::of(cx.request).contains_phrase("stdout|standard output");
     if !reads || !extracts || has_options || prints_names && !asks_for_stdout {
         return None;
     }
@@ -94,17 +94,9 @@ fn of_command(cx: &CheckContext, command: &Invocation) -> Option<Finding> {
     let (first, rest) = others.split_at(1);
     let fixed = format!("{first}{}{rest}", expected.map(String::from).unwrap_or_default());
     let fixed = if bundle.raw.starts_with('-') { format!("-{fixed}") } else { fixed };
-    let (before, after) = (cx.script.text.get(..bundle.span.start)?, cx.script.text.get(bundle.span.end..)?);
-    Some(Finding {
-        id: "archive-compression".into(),
-        severity: Severity::Warning,
-        token: bundle.raw.clone(),
-        why: match expected {
-            Some(flag) => format!("an archive of this name is compressed with -{flag}"),
-            None => "an archive called .tar is not compressed".into(),
-        },
-        evidence: Vec::new(),
-        fix: Some(format!("{before}{fixed}{after}")),
-        span: Some(bundle.span.clone()),
-    })
+    let why = match expected {
+        Some(flag) => format!("an archive of this name is compressed with -{flag}"),
+        None => "an archive called .tar is not compressed".into(),
+    };
+    Some(warning("archive-compression", bundle, why, Edits::new(cx.script).replace(bundle, &fixed).apply()))
 }

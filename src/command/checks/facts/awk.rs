@@ -2,102 +2,51 @@
 //! silently takes `max` for an empty string; and programs that print nothing, as in `awk '{ sum += $1 }'`.
 
 use super::CheckContext;
-use super::edit::warning;
-use caro_shell::{Finding, Invocation, Severity, Word};
+use super::edit::{error, warning};
+use super::words::is_in;
+use caro_shell::{Finding, Invocation, Word};
 use std::collections::HashSet;
 
 /// Built-in variables of awk and gawk.
-const BUILT_IN: &[&str] = &[
-    "ARGC",
-    "ARGIND",
-    "ARGV",
-    "BINMODE",
-    "CONVFMT",
-    "ENVIRON",
-    "ERRNO",
-    "FIELDWIDTHS",
-    "FILENAME",
-    "FNR",
-    "FPAT",
-    "FS",
-    "FUNCTAB",
-    "IGNORECASE",
-    "LINT",
-    "NF",
-    "NR",
-    "OFMT",
-    "OFS",
-    "ORS",
-    "PROCINFO",
-    "RLENGTH",
-    "RS",
-    "RSTART",
-    "RT",
-    "SUBSEP",
-    "SYMTAB",
-    "TEXTDOMAIN",
-];
+const BUILT_IN: &str = "ARGC ARGIND ARGV BINMODE CONVFMT ENVIRON ERRNO FIELDWIDTHS FILENAME FNR FPAT FS FUNCTAB \
+    IGNORECASE LINT NF NR OFMT OFS ORS PROCINFO RLENGTH RS RSTART RT SUBSEP SYMTAB TEXTDOMAIN";
 
 /// Keywords, and functions that may be called without parentheses.
-const KEYWORDS: &[&str] = &[
-    "BEGIN",
-    "BEGINFILE",
-    "END",
-    "ENDFILE",
-    "break",
-    "case",
-    "continue",
-    "default",
-    "delete",
-    "do",
-    "else",
-    "exit",
-    "for",
-    "func",
-    "function",
-    "getline",
-    "if",
-    "in",
-    "length",
-    "next",
-    "nextfile",
-    "print",
-    "printf",
-    "return",
-    "switch",
-    "while",
-];
+const KEYWORDS: &str = "BEGIN BEGINFILE END ENDFILE break case continue default delete do else exit for func function \
+    getline if in length next nextfile print printf return switch while";
 
-pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
-    let awks = cx.script.commands.iter().filter(|c| matches!(c.name(), Some("awk" | "gawk" | "mawk" | "nawk")));
-    awks.filter_map(|awk| {
-        // part of the program is in a file
-        if awk.args().iter().any(|w| w.text.starts_with("-f") || w.text.starts_with("--file") || w.text == "-i") {
-            return None;
-        }
-        let program = awk.args().iter().find(|w| w.raw.starts_with('\'') && w.text.contains(['{', '$']))?;
-        let text = program.value.as_deref()?;
-        let tokens = tokens(text)?;
-        // a line break ends a rule, but is not among the tokens
-        let prints_nothing = !text.contains('\n') && prints_nothing(&tokens);
-        if prints_nothing { Some(silent(program)) } else { unset(awk, program, &tokens) }
-    })
-    .collect()
+/// True for a call of awk.
+pub(super) fn is_awk(command: &Invocation) -> bool {
+    matches!(command.name(), Some("awk" | "gawk" | "mawk" | "nawk"))
+}
+
+pub(super) fn check(_: &CheckContext, awk: &Invocation) -> Option<Finding> {
+    // part of the program may be in a file
+    let is_in_file = |w: &Word| w.text.starts_with("-f") || w.text.starts_with("--file") || w.text == "-i";
+    if !is_awk(awk) || awk.args().iter().any(is_in_file) {
+        return None;
+    }
+    let program = awk.args().iter().find(|w| w.raw.starts_with('\'') && w.text.contains(['{', '$']))?;
+    let text = program.value.as_deref()?;
+    let tokens = tokens(text)?;
+    // a line break ends a rule, but is not among the tokens
+    let prints_nothing = !text.contains('\n') && prints_nothing(&tokens);
+    if prints_nothing { Some(silent(program)) } else { unset(awk, program, &tokens) }
 }
 
 fn silent(program: &Word) -> Finding {
     let why =
         "nothing in it prints: what it works out is lost without a print, in END { ... } if it is one for all lines";
-    Finding { severity: Severity::Error, ..warning("awk-silent", program, why, None) }
+    error("awk-silent", program, why, None)
 }
 
 /// True if every rule has an action, and no action prints, runs a command or exits.
 fn prints_nothing(tokens: &[Token]) -> bool {
-    const EFFECTS: [&str; 6] = ["print", "printf", "system", "exit", "function", "func"];
+    const EFFECTS: &str = "print printf system exit function func";
     let (mut depth, mut has_pattern) = (0_usize, false);
     for token in tokens {
         match token {
-            Token::Name(name) if EFFECTS.contains(name) => return false,
+            Token::Name(name) if is_in(EFFECTS, name) => return false,
             Token::Sign('@') => return false,
             Token::Sign('{') => (depth, has_pattern) = (depth + 1, false),
             Token::Sign('}') => depth = depth.saturating_sub(1),
@@ -115,7 +64,7 @@ fn unset(awk: &Invocation, program: &Word, tokens: &[Token]) -> Option<Finding> 
     let is_given = |name: &str| awk.args().iter().any(|w| w.text.contains(&format!("{name}=")) && w != program);
     let set = set_names(tokens);
     let name = tokens.iter().enumerate().find_map(|(at, token)| {
-        let name = token.name().filter(|name| !BUILT_IN.contains(name) && !KEYWORDS.contains(name))?;
+        let name = token.name().filter(|name| !is_in(BUILT_IN, name) && !is_in(KEYWORDS, name))?;
         let is_call = matches!(tokens.get(at + 1), Some(Token::Sign('(')));
         // `@include "lib.awk"`
         let is_directive = at.checked_sub(1).is_some_and(|at| tokens[at] == Token::Sign('@'));
@@ -137,7 +86,7 @@ fn set_names<'a>(tokens: &[Token<'a>]) -> HashSet<&'a str> {
                 // inside further parentheses, a name is still an argument of the outer call
                 let may_set = function.map_or_else(
                     || open.last().copied().unwrap_or_default(),
-                    |name| !PURE_FUNCTIONS.contains(&name) && !KEYWORDS.contains(&name),
+                    |name| !is_in(PURE_FUNCTIONS, name) && !is_in(KEYWORDS, name),
                 );
                 open.push(may_set);
             }
@@ -150,9 +99,7 @@ fn set_names<'a>(tokens: &[Token<'a>]) -> HashSet<&'a str> {
 }
 
 /// Functions that do not change their arguments.
-const PURE_FUNCTIONS: &[&str] = &[
-    "cos", "exp", "index", "int", "length", "log", "printf", "sin", "sqrt", "sprintf", "substr", "tolower", "toupper",
-];
+const PURE_FUNCTIONS: &str = "cos exp index int length log printf sin sqrt sprintf substr tolower toupper";
 
 /// True if the name at this index is assigned there, or is an array.
 fn sets(tokens: &[Token], at: usize) -> bool {
@@ -170,13 +117,73 @@ fn sets(tokens: &[Token], at: usize) -> bool {
     assigned || stepped || array || in_loop || read
 }
 
+/// A rule of a program: its pattern and its action.
+type Rule<'a> = (Vec<Token<'a>>, Vec<Token<'a>>);
+
+/// Splits a program into its rules; `None` if one has no action, or blocks in it.
+fn rules(program: &str) -> Option<Vec<Rule<'_>>> {
+    let (mut rules, mut rule, mut is_action) = (Vec::new(), Rule::default(), false);
+    for token in tokens(program)? {
+        match token {
+            Token::Sign('{') if is_action => return None,
+            Token::Sign('{') => is_action = true,
+            Token::Sign('}') => {
+                rule.1.pop_if(|last| *last == Token::Sign(';'));
+                rules.push(std::mem::take(&mut rule));
+                is_action = false;
+            }
+            Token::Sign('(' | ')') => {}
+            _ if is_action => rule.1.push(token),
+            _ => rule.0.push(token),
+        }
+    }
+    (!is_action && rule.0.is_empty()).then_some(rules)
+}
+
+/// Returns the only field that a program reads, if it does nothing with each line but print, and whether it prints
+/// the field alone: 2 for `{ print $2 }`.
+pub(super) fn shown_field(program: &str) -> Option<(u32, bool)> {
+    let rules = rules(program)?;
+    let [(pattern, action)] = rules.as_slice() else { return None };
+    let mut fields = action.windows(2).filter(|pair| pair[0] == Token::Sign('$')).map(|pair| &pair[1]);
+    let Token::Number(field) = fields.next()? else { return None };
+    let only_prints = action.iter().filter_map(Token::name).all(|name| matches!(name, "print" | "printf"));
+    let is_only = fields.all(|other| *other == Token::Number(field));
+    let is_alone = matches!(action.as_slice(), [Token::Name("print"), _, _]);
+    if pattern.is_empty() && only_prints && is_only { Some((field.parse().ok()?, is_alone)) } else { None }
+}
+
+/// Returns the field that a program adds up over all lines, if it prints the sum at the end, and whether it prints
+/// nothing else: 1 for `{ s += $1 } END { print s }`.
+pub(super) fn summed_field(program: &str) -> Option<(u32, bool)> {
+    use Token::{Name, Number, Sign, Value};
+    let rules = rules(program)?;
+    let [(pattern, add), (end, print)] = rules.as_slice() else { return None };
+    let (sum, field) = match add.as_slice() {
+        [Name(sum), Sign('+'), Sign('='), Sign('$'), Number(field)] => (sum, field),
+        [Name(sum), Sign('='), Name(same), Sign('+'), Sign('$'), Number(field)] if sum == same => (sum, field),
+        _ => return None,
+    };
+    let ([Name("print" | "printf"), printed @ ..], [Name("END")], []) =
+        (print.as_slice(), end.as_slice(), pattern.as_slice())
+    else {
+        return None;
+    };
+    let is_shown = |token: &Token| matches!(token, Value | Sign(',')) || token.name() == Some(sum);
+    if !printed.contains(&Name(sum)) || !printed.iter().all(is_shown) {
+        return None;
+    }
+    Some((field.parse().ok()?, matches!(print.as_slice(), [Name("print"), Name(_)])))
+}
+
 /// A token of an awk program.
 #[derive(Debug, PartialEq, Eq)]
 enum Token<'a> {
     Name(&'a str),
     /// A punctuation mark, or a character of an operator.
     Sign(char),
-    /// A number, a string or a regular expression.
+    Number(&'a str),
+    /// A string or a regular expression.
     Value,
 }
 
@@ -214,7 +221,7 @@ fn tokens(program: &str) -> Option<Vec<Token<'_>>> {
             _ if c.is_whitespace() => {}
             '"' => tokens.push(Token::Value),
             '/' if length > 1 => tokens.push(Token::Value),
-            _ if c.is_ascii_digit() => tokens.push(Token::Value),
+            _ if c.is_ascii_digit() => tokens.push(Token::Number(piece)),
             _ if c.is_alphabetic() || c == '_' => tokens.push(Token::Name(piece)),
             _ => tokens.push(Token::Sign(c)),
         }
@@ -225,8 +232,8 @@ fn tokens(program: &str) -> Option<Vec<Token<'_>>> {
 /// True if the token ends a value, so that a `/` after it is a division.
 fn ends_value(token: &Token) -> bool {
     match token {
-        Token::Name(name) => !KEYWORDS.contains(name) || *name == "length",
-        Token::Value => true,
+        Token::Name(name) => !is_in(KEYWORDS, name) || *name == "length",
+        Token::Number(_) | Token::Value => true,
         Token::Sign(c) => matches!(c, ')' | ']' | '$'),
     }
 }

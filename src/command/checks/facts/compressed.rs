@@ -24,11 +24,7 @@ const PACKERS: [Packer; 4] = [
     Packer { ending: ".zst", magic: &[0x28, 0xb5, 0x2f, 0xfd], program: "zstd", grep: "zstdgrep" },
 ];
 
-pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
-    cx.script.commands.iter().filter_map(|command| of_command(cx, command)).collect()
-}
-
-fn of_command(cx: &CheckContext, command: &Invocation) -> Option<Finding> {
+pub(super) fn check(cx: &CheckContext, command: &Invocation) -> Option<Finding> {
     let name = command.name()?;
     let files = files(command)?;
     let (file, packer) = files.iter().find_map(|file| Some((*file, packer(cx, command, file)?)))?;

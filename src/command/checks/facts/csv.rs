@@ -3,7 +3,7 @@
 use super::edit::{Edits, warning};
 use super::input::files;
 use super::separator::{self, names, separator_of};
-use super::words::Words;
+use super::words::{Words, is_in, negates};
 use super::{CheckContext, column_name, only};
 use caro_shell::{Finding, Invocation, Word};
 use std::path::Path;
@@ -216,24 +216,10 @@ fn is_name(word: &str, name: &str) -> bool {
 
 /// True if the request leaves the column out: `without the id`, `remove the age column`.
 fn is_left_out(list: &[String], name: &str) -> bool {
-    const EXCEPT: [&str; 14] = [
-        "but",
-        "delete",
-        "drop",
-        "except",
-        "exclude",
-        "excluding",
-        "hide",
-        "not",
-        "omit",
-        "remove",
-        "skip",
-        "strip",
-        "without",
-        "no",
-    ];
+    const LEAVES_OUT: &str = "but delete drop hide omit remove strip";
+    let leaves_out = |word: &String| negates(word) || is_in(LEAVES_OUT, word);
     let mut mentions = list.iter().enumerate().filter(|(_, word)| is_name(word, name));
-    mentions.any(|(at, _)| list[at.saturating_sub(3)..at].iter().any(|word| EXCEPT.contains(&word.as_str())))
+    mentions.any(|(at, _)| list[at.saturating_sub(3)..at].iter().any(leaves_out))
 }
 
 /// True for an awk program to which the header counts as a value: it divides by the number of lines, looks for the

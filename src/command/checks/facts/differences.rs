@@ -9,8 +9,8 @@ use std::path::Path;
 /// Most bytes of a file that is read to see whether it is sorted.
 const MAX_FILE: u64 = 1 << 20;
 
-pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
-    unsorted_comm(cx).or_else(|| unsorted_join(cx)).or_else(|| wrong_lists(cx)).into_iter().collect()
+pub(super) fn check(cx: &CheckContext) -> Option<Finding> {
+    unsorted_comm(cx).or_else(|| unsorted_join(cx)).or_else(|| wrong_lists(cx))
 }
 
 /// `comm -23 <(ls a.txt) <(ls b.txt)` compares two names; `comm -23 <(cat a.txt) <(cat b.txt)` compares unsorted

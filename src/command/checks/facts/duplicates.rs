@@ -2,20 +2,13 @@
 //! file name.
 
 use super::edit::{Edits, warning};
+use super::sums::digits_of;
 use super::{CheckContext, only};
 use caro_shell::{Finding, Invocation, Userland, Word};
 
-/// Programs that print a checksum before each name, with the length of the checksum in characters.
-const SUMS: [(&str, u32); 5] =
-    [("md5sum", 32), ("sha1sum", 40), ("sha224sum", 56), ("sha256sum", 64), ("sha512sum", 128)];
-
-pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
-    check_script(cx).into_iter().collect()
-}
-
-fn check_script(cx: &CheckContext) -> Option<Finding> {
+pub(super) fn check(cx: &CheckContext) -> Option<Finding> {
     let commands = &cx.script.commands;
-    let sums = commands.iter().filter_map(|c| SUMS.iter().find(|(name, _)| c.name() == Some(name)));
+    let sums = commands.iter().filter_map(|c| Some((c.name()?, digits_of(c.name()?)?)));
     let (name, length) = only(sums)?;
     let at = commands.iter().position(|c| c.name() == Some("uniq"))?;
     let uniq = &commands[at];

@@ -1,17 +1,13 @@
 //! Finds files that are emptied before they are read: `sort a > a`, `sort a | tee a`.
 
 use super::CheckContext;
-use super::edit::{Edits, warning};
+use super::edit::{Edits, error};
 use super::input::files;
-use caro_shell::{Finding, Invocation, Severity, Word};
-
-pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
-    cx.script.commands.iter().filter_map(|command| of_writer(cx, command)).collect()
-}
+use caro_shell::{Finding, Invocation, Word};
 
 /// Finds a file that the command empties, and that it or a command before it in the pipeline reads. The shell empties
 /// the target of a redirection before any of them starts, and `tee` empties its own at once.
-fn of_writer(cx: &CheckContext, writer: &Invocation) -> Option<Finding> {
+pub(super) fn check(cx: &CheckContext, writer: &Invocation) -> Option<Finding> {
     let redirected =
         writer.redirects.iter().filter(|r| r.writes() && !r.appends() && !r.duplicates()).map(|r| &r.target);
     let appends = writer.has_option(Some('a'), "append");
@@ -31,10 +27,7 @@ fn of_writer(cx: &CheckContext, writer: &Invocation) -> Option<Finding> {
     let (reader, target) = found?;
     let name = &target.raw;
     let why = format!("{name} is emptied before it is read: what is in it is lost");
-    Some(Finding {
-        severity: Severity::Error,
-        ..warning("emptied-input", target, why, fixed(cx, reader, writer, target))
-    })
+    Some(error("emptied-input", target, why, fixed(cx, reader, writer, target)))
 }
 
 /// Returns the files that standard input comes from.

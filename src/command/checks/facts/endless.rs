@@ -4,15 +4,11 @@ use super::CheckContext;
 use super::edit::warning;
 use caro_shell::{Finding, Invocation};
 
-pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
-    check_script(cx).into_iter().collect()
-}
-
 fn follows(tail: &Invocation) -> bool {
     tail.name() == Some("tail") && (tail.has_option(Some('f'), "follow") || tail.has_option(Some('F'), "follow"))
 }
 
-fn check_script(cx: &CheckContext) -> Option<Finding> {
+pub(super) fn check(cx: &CheckContext) -> Option<Finding> {
     const WAITS_FOR_END: [&str; 4] = ["tail", "sort", "wc", "tac"];
     let commands = &cx.script.commands;
     let tail = commands.iter().find(|c| follows(c))?;

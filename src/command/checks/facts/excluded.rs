@@ -2,7 +2,7 @@
 //! hidden files that are selected and excluded at the same time.
 
 use super::edit::{Edits, warning};
-use super::words::Words;
+use super::words::{Words, is_in, negates};
 use super::{CheckContext, single_find};
 use caro_shell::{Finding, Invocation, Severity, Word, quote};
 
@@ -65,33 +65,18 @@ pub(in crate::checks) fn negated<'a>(command: &'a Invocation, tests: &[&str]) ->
 /// `! -name .git` for "outside of .git": the folder is excluded, but its content is not.
 fn only_its_name(cx: &CheckContext, command: &Invocation) -> Option<Finding> {
     // folders with many files that a search mostly should not find
-    const USUALLY_EXCLUDED: [&str; 8] =
-        [".git", ".svn", ".hg", "node_modules", "__pycache__", ".venv", "venv", "vendor"];
-    const EXCEPT: [&str; 14] = [
-        "except",
-        "excluding",
-        "exclude",
-        "excludes",
-        "without",
-        "outside",
-        "ignoring",
-        "ignore",
-        "ignores",
-        "skip",
-        "skipping",
-        "not",
-        "but",
-        "leave out",
-    ];
+    const USUALLY_EXCLUDED: &str = ".git .svn .hg node_modules __pycache__ .venv venv vendor";
     let is_other_test =
         |w: &Word| matches!(w.text.as_str(), "-prune" | "-path" | "-maxdepth" | "-delete" | "-o" | "-or");
-    if command.args().iter().any(is_other_test) || !Words::of(cx.request).contains_phrase(&EXCEPT) {
+    let words = Words::of(cx.request);
+    let excludes = words.list().iter().any(|word| negates(word)) || words.contains_phrase("but|leave out");
+    if command.args().iter().any(is_other_test) || !excludes {
         return None;
     }
     let is_folder = |name: &str| cx.cwd.is_some_and(|cwd| cwd.join(name).is_dir());
     let test = negated(command, &["-name"]).find(|w| {
         let name = w[2].text.as_str();
-        let is_known = || USUALLY_EXCLUDED.contains(&name) || is_folder(name);
+        let is_known = || is_in(USUALLY_EXCLUDED, name) || is_folder(name);
         !name.contains(['*', '?', '[', '/']) && is_known() && cx.request.contains(name)
     })?;
     // "all folders but .git" asks for names of folders
@@ -114,8 +99,8 @@ fn root(cx: &CheckContext, command: &Invocation) -> Option<Finding> {
     let test = negated(command, &["-path", "-wholename"]).find(|w| is_only_start && is_all(&w[2].text))?;
     let has_alternative = command.args().iter().any(|w| matches!(w.text.as_str(), "-o" | "-or" | "-prune"));
     // a command that changes files gets no fix, as the fix may match more files than asked for
-    const ACTIONS: [&str; 5] = ["-delete", "-exec", "-execdir", "-ok", "-okdir"];
-    let acts = cx.script.commands.len() > 1 || command.args().iter().any(|w| ACTIONS.contains(&w.text.as_str()));
+    const ACTIONS: &str = "-delete -exec -execdir -ok -okdir";
+    let acts = cx.script.commands.len() > 1 || command.args().iter().any(|w| is_in(ACTIONS, &w.text));
     let is_flat = Words::of(cx.request).list().iter().any(|w| ["subdir", "subfolder"].iter().any(|s| w.starts_with(s)));
     let edits = test.iter().fold(Edits::new(cx.script), |edits, word| edits.replace(word, ""));
     let edits = if is_flat { edits.insert_after(root, " -maxdepth 1") } else { edits };

@@ -7,15 +7,11 @@ use caro_shell::Finding;
 use std::io::Read;
 use std::path::Path;
 
-pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
-    check_script(cx).into_iter().collect()
-}
-
 /// Interpreters by the ending of a script without a `#!` line.
 const BY_ENDING: [(&str, &str); 5] =
     [("sh", "sh"), ("bash", "bash"), ("py", "python3"), ("pl", "perl"), ("rb", "ruby")];
 
-fn check_script(cx: &CheckContext) -> Option<Finding> {
+pub(super) fn check(cx: &CheckContext) -> Option<Finding> {
     let cwd = cx.cwd?;
     let (program, file) = cx.script.commands.iter().filter(|c| !c.remote).find_map(|command| {
         let program = command.words.first().filter(|w| w.value.is_some() && w.text.contains('/') && !w.glob)?;

@@ -4,11 +4,7 @@ use super::CheckContext;
 use super::edit::{Edits, warning};
 use caro_shell::{Finding, Invocation, Word};
 
-pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
-    cx.script.commands.iter().filter_map(|c| of_command(cx, c)).collect()
-}
-
-fn of_command(cx: &CheckContext, command: &Invocation) -> Option<Finding> {
+pub(super) fn check(cx: &CheckContext, command: &Invocation) -> Option<Finding> {
     let operands: Vec<&Word> = command.operands().collect();
     // the sources: all operands but the target or the archive
     let (sources, long) = match (command.name()?, operands.as_slice()) {

@@ -2,8 +2,10 @@
 //! heading are listed in `platform-rules/headers.toml`.
 
 use super::CheckContext;
+use super::edit::{Edits, warning};
+use super::sequence::line_count;
 use caro_shell::rules::option;
-use caro_shell::{Finding, Invocation, Severity, Word};
+use caro_shell::{Finding, Invocation};
 use std::sync::OnceLock;
 
 /// Programs whose output begins with a heading.
@@ -43,11 +45,7 @@ impl Listing {
     }
 }
 
-pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
-    header(cx).into_iter().collect()
-}
-
-fn header(cx: &CheckContext) -> Option<Finding> {
+pub(super) fn check(cx: &CheckContext) -> Option<Finding> {
     // a request for lines may count the heading
     if cx.request.to_lowercase().split_whitespace().any(|word| word.starts_with("line")) {
         return None;
@@ -61,28 +59,16 @@ fn header(cx: &CheckContext) -> Option<Finding> {
         .filter(|c| is_before_head(c))
         .find_map(|c| Some((c, listings().iter().find(|listing| listing.prints_heading(c))?)))?;
     let head = cx.script.reader(source)?;
-    let (word, count) = head.args().iter().find_map(|w| Some((w, lines_of(w)?)))?;
+    let (word, count) = line_count(head)?;
     let is_asked_for = cx.request.split(|c: char| !c.is_ascii_digit()).any(|n| n.parse() == Ok(count));
+    if !is_asked_for {
+        return None;
+    }
     let more = count.checked_add(1)?;
-    let (before, after) = (cx.script.text.get(..word.span.start)?, cx.script.text.get(word.span.end..)?);
-    is_asked_for.then(|| Finding {
-        id: "header-line".into(),
-        severity: Severity::Warning,
-        token: word.raw.clone(),
-        why: format!(
-            "the first line of {} is its header: take {more} lines to see {count} {}",
-            source.name().unwrap_or_default(),
-            listing.of
-        ),
-        evidence: Vec::new(),
-        fix: Some(format!("{before}{}{after}", word.raw.replace(&count.to_string(), &more.to_string()))),
-        span: Some(word.span.clone()),
-    })
-}
-
-/// Returns the number of lines that an argument of `head` asks for.
-fn lines_of(word: &Word) -> Option<u32> {
-    word.text.trim_start_matches("--lines=").trim_start_matches("-n").trim_start_matches('-').parse().ok()
+    let (name, of) = (source.name()?, &listing.of);
+    let why = format!("the first line of {name} is its header: take {more} lines to see {count} {of}");
+    let raw = word.raw.replace(&count.to_string(), &more.to_string());
+    Some(warning("header-line", word, why, Edits::new(cx.script).replace(word, &raw).apply()))
 }
 
 #[cfg(test)]

@@ -3,7 +3,8 @@
 use super::super::absent;
 use super::edit::{Edits, warning};
 use super::input::files;
-use super::words::written_words;
+use super::sums::digits_of;
+use super::words::{is_in, written_words};
 use super::{CheckContext, is_written_before};
 use caro_shell::{Finding, Invocation, Word, effects};
 use std::io::ErrorKind;
@@ -52,13 +53,14 @@ fn folder_as_file(cx: &CheckContext, command: &Invocation, cwd: &Path) -> Option
 /// program fails without it.
 fn absent_inputs(cx: &CheckContext, cwd: &Path) -> Vec<Finding> {
     // programs all of whose operands are files
-    const NEED_FILES: [&str; 10] = ["cd", "pushd", "rm", "rmdir", "mv", "cp", "source", "tac", "md5sum", "sha256sum"];
+    const NEED_FILES: &str = "cd pushd rm rmdir mv cp source tac";
+    let needs_files = |name: &str| is_in(NEED_FILES, name) || digits_of(name).is_some();
     let exists = |path: &str| !cwd.join(path).symlink_metadata().is_err_and(|e| e.kind() == ErrorKind::NotFound);
     let effects = effects(cx.script);
     let first_maker = absent::first_maker(&effects);
     let is_operand = |command: &Invocation, word: &Word| match files(command) {
         Some(files) => files.iter().any(|file| file.span == word.span),
-        None => NEED_FILES.contains(&command.name().unwrap_or_default()),
+        None => command.name().is_some_and(needs_files),
     };
     let is_needed = |absent: &absent::Absent| {
         let command = &cx.script.commands[absent.index];
@@ -127,28 +129,29 @@ fn file_below(cx: &CheckContext, command: &Invocation, cwd: &Path) -> Option<Fin
 
 /// Returns the files of this name one or two levels below the folder.
 fn files_below(cwd: &Path, name: &str) -> Vec<PathBuf> {
-    let folders = |folder: &Path| -> Vec<PathBuf> {
-        let read = std::fs::read_dir(folder).into_iter().flatten().take(MAX_ENTRIES).flatten();
-        let is_hidden = |e: &std::fs::DirEntry| e.file_name().to_string_lossy().starts_with('.');
-        let is_folder = |e: &std::fs::DirEntry| e.file_type().is_ok_and(|kind| kind.is_dir());
-        read.filter(|e| is_folder(e) && !is_hidden(e)).map(|e| e.path()).collect()
-    };
     let near = folders(cwd);
     let far: Vec<PathBuf> =
         near.iter().take(MAX_ENTRIES / 10).flat_map(|folder| folders(folder)).take(MAX_ENTRIES).collect();
     near.iter().chain(&far).map(|folder| folder.join(name)).filter(|path| path.is_file()).collect()
 }
 
+/// Returns the paths in a folder.
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    let read = std::fs::read_dir(folder).into_iter().flatten().take(MAX_ENTRIES);
+    read.filter_map(|entry| Some(entry.ok()?.path())).collect()
+}
+
+/// Returns the folders in a folder, without hidden ones and links.
+fn folders(folder: &Path) -> Vec<PathBuf> {
+    let is_hidden = |path: &Path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
+    entries(folder).into_iter().filter(|path| path.is_dir() && !path.is_symlink() && !is_hidden(path)).collect()
+}
+
 /// Returns the files in this folder and one level below it that have the same ending as the name.
 fn with_same_ending(cwd: &Path, name: &str) -> Vec<String> {
     let Some(ending) = Path::new(name).extension() else { return Vec::new() };
-    let entries = |folder: &Path| -> Vec<std::path::PathBuf> {
-        let read = std::fs::read_dir(folder).into_iter().flatten().take(MAX_ENTRIES);
-        read.filter_map(|e| Some(e.ok()?.path())).collect()
-    };
     let mut paths = entries(cwd);
-    let folders: Vec<_> = paths.iter().filter(|p| p.is_dir() && !p.is_symlink()).take(MAX_NAMES).cloned().collect();
-    paths.extend(folders.iter().flat_map(|folder| entries(folder)));
+    paths.extend(folders(cwd).iter().take(MAX_NAMES).flat_map(|folder| entries(folder)));
     let found = paths.iter().filter(|p| p.extension() == Some(ending));
     let mut names: Vec<String> =
         found.filter_map(|p| Some(p.strip_prefix(cwd).ok()?.to_str()?.to_owned())).filter(|n| is_plain(n)).collect();

@@ -2,9 +2,9 @@
 //! file instead of the pipe; and a first command that waits for typed input, as in `grep x | sort`.
 
 use super::CheckContext;
-use super::edit::{Edits, warning};
+use super::edit::{Edits, error, warning};
 use super::words::{Words, without_punctuation};
-use caro_shell::{Finding, Invocation, Severity, Word, quote};
+use caro_shell::{Finding, Invocation, Word, quote};
 use std::collections::BTreeSet;
 
 /// Programs that read the files they are given, and standard input only without one: the number of operands before
@@ -36,7 +36,7 @@ pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
 /// Finds a first command of the line that has nothing to read.
 fn waiting(cx: &CheckContext) -> Option<Finding> {
     // words that say that the input is to be typed or pasted
-    const TYPED: [&str; 9] = ["stdin", "input", "pipe", "piped", "type", "typed", "paste", "clipboard", "keyboard"];
+    const TYPED: &str = "stdin|input|pipe|piped|type|typed|paste|clipboard|keyboard";
     let first = cx.script.commands.first()?;
     let program = first.words.first().filter(|w| w.span.start == 0)?;
     let has_input = first.stdin_pipe
@@ -56,7 +56,7 @@ fn waiting(cx: &CheckContext) -> Option<Finding> {
         || needs_no_input
         || !first.via.is_empty()
         || !files(first)?.is_empty()
-        || Words::of(cx.request).contains_phrase(&TYPED)
+        || Words::of(cx.request).contains_phrase(TYPED)
     {
         return None;
     }
@@ -82,17 +82,17 @@ fn ignored_pipe(cx: &CheckContext, command: &Invocation) -> Option<Finding> {
     let (name, file) = (command.name()?, *files(command)?.first()?);
     // `cat` can join the piped text with the file, before or after it
     let words = Words::of(cx.request);
-    let (edits, joins) = (Edits::new(cx.script), |phrases: &[&str]| words.contains_phrase(phrases) && name == "cat");
-    let fix = if joins(&["top", "beginning", "start", "front", "before", "prepend", "first"]) {
+    let (edits, joins) = (Edits::new(cx.script), |phrases: &str| words.contains_phrase(phrases) && name == "cat");
+    let fix = if joins("top|beginning|start|front|before|prepend|first") {
         edits.insert_before(file, "- ").apply()
-    } else if joins(&["end", "bottom", "append", "after", "last"]) {
+    } else if joins("end|bottom|append|after|last") {
         command.words.last().and_then(|last| edits.insert_after(last, " -").apply())
     } else {
         None
     };
     let file_name = &file.raw;
     let why = format!("{name} reads {file_name} and nothing of what the pipe brings: one of the two is too much");
-    Some(Finding { severity: Severity::Error, ..warning("ignored-input", file, why, fix) })
+    Some(error("ignored-input", file, why, fix))
 }
 
 /// True for a program that reads text from files or from a pipe.

@@ -11,31 +11,13 @@ use std::path::Path;
 /// Most files that are read.
 const MAX_FILES: usize = 50;
 
-pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
-    check_script(cx).into_iter().collect()
-}
-
-fn check_script(cx: &CheckContext) -> Option<Finding> {
+pub(super) fn check(cx: &CheckContext) -> Option<Finding> {
     let (cat, rest) = cx.script.commands.split_first()?;
     // the request asks for one file of several; otherwise all lines may be wanted
     let words = Words::of(cx.request);
-    const JOINS: [&str; 13] = [
-        "append",
-        "combine",
-        "combined",
-        "concatenate",
-        "into one",
-        "in one file",
-        "join",
-        "joined",
-        "merge",
-        "merged",
-        "one csv",
-        "one file",
-        "single file",
-    ];
-    let asks_to_join =
-        words.contains_phrase(&JOINS) && !words.contains_phrase(&["count", "how many", "checksum", "size", "compare"]);
+    const JOINS: &str = "append|combine|combined|concatenate|into one|in one file|join|joined|merge|merged|one csv|\
+        one file|single file";
+    let asks_to_join = words.contains_phrase(JOINS) && !words.contains_phrase("count|how many|checksum|size|compare");
     let keeps_lines = rest.iter().all(|c| matches!(c.name(), Some("sort" | "uniq" | "tee")));
     if cat.name() != Some("cat") || !keeps_lines || !asks_to_join || !cat.args().iter().all(is_csv) {
         return None;
@@ -47,15 +29,10 @@ fn check_script(cx: &CheckContext) -> Option<Finding> {
     // names begin with a letter, and the first row has a digit
     let is_header = names(header, by).all(|name| name.starts_with(|c: char| c.is_alphabetic()))
         && first.get(1).is_some_and(|row| row.contains(|c: char| c.is_ascii_digit()));
-    let keeps_headers = words.contains_phrase(&[
-        "as they are",
-        "as is",
-        "keep the headers",
-        "keep both headers",
-        "with headers",
-        "unchanged",
-        "including the headers",
-    ]);
+    let keeps_headers = words.contains_phrase(
+        "as they are|as is|keep the headers|keep both headers|with headers|unchanged|\
+            including the headers",
+    );
     if others.is_empty() || !is_header || keeps_headers || others.iter().any(|lines| lines.first() != Some(header)) {
         return None;
     }

@@ -1,5 +1,6 @@
-//! Checks that hold whatever the request is: they use the command, the machine, its manuals and the files that it
-//! names. The words of the request can only suppress a finding here.
+//! Checks that hold a command against itself, the machine, its manuals and the files that it names. The words of the
+//! request may suppress a finding. A few checks also read there that there is an error (`archive`, `csv`, `excluded`,
+//! `header`, `here`, `merged`, `prose`, `quoting` and `sed`).
 
 mod addresses;
 mod apart;
@@ -47,54 +48,56 @@ pub(super) use csv::is_csv;
 pub(crate) use input::WAITS;
 pub(crate) use separator::{cells, separator_of};
 
+use super::Check::{All, Each, One};
 #[cfg(test)]
 use super::tests;
 use super::{
-    Check, CheckContext, edit, is_written_before, only, read_prefix, read_text, single_find, starting_points, words,
+    Check, CheckContext, edit, is_written_before, only, read_prefix, read_text, single_find, span_of_call,
+    starting_points, words,
 };
 use caro_shell::rules;
 
 /// The checks for any shell.
 pub(super) const ANY: &[Check] = &[
-    programs::check,
-    prose::check,
-    flags::check,
-    verbs::check,
-    |cx| rules::check(cx.script, cx.target),
-    archive::check,
-    header::check,
+    All(programs::check),
+    One(prose::check),
+    All(flags::check),
+    Each(verbs::check),
+    All(|cx| rules::check(cx.script, cx.target)),
+    All(archive::check),
+    One(header::check),
 ];
 
 /// The checks for Unix shells, the most serious first.
 pub(super) const UNIX: &[Check] = &[
-    executable::check,
-    quoting::check,
-    input::check,
-    emptied::check,
-    operands::check,
-    compressed::check,
-    precedence::check,
-    silent::check,
-    totals::check,
-    csv::check,
-    values::check,
-    merged::check,
-    awk::check,
-    addresses::check,
-    apart::check,
-    excluded::check,
-    stamped::check,
-    sums::check,
-    sizes::check,
-    grep::check,
-    duplicates::check,
-    differences::check,
-    sed::check,
-    endless::check,
-    folders::check,
-    here::check,
-    passed_on::check,
-    sequence::check,
-    starts::check,
-    processes::check,
+    One(executable::check),
+    All(quoting::check),
+    All(input::check),
+    Each(emptied::check),
+    Each(operands::check),
+    Each(compressed::check),
+    One(precedence::check),
+    One(silent::check),
+    One(totals::check),
+    All(csv::check),
+    Each(values::check),
+    One(merged::check),
+    Each(awk::check),
+    One(addresses::check),
+    Each(apart::check),
+    All(excluded::check),
+    One(stamped::check),
+    One(sums::check),
+    One(sizes::check),
+    All(grep::check),
+    One(duplicates::check),
+    One(differences::check),
+    Each(sed::check),
+    One(endless::check),
+    Each(folders::check),
+    All(here::check),
+    Each(passed_on::check),
+    One(sequence::check),
+    One(starts::check),
+    One(processes::check),
 ];

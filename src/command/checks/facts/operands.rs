@@ -1,8 +1,8 @@
 //! Finds programs without the operands that they need: `rm -rf`, `mv a`.
 
 use super::CheckContext;
-use super::edit::warning;
-use caro_shell::{Finding, Invocation, Severity};
+use super::edit::error;
+use caro_shell::{Finding, Invocation};
 
 /// Programs with the fewest operands that they accept, as their synopses have it, and the long option and the letter
 /// that stand for one of them.
@@ -22,16 +22,13 @@ const NEEDS: [(&str, usize, &str, Option<char>); 13] = [
     ("install", 2, "target-directory", Some('t')),
 ];
 
-pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
-    // another command may append operands; a function of the same name has its own rules
-    let is_whole =
-        |c: &&Invocation| c.runner().is_none_or(|by| !matches!(by, "xargs" | "gxargs" | "parallel" | "fd" | "fdfind"));
-    let is_function = |c: &Invocation| cx.script.functions.iter().any(|f| c.name() == Some(f.name.as_str()));
-    cx.script.commands.iter().filter(is_whole).filter(|c| !is_function(c)).filter_map(of_command).collect()
-}
-
-fn of_command(command: &Invocation) -> Option<Finding> {
+pub(super) fn check(cx: &CheckContext, command: &Invocation) -> Option<Finding> {
     let (name, program) = (command.name()?, command.words.first()?);
+    // another command may append operands; a function of the same name has its own rules
+    let is_whole = command.runner().is_none_or(|by| !matches!(by, "xargs" | "gxargs" | "parallel" | "fd" | "fdfind"));
+    if !is_whole || cx.script.functions.iter().any(|f| f.name == name) {
+        return None;
+    }
     let (_, least, long, letter) = NEEDS.iter().find(|(other, ..)| *other == name)?;
     let least = least - usize::from(!long.is_empty() && command.has_option(*letter, long));
     // a word that the shell expands may be any number of them
@@ -46,5 +43,5 @@ fn of_command(command: &Invocation) -> Option<Finding> {
         (0, _) => format!("{name} is not told what to work on"),
         _ => format!("{name} needs {least} operands, and there is only {given}"),
     };
-    Some(Finding { severity: Severity::Error, ..warning("no-operand", program, why, None) })
+    Some(error("no-operand", program, why, None))
 }

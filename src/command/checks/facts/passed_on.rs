@@ -1,26 +1,22 @@
 //! Finds `awk -F'\t' '$4 > 0.5' a.tsv | cut -d' ' -f1`: a line that is passed on unchanged still has its own
 //! separator.
 
+use super::CheckContext;
 use super::edit::{Edits, warning};
-use super::{CheckContext, only};
-use caro_shell::{Dialect, Finding, Invocation, Word};
-
-pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
-    cx.script.commands.iter().filter_map(|command| mismatch(cx, command)).collect()
-}
+use super::separator::{given, option_of, quoted};
+use caro_shell::{Finding, Invocation, Word};
 
 /// Finds the first reader of unchanged lines with another separator.
-fn mismatch(cx: &CheckContext, first: &Invocation) -> Option<Finding> {
+pub(super) fn check(cx: &CheckContext, first: &Invocation) -> Option<Finding> {
     if !passes_lines(first) {
         return None;
     }
-    let (_, by) = separator(first)?;
+    let (.., by) = separator(first)?;
     let mut reader = cx.script.reader(first)?;
     // a pipeline has at most as many stages as the script has commands
     for _ in 0..cx.script.commands.len() {
         match separator(reader) {
-            Some((_, given)) if given == by => return None,
-            Some((word, ' ')) => return finding(cx, reader, word, by),
+            Some((word, lead, ' ')) if by != ' ' => return finding(cx, reader, word, lead, by),
             Some(_) => return None,
             None if passes_lines(reader) => reader = cx.script.reader(reader)?,
             None => return None,
@@ -29,36 +25,18 @@ fn mismatch(cx: &CheckContext, first: &Invocation) -> Option<Finding> {
     None
 }
 
-fn finding(cx: &CheckContext, reader: &Invocation, word: &Word, by: char) -> Option<Finding> {
+fn finding(cx: &CheckContext, reader: &Invocation, word: &Word, lead: &str, by: char) -> Option<Finding> {
     let name = reader.name()?;
-    let quoted = match by {
-        ',' | ':' => Some(by.to_string()),
-        '\t' if name != "cut" => Some("'\\t'".to_owned()),
-        '\t' => matches!(cx.dialect, Dialect::Bash | Dialect::Zsh).then(|| "$'\\t'".to_owned()),
-        other => Some(format!("'{other}'")),
-    };
-    // `-d ' '` is two words, `-d' '` one
-    let lead: String = word.text.strip_suffix(' ')?.into();
-    let fix = quoted.and_then(|quoted| Edits::new(cx.script).replace(word, &format!("{lead}{quoted}")).apply());
+    let fix = quoted(by, option_of(reader)?, cx.dialect)
+        .and_then(|quoted| Edits::new(cx.script).replace(word, &format!("{lead}{quoted}")).apply());
     let shown = if by == '\t' { "tabulators".to_owned() } else { format!("`{by}`") };
     let why = format!("the lines come with their columns separated by {shown}, and {name} separates them at blanks");
     Some(warning("other-separator", word, why, fix))
 }
 
-/// Returns the separator that awk, cut or sort is given, with the word that ends in it.
-fn separator(command: &Invocation) -> Option<(&Word, char)> {
-    let option = match command.name()? {
-        "awk" | "gawk" | "mawk" => "-F",
-        "cut" => "-d",
-        "sort" => "-t",
-        _ => return None,
-    };
-    let mut args = command.args().iter();
-    let (word, rest) = args.find_map(|word| Some((word, word.value.as_deref()?.strip_prefix(option)?)))?;
-    let (word, value) =
-        if rest.is_empty() { args.next().and_then(|w| Some((w, w.value.as_deref()?)))? } else { (word, rest) };
-    let separator = if value == "\\t" { '\t' } else { only(value.chars())? };
-    (separator != '.').then_some((word, separator))
+/// Returns the separator that a program is given, unless it is a dot, which a regular expression may mean.
+fn separator(command: &Invocation) -> Option<(&Word, &'static str, char)> {
+    given(command).filter(|(.., separator)| *separator != '.')
 }
 
 /// True for a command that prints lines unchanged.

@@ -1,36 +1,20 @@
 //! Finds `find -name a -o -name b -delete`, which deletes only files called b, and `find . -delete -name a`, which
 //! deletes everything.
 
-use super::edit::{Edits, warning};
+use super::edit::{Edits, error, warning};
+use super::words::is_in;
 use super::{CheckContext, single_find};
 use caro_shell::effects::is_narrowing_test;
-use caro_shell::{Finding, Severity, Word};
+use caro_shell::{Finding, Word};
 
-const ACTIONS: [&str; 10] =
-    ["-exec", "-execdir", "-ok", "-okdir", "-delete", "-print", "-print0", "-printf", "-ls", "-fprint"];
+const ACTIONS: &str = "-exec -execdir -ok -okdir -delete -print -print0 -printf -ls -fprint";
 
 /// Tests with one value.
-const TESTS: [&str; 16] = [
-    "-name",
-    "-iname",
-    "-path",
-    "-ipath",
-    "-wholename",
-    "-regex",
-    "-iregex",
-    "-type",
-    "-user",
-    "-group",
-    "-perm",
-    "-size",
-    "-mtime",
-    "-mmin",
-    "-newer",
-    "-links",
-];
+const TESTS: &str = "-name -iname -path -ipath -wholename -regex -iregex -type -user -group -perm -size -mtime -mmin \
+    -newer -links";
 
-pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
-    of_find(cx).or_else(|| test_behind(cx)).into_iter().collect()
+pub(super) fn check(cx: &CheckContext) -> Option<Finding> {
+    of_find(cx).or_else(|| test_behind(cx))
 }
 
 /// Finds an action that is followed by tests only: an expression is evaluated from left to right, so the action is
@@ -42,7 +26,7 @@ fn test_behind(cx: &CheckContext) -> Option<Finding> {
     if texts.iter().any(|text| matches!(*text, "(" | ")" | "-o" | "-or" | "," | "-prune" | "-quit")) {
         return None;
     }
-    let last = texts.iter().rposition(|text| ACTIONS.contains(text))?;
+    let last = texts.iter().rposition(|text| is_in(ACTIONS, text))?;
     let end = match texts[last] {
         "-exec" | "-execdir" | "-ok" | "-okdir" => last + texts[last..].iter().position(|t| matches!(*t, ";" | "+"))?,
         "-printf" | "-fprint" => last + 1,
@@ -58,13 +42,13 @@ fn test_behind(cx: &CheckContext) -> Option<Finding> {
     let fix = moved.and_then(|text| Edits::new(cx.script).replace_span(&words[last..], &text).apply());
     let name = texts[last];
     let why = format!("put {name} last: it is done to everything, as the tests behind it do not limit it");
-    Some(Finding { severity: Severity::Error, ..warning("find-test-behind", &words[last], why, fix) })
+    Some(error("find-test-behind", &words[last], why, fix))
 }
 
 fn of_find(cx: &CheckContext) -> Option<Finding> {
     let words = &single_find(cx.script)?.words;
     let is_or = |w: &Word| matches!(w.text.as_str(), "-o" | "-or");
-    let is_action = |w: &Word| ACTIONS.contains(&w.text.as_str());
+    let is_action = |w: &Word| is_in(ACTIONS, &w.text);
     let (first_or, last_or) = (words.iter().position(is_or)?, words.iter().rposition(is_or)?);
     let action = words.iter().position(is_action)?;
     // brackets, `-prune -o ... -print` and an action on each side are right
@@ -87,7 +71,7 @@ fn of_find(cx: &CheckContext) -> Option<Finding> {
 fn brackets(words: &[Word], first_or: usize, last_or: usize, action: usize) -> Option<(usize, usize)> {
     let test = |at: usize| words.get(at).map(|w| w.text.trim_start_matches("-i").trim_start_matches('-'));
     let (left, right) = (first_or.checked_sub(2)?, last_or + 1);
-    if !TESTS.contains(&words[left].text.as_str()) || !TESTS.contains(&words.get(right)?.text.as_str()) {
+    if !is_in(TESTS, &words[left].text) || !is_in(TESTS, &words.get(right)?.text) {
         return None;
     }
     let middle = &words[left..=last_or + 2];
@@ -97,7 +81,7 @@ fn brackets(words: &[Word], first_or: usize, last_or: usize, action: usize) -> O
     if are_single && are_alike {
         return Some((left, last_or + 2));
     }
-    let start = words.iter().position(|w| TESTS.contains(&w.text.as_str()))?;
+    let start = words.iter().position(|w| is_in(TESTS, &w.text))?;
     let has_depth =
         words[start..action].iter().any(|w| w.text.starts_with("-maxdepth") || w.text.starts_with("-mindepth"));
     if has_depth { None } else { Some((start, action - 1)) }

@@ -1,7 +1,7 @@
 //! Finds programs that are not installed.
 
 use super::edit::Edits;
-use super::{CheckContext, renamed};
+use super::{CheckContext, renamed, span_of_call};
 use crate::fix::near::is_misspelling;
 use caro_shell::parse::Invocation;
 use caro_shell::{Dialect, Finding, Severity, extract_commands};
@@ -24,7 +24,7 @@ pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
             Finding {
                 id: ID.into(),
                 severity: Severity::Error,
-                span: cx.script.text.find(&name).map(|at| at..at + name.len()),
+                span: span_of_call(cx.script, &name),
                 why: match &near {
                     Some(other) => format!("{name} is not installed here; {other} is"),
                     None if name == "sudo" => "sudo is not installed here".into(),

@@ -1,6 +1,7 @@
 //! Finds prose in place of a command: a model that has no command may answer in words, which a shell parses as well.
 
-use super::CheckContext;
+use super::words::is_in;
+use super::{CheckContext, span_of_call};
 use crate::library;
 use caro_shell::{Finding, Severity, effects, extract_commands, is_builtin};
 
@@ -11,9 +12,9 @@ pub(crate) const ID: &str = "prose";
 /// tables and examples, and the request, and not called with options as a program is. For another machine, a program
 /// counts as unknown only if no program could have its name. A command without a request was not written by a model,
 /// and is not checked.
-pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
+pub(super) fn check(cx: &CheckContext) -> Option<Finding> {
     if cx.request.is_empty() {
-        return Vec::new();
+        return None;
     }
     let programs = extract_commands(cx.script);
     let is_unknown = |name: &String| {
@@ -29,35 +30,33 @@ pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
     let why = match programs.first() {
         Some(first) if programs.iter().all(is_unknown) => format!("nobody knows a program {first}"),
         _ if only_talks(cx) => "it does nothing but talk back".to_owned(),
-        _ => return Vec::new(),
+        _ => return None,
     };
     let first = programs.first().map(String::as_str).unwrap_or_default();
-    vec![Finding {
+    Some(Finding {
         id: ID.into(),
         severity: Severity::Error,
         token: first.to_owned(),
-        span: cx.script.text.find(first).map(|at| at..at + first.len()),
+        span: span_of_call(cx.script, first),
         why: format!("these are words and no command: {why}"),
         evidence: Vec::new(),
         fix: None,
-    }]
+    })
 }
 
 /// `echo "Hello, how are you?"` for "nice to meet you", `echo lorem ipsum` for "lorem ipsum": a single `echo` of
 /// literal words that are exactly those of the request, or none of them, while the request does not ask to print
 /// anything.
 fn only_talks(cx: &CheckContext) -> bool {
-    const ASKED: [&str; 18] = [
-        "print", "echo", "show", "display", "output", "write", "say", "type", "put", "emit", "repeat", "line", "text",
-        "message", "string", "banner", "greet", "greeting",
-    ];
+    const ASKED: &str = "print echo show display output write say type put emit repeat line text message string \
+        banner greet greeting";
     let [echo] = cx.script.commands.as_slice() else { return false };
     let is_echo = matches!(echo.name(), Some("echo" | "printf")) && echo.redirects.is_empty() && echo.inside.is_none();
     let Some(said) = echo.args().iter().map(|w| w.value.as_deref()).collect::<Option<Vec<_>>>() else { return false };
     let (said, request) = (words(&said.join(" ")), words(cx.request));
     let mut content = said.iter().filter(|w| w.chars().count() > 3 && w.chars().any(char::is_alphabetic)).peekable();
     let is_unrelated = said.len() > 1 && content.peek().is_some() && !content.any(|w| request.contains(w));
-    let asks_to_print = request.iter().any(|w| ASKED.contains(&w.as_str()));
+    let asks_to_print = request.iter().any(|w| is_in(ASKED, w));
     is_echo && !request.is_empty() && !asks_to_print && (said == request || is_unrelated)
 }
 

@@ -2,8 +2,9 @@
 
 use super::super::{absent, torn};
 use super::CheckContext;
-use super::edit::{Edits, warning};
-use caro_shell::{Dialect, Finding, Invocation, Severity, Word, quote};
+use super::edit::{Edits, warning, warning_about};
+use super::words::is_in;
+use caro_shell::{Dialect, Finding, Invocation, Word, quote};
 
 pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
     let of = |c| pattern(cx, c).or_else(|| quoted_home(cx, c)).or_else(|| escape(cx, c));
@@ -71,15 +72,8 @@ fn unquoted_name(cx: &CheckContext) -> Option<Finding> {
     let (name, at) = names.find_map(|name| Some((name, unquoted_at(&cx.script.text, name)?)))?;
     let (mut fix, span) = (cx.script.text.clone(), at..at + name.len());
     fix.replace_range(span.clone(), &quote(name, cx.dialect));
-    Some(Finding {
-        id: "torn-name".into(),
-        severity: Severity::Warning,
-        token: name.to_owned(),
-        span: Some(span),
-        why: format!("without quotes `{name}` is {} names to the shell", name.split(' ').count()),
-        evidence: Vec::new(),
-        fix: Some(fix),
-    })
+    let why = format!("without quotes `{name}` is {} names to the shell", name.split(' ').count());
+    Some(warning_about("torn-name", name, Some(span), why, Some(fix)))
 }
 
 /// Returns the byte offset at which a name occurs as whole words, outside of quotes.
@@ -110,10 +104,10 @@ fn quoted(request: &str) -> impl Iterator<Item = &str> {
 
 /// `find -name *.txt`, `zip -d a.zip *.tmp`: the shell replaces the pattern by the names in this folder.
 fn pattern(cx: &CheckContext, command: &Invocation) -> Option<Finding> {
-    const BEFORE: [&str; 8] = ["-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename", "-regex", "-iregex"];
+    const BEFORE: &str = "-name -iname -path -ipath -wholename -iwholename -regex -iregex";
     let (id, word, why) = match command.name()? {
         "find" => {
-            let pair = command.words.windows(2).find(|w| BEFORE.contains(&w[0].text.as_str()) && w[1].glob)?;
+            let pair = command.words.windows(2).find(|w| is_in(BEFORE, &w[0].text) && w[1].glob)?;
             let why = format!("quote the pattern after {}, or the shell expands it first", pair[0].text);
             ("find-name-unquoted", &pair[1], why)
         }
@@ -136,11 +130,8 @@ fn pattern(cx: &CheckContext, command: &Invocation) -> Option<Finding> {
 
 /// `ls '~/x'` and `cd '$HOME'`: names that only the shell can expand.
 fn quoted_home(cx: &CheckContext, command: &Invocation) -> Option<Finding> {
-    const TAKE_FILES: [&str; 16] = [
-        "ls", "cd", "cat", "cp", "mv", "mkdir", "du", "tar", "rm", "touch", "less", "find", "stat", "chmod", "tree",
-        "wc",
-    ];
-    if !command.name().is_some_and(|n| TAKE_FILES.contains(&n)) {
+    const TAKE_FILES: &str = "ls cd cat cp mv mkdir du tar rm touch less find stat chmod tree wc";
+    if !command.name().is_some_and(|n| is_in(TAKE_FILES, n)) {
         return None;
     }
     let word = command.args().iter().find(|w| {

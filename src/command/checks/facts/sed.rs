@@ -6,9 +6,8 @@ use super::edit::{Edits, warning};
 use super::words::Words;
 use caro_shell::{Finding, Invocation, Word};
 
-pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
-    let of = |c: &Invocation| digit(cx, c).or_else(|| group(cx, c));
-    cx.script.commands.iter().filter_map(of).collect()
+pub(super) fn check(cx: &CheckContext, command: &Invocation) -> Option<Finding> {
+    digit(cx, command).or_else(|| group(cx, command))
 }
 
 /// `\d`, which only Perl's regular expressions have.

@@ -3,7 +3,7 @@
 
 use super::edit::{Edits, warning};
 use super::{CheckContext, only};
-use caro_shell::{Dialect, Finding, Invocation};
+use caro_shell::{Dialect, Finding, Invocation, Word};
 
 /// The possible separators; the first is the default for an unknown file.
 const SEPARATORS: [char; 4] = [',', ';', '\t', '|'];
@@ -53,16 +53,7 @@ fn other_separator(cx: &CheckContext, command: &Invocation, option: &str, lines:
         return None;
     }
     let by = separator_of(lines)?;
-    let mut args = command.args().iter();
-    let (word, raw) = args.find_map(|word| word.text.strip_prefix(option).map(|value| (word, value)))?;
-    let (word, value, lead) = match raw {
-        "" => args.next().map(|next| (next, next.text.as_str(), ""))?,
-        value => (word, value, option),
-    };
-    let given = match value {
-        "\\t" => '\t',
-        _ => only(value.chars())?,
-    };
+    let (word, lead, given) = given(command)?;
     // a blank splits other text, and a separator that occurs in a line may be right
     if !SEPARATORS.contains(&given) || lines.iter().any(|line| line.contains(given)) {
         return None;
@@ -73,10 +64,33 @@ fn other_separator(cx: &CheckContext, command: &Invocation, option: &str, lines:
     Some(warning("csv-separator", word, why, fix))
 }
 
+/// Returns the option with which a program is given its separator.
+pub(super) fn option_of(command: &Invocation) -> Option<&'static str> {
+    match command.name()? {
+        "awk" | "gawk" | "mawk" => Some("-F"),
+        "cut" => Some("-d"),
+        "sort" => Some("-t"),
+        _ => None,
+    }
+}
+
+/// Returns the separator that a program is given: the word that ends in it, the option before it in that word, and
+/// the character.
+pub(super) fn given(command: &Invocation) -> Option<(&Word, &'static str, char)> {
+    let option = option_of(command)?;
+    let mut args = command.args().iter();
+    let found = args.find_map(|word| Some((word, option, word.value.as_deref()?.strip_prefix(option)?)))?;
+    let (word, lead, value) = match found {
+        (_, _, "") => args.next().and_then(|word| Some((word, "", word.value.as_deref()?)))?,
+        found => found,
+    };
+    Some((word, lead, if value == "\\t" { '\t' } else { only(value.chars())? }))
+}
+
 /// Quotes a separator for an option; `None` if the shell cannot write it.
-fn quoted(by: char, option: &str, dialect: Dialect) -> Option<String> {
+pub(super) fn quoted(by: char, option: &str, dialect: Dialect) -> Option<String> {
     match by {
-        ',' => Some(",".to_owned()),
+        ',' | ':' => Some(by.to_string()),
         '\t' if option == "-F" => Some("'\\t'".to_owned()),
         '\t' => matches!(dialect, Dialect::Bash | Dialect::Zsh).then(|| "$'\\t'".to_owned()),
         other => Some(format!("'{other}'")),

@@ -2,11 +2,11 @@
 //! one line.
 
 use super::CheckContext;
-use super::edit::{Edits, warning};
-use caro_shell::{Finding, Invocation, Severity, Userland, Word};
+use super::edit::{Edits, error, warning};
+use caro_shell::{Finding, Invocation, Userland, Word};
 
-pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
-    down(cx).or_else(|| once(cx)).into_iter().collect()
+pub(super) fn check(cx: &CheckContext) -> Option<Finding> {
+    down(cx).or_else(|| once(cx))
 }
 
 /// `seq 10 1` counts up and prints nothing.
@@ -23,7 +23,7 @@ fn down(cx: &CheckContext) -> Option<Finding> {
     let is_down = are_last && number(first)? > number(last)?;
     let fix = Edits::new(cx.script).insert_before(last, "-1 ").apply();
     let why = "seq counts up, and prints nothing here: the step stands between the two";
-    is_down.then(|| Finding { severity: Severity::Error, ..warning("counts-down", last, why, fix) })
+    is_down.then(|| error("counts-down", last, why, fix))
 }
 
 /// `echo hello | head -n 5` for "five times".
@@ -48,17 +48,20 @@ fn once(cx: &CheckContext) -> Option<Finding> {
 
 /// Returns the number of lines that `head` or `tail` takes, with its word.
 pub(in crate::checks) fn line_count(command: &Invocation) -> Option<(&Word, u64)> {
-    let args = command.args();
-    args.iter().enumerate().find_map(|(i, w)| {
-        let text = w.text.as_str();
-        let digits = match text {
-            "-n" | "--lines" => return args.get(i + 1).and_then(|next| Some((next, unsigned(&next.text)?))),
-            _ => {
-                text.strip_prefix("--lines=").or_else(|| text.strip_prefix("-n")).or_else(|| text.strip_prefix('-'))?
-            }
+    let mut args = command.args().iter();
+    while let Some(word) = args.next() {
+        let text = word.text.as_str();
+        let prefixed =
+            || text.strip_prefix("--lines=").or_else(|| text.strip_prefix("-n")).or_else(|| text.strip_prefix('-'));
+        let (word, digits) = match text {
+            "-n" | "--lines" => args.next().map(|next| (next, next.text.as_str()))?,
+            _ => (word, prefixed().unwrap_or_default()),
         };
-        Some((w, unsigned(digits)?))
-    })
+        if let Some(count) = unsigned(digits) {
+            return Some((word, count));
+        }
+    }
+    None
 }
 
 /// Parses a number without a sign, as `-n +3` and `-n -3` have other meanings.

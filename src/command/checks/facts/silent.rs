@@ -8,11 +8,7 @@ use caro_shell::{Finding, Invocation};
 /// Actions of `find` that print or change the files found.
 const ACTIONS: [&str; 9] = ["-print", "-print0", "-printf", "-ls", "-fprint", "-delete", "-quit", "-ok", "-execdir"];
 
-pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
-    check_script(cx).into_iter().collect()
-}
-
-fn check_script(cx: &CheckContext) -> Option<Finding> {
+pub(super) fn check(cx: &CheckContext) -> Option<Finding> {
     let search = single_find(cx.script)?;
     let at = cx.script.commands.iter().position(|c| std::ptr::eq(c, search))?;
     let is_inner = |c: &&Invocation| c.inside.is_some_and(|i| i.command == at && i.how == How::Wrapped);

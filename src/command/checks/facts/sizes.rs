@@ -4,12 +4,8 @@ use super::CheckContext;
 use super::edit::{Edits, cluster_with, is_cluster, warning};
 use caro_shell::{Finding, Invocation};
 
-pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
-    sorted(cx).into_iter().collect()
-}
-
 /// `du -h | sort -n` puts 1.5G before 20K; `du | sort` puts 100 before 20.
-fn sorted(cx: &CheckContext) -> Option<Finding> {
+pub(super) fn check(cx: &CheckContext) -> Option<Finding> {
     let commands = &cx.script.commands;
     let source = commands.iter().find(|c| c.name() == Some("du"))?;
     let sort = cx.script.reader(outermost(commands, source)).filter(|c| c.name() == Some("sort"))?;

@@ -5,11 +5,7 @@ use super::edit::{Edits, warning};
 use super::words::year;
 use caro_shell::{Finding, Target, Userland, Word};
 
-pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
-    check_script(cx).into_iter().collect()
-}
-
-fn check_script(cx: &CheckContext) -> Option<Finding> {
+pub(super) fn check(cx: &CheckContext) -> Option<Finding> {
     let Target { userland: Userland::Gnu, .. } = cx.target else { return None };
     let touch = cx.script.commands.iter().find(|c| c.name() == Some("touch"))?;
     let is_time_option = |w: &Word| {

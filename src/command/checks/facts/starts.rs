@@ -4,11 +4,7 @@ use super::edit::{Edits, warning};
 use super::{CheckContext, single_find, starting_points};
 use caro_shell::{Finding, Word};
 
-pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
-    found_twice(cx).into_iter().collect()
-}
-
-fn found_twice(cx: &CheckContext) -> Option<Finding> {
+pub(super) fn check(cx: &CheckContext) -> Option<Finding> {
     let search = single_find(cx.script)?;
     let starts: Vec<&Word> = starting_points(search).collect();
     let [a, b] = starts[..] else { return None };

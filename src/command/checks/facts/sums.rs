@@ -7,14 +7,25 @@ use super::edit::{Edits, warning};
 use caro_shell::{Finding, quote};
 use std::path::Path;
 
-pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
-    check_script(cx).into_iter().collect()
+/// Programs that print a checksum before each name, with its hexadecimal digits.
+const SUMS: [(&str, u32); 7] = [
+    ("md5sum", 32),
+    ("sha1sum", 40),
+    ("sha224sum", 56),
+    ("sha256sum", 64),
+    ("sha384sum", 96),
+    ("sha512sum", 128),
+    ("b2sum", 128),
+];
+
+/// Returns the number of digits of the checksums that a program prints.
+pub(super) fn digits_of(program: &str) -> Option<u32> {
+    SUMS.iter().find(|(name, _)| *name == program).map(|(_, digits)| *digits)
 }
 
-fn check_script(cx: &CheckContext) -> Option<Finding> {
-    const SUMS: [&str; 7] = ["md5sum", "sha1sum", "sha224sum", "sha256sum", "sha384sum", "sha512sum", "b2sum"];
+pub(super) fn check(cx: &CheckContext) -> Option<Finding> {
     let [command] = cx.script.commands.as_slice() else { return None };
-    if !command.name().is_some_and(|n| SUMS.contains(&n)) || !command.has_option(Some('c'), "check") {
+    if command.name().and_then(digits_of).is_none() || !command.has_option(Some('c'), "check") {
         return None;
     }
     let [list] = command.operands().collect::<Vec<_>>()[..] else { return None };

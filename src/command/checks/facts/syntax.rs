@@ -72,13 +72,11 @@ fn short_forms(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use caro_shell::{Target, parse};
+    use caro_shell::parse;
 
     fn found(dialect: Dialect, text: &str) -> Option<Finding> {
-        let (script, target, manuals) = (parse(text, dialect), Target::ALL[0].1, Default::default());
-        let cx =
-            CheckContext { request: "", script: &script, target, dialect, context: None, cwd: None, manuals: &manuals };
-        check(&cx).into_iter().next()
+        let script = parse(text, dialect);
+        check(&CheckContext { dialect, ..CheckContext::on_linux("", &script) }).into_iter().next()
     }
 
     #[test]

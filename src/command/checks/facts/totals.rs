@@ -1,15 +1,12 @@
 //! Finds `wc -l *.py | awk '{s+=$1} END {print s}'`, which adds wc's own total to the sum.
 
 use super::CheckContext;
+use super::awk::{is_awk, summed_field};
 use super::edit::{Edits, warning};
 use caro_shell::Finding;
 use caro_shell::parse::How;
 
-pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
-    check_script(cx).into_iter().collect()
-}
-
-fn check_script(cx: &CheckContext) -> Option<Finding> {
+pub(super) fn check(cx: &CheckContext) -> Option<Finding> {
     let commands = &cx.script.commands;
     let counter = commands.iter().find(|c| c.name() == Some("wc"))?;
     let [flag, files @ ..] = counter.args() else { return None };
@@ -28,25 +25,15 @@ fn check_script(cx: &CheckContext) -> Option<Finding> {
         Some(_) => false,
         None => files.len() > 1 || files.iter().any(|w| w.glob),
     };
-    let adder =
-        cx.script.reader(outer.unwrap_or(counter)).filter(|c| matches!(c.name(), Some("awk" | "gawk" | "mawk")))?;
+    let adder = cx.script.reader(outer.unwrap_or(counter)).filter(|c| is_awk(c))?;
     let [program] = adder.args() else { return None };
-    if !prints_total || !sums_first(program.value.as_deref()?) {
+    let (field, is_alone) = summed_field(program.value.as_deref()?)?;
+    if !prints_total || field != 1 {
         return None;
     }
     let names: String = files.iter().map(|w| format!(" {}", w.raw)).collect();
-    let fix = Edits::new(cx.script)
-        .replace_span(&counter.words, &format!("cat{names}"))
-        .replace_span(&adder.words, &format!("wc {}", flag.raw))
-        .apply();
+    let edits = Edits::new(cx.script).replace_span(&counter.words, &format!("cat{names}"));
+    let edits = edits.replace_span(&adder.words, &format!("wc {}", flag.raw));
+    let fix = if is_alone { edits.apply() } else { None };
     Some(warning("double-count", flag, "wc prints a total of its own for several files, and the sum has it twice", fix))
-}
-
-/// True for `{ s += $1 } END { print s }`, regardless of the name and blanks.
-fn sums_first(program: &str) -> bool {
-    let program: String = program.chars().filter(|c| !c.is_whitespace() && *c != ';').collect();
-    let Some((name, rest)) = program.strip_prefix('{').and_then(|p| p.split_once("+=$1}END{print")) else {
-        return false;
-    };
-    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') && rest == format!("{name}}}")
 }

@@ -1,5 +1,6 @@
 //! Finds comparisons such as `$7 == "Paid"` where the column has `paid`, so that nothing is equal.
 
+use super::awk::is_awk;
 use super::csv::is_csv;
 use super::edit::{Edits, warning};
 use super::separator::separator_of;
@@ -7,11 +8,6 @@ use super::{CheckContext, read_text};
 use caro_shell::{Finding, Invocation, Word};
 use regex::Regex;
 use std::sync::LazyLock;
-
-pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
-    let is_awk = |c: &&Invocation| matches!(c.name(), Some("awk" | "gawk" | "mawk"));
-    cx.script.commands.iter().filter(is_awk).filter_map(|awk| other_case(cx, awk)).collect()
-}
 
 /// Matches `$7 == "Paid"`.
 static EQUAL: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r#"\$(\d{1,2})\s*[!=]=\s*"([^"\\]+)""#).ok());
@@ -27,7 +23,10 @@ fn program(awk: &Invocation) -> Option<&Word> {
     awk.args().iter().find(|w| w.raw.starts_with('\'') && w.text.contains(['{', '=', '<', '>', '~']))
 }
 
-fn other_case(cx: &CheckContext, awk: &Invocation) -> Option<Finding> {
+pub(super) fn check(cx: &CheckContext, awk: &Invocation) -> Option<Finding> {
+    if !is_awk(awk) {
+        return None;
+    }
     let (program, file) = (program(awk)?, awk.operands().find(|w| is_csv(w))?);
     // without `-F` the columns are not those of the file
     let has_separator = awk.args().iter().any(|w| w.text.starts_with("-F"));

@@ -8,13 +8,12 @@ use caro_shell::{Finding, Invocation};
 /// Fewest subcommands of a list that is taken for a whole one.
 const MIN_KNOWN: usize = 3;
 
-pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
-    cx.script.commands.iter().filter(|c| !c.remote).filter_map(|c| of_command(cx, c)).collect()
-}
-
 /// Finds a subcommand that the manual does not list, and that is near to one which it does. It is only a warning, as
 /// an alias of the user's may have that name.
-fn of_command(cx: &CheckContext, command: &Invocation) -> Option<Finding> {
+pub(super) fn check(cx: &CheckContext, command: &Invocation) -> Option<Finding> {
+    if command.remote {
+        return None;
+    }
     let program = command.name()?;
     let word = command.args().first().filter(|word| word.value.is_some())?;
     // a list that may lack some is no proof against an answer

@@ -25,11 +25,7 @@ struct Age {
     sign: Option<char>,
 }
 
-pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
-    of_find(cx).into_iter().collect()
-}
-
-fn of_find(cx: &CheckContext) -> Option<Finding> {
+pub(super) fn check(cx: &CheckContext) -> Option<Finding> {
     let command = single_find(cx.script)?;
     let mut tests = command.words.windows(3).filter_map(|words| {
         let at = DAYS.iter().chain(&MINUTES).position(|test| words[1].text == *test)?;
@@ -103,7 +99,7 @@ fn age(words: &Words) -> Option<Age> {
         Some((i, count, minutes))
     });
     let (at, count, unit) = ages.next()?;
-    if ages.next().is_some() || words.contains_phrase(&["half an", "half a", "every"]) {
+    if ages.next().is_some() || words.contains_phrase("half an|half a|every") {
         return None;
     }
     // the words before it, which make it an age
@@ -125,12 +121,8 @@ fn age(words: &Words) -> Option<Age> {
     }
     let sign = match (is_older, is_younger) {
         // "before the last 7 days" has the words for both
-        _ if is_last && is_old || words.contains_phrase(&["prior to"]) => None,
-        _ if words.has_negation()
-            || words.contains_phrase(&["untouched", "unmodified", "unused", "unchanged", "at least"]) =>
-        {
-            None
-        }
+        _ if is_last && is_old || words.contains_phrase("prior to") => None,
+        _ if words.has_negation() || words.contains_phrase("untouched|unmodified|unused|unchanged|at least") => None,
         (true, false) => Some('+'),
         (false, true) => Some('-'),
         _ => None,

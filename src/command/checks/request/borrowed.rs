@@ -1,20 +1,20 @@
 //! Finds names that a small model copied from the worked examples, though the request does not contain them:
 //! `people.csv` for "csv to tsv", and `/srv/www` for "every html file".
 
-use super::edit::{Edits, warning};
+use super::edit::{Edits, warning, warning_about};
 use super::words::without_punctuation;
 use super::{CheckContext, starting_points};
 use crate::examples::Example;
 use crate::library;
 use caro_shell::effects::{Kind, effects};
-use caro_shell::{Finding, Invocation, Severity, Word, quote};
+use caro_shell::{Finding, Invocation, Word, quote};
 
 /// Most pairs of the library that the model may have been shown.
 const MAX_SHOWN: usize = 3;
 
-pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
+pub(super) fn check(cx: &CheckContext) -> Option<Finding> {
     let shown = library::nearest(cx.request, cx.target, MAX_SHOWN);
-    file(cx, &shown).or_else(|| place(cx, &shown)).into_iter().collect()
+    file(cx, &shown).or_else(|| place(cx, &shown))
 }
 
 /// `tr ',' '\t' < people.csv` for "csv to tsv".
@@ -23,25 +23,37 @@ fn file(cx: &CheckContext, shown: &[Example]) -> Option<Finding> {
     let words = shown.iter().flat_map(|e| e.request.split_whitespace().map(move |word| (word, &e.command)));
     let name = words
         .map(|(word, command)| (word.trim_end_matches([',', ';', ':', '?']), command))
-        .filter(|(name, command)| name.len() > 1 && has_name(command, name) && has_name(text, name))
+        .filter(|(name, command)| {
+            name.len() > 1 && [command, text].iter().all(|of| positions(of, name).next().is_some())
+        })
         .map(|(name, _)| name)
         .filter(|name| !request.contains(&name.to_lowercase()))
         // an existing file may be meant, and if the request names a file, another name may be that of the result
         .find(|name| {
             let is_missing = cx.cwd.is_some_and(|cwd| !cwd.join(name).exists());
-            text.contains(&format!("{name}/")) || is_missing && !request.split_whitespace().any(is_file)
+            has_folder(text, name) || is_missing && !request.split_whitespace().any(is_file)
         })?;
-    let at = text.find(name)?;
-    let folder = format!("{name}/");
-    Some(Finding {
-        id: "borrowed-name".into(),
-        severity: Severity::Warning,
-        token: name.to_owned(),
-        span: Some(at..at + name.len()),
-        why: format!("the request does not speak of {name}"),
-        evidence: Vec::new(),
-        fix: text.contains(&folder).then(|| text.replace(&folder, "")),
-    })
+    let at = positions(text, name).next()?;
+    let why = format!("the request does not speak of {name}");
+    let fix = has_folder(text, name).then(|| without_folder(text, name));
+    Some(warning_about("borrowed-name", name, Some(at..at + name.len()), why, fix))
+}
+
+/// True if a text contains the name as that of a folder before a slash.
+fn has_folder(text: &str, name: &str) -> bool {
+    positions(text, name).any(|at| text[at + name.len()..].starts_with('/'))
+}
+
+/// Returns a text without a folder before its files.
+fn without_folder(text: &str, name: &str) -> String {
+    let mut left = text.to_owned();
+    for at in positions(text, name).collect::<Vec<_>>().into_iter().rev() {
+        let end = at + name.len();
+        if text[end..].starts_with('/') {
+            left.replace_range(at..=end, "");
+        }
+    }
+    left
 }
 
 /// `find /srv/www ...` after an example about /srv/www, which does not exist and is not in the request: the working
@@ -112,15 +124,15 @@ fn folders(command: &Invocation) -> Vec<&Word> {
     }
 }
 
-/// True if the text contains the name as that of a file, or of a folder before a slash.
-fn has_name(text: &str, name: &str) -> bool {
+/// Returns the offsets of a name in a text as that of a file, or of a folder before a slash.
+fn positions<'t>(text: &'t str, name: &'t str) -> impl Iterator<Item = usize> + 't {
     let is_name = name.chars().all(|c| c.is_alphanumeric() || "._-".contains(c));
-    is_name
-        && text.match_indices(name).any(|(at, _)| {
-            let (before, after) = (&text[..at], &text[at + name.len()..]);
-            let is_start = !before.ends_with(|c: char| c.is_alphanumeric() || "./~*:@".contains(c));
-            is_start && (after.starts_with('/') || is_file(name) && !after.starts_with(char::is_alphanumeric))
-        })
+    let stands_alone = move |at: &usize| {
+        let (before, after) = (&text[..*at], &text[at + name.len()..]);
+        let is_start = !before.ends_with(|c: char| c.is_alphanumeric() || "./~*:@".contains(c));
+        is_name && is_start && (after.starts_with('/') || is_file(name) && !after.starts_with(char::is_alphanumeric))
+    };
+    text.match_indices(name).map(|(at, _)| at).filter(stands_alone)
 }
 
 /// True for `notes.txt`, but not for `.txt`.

@@ -3,62 +3,28 @@
 use super::CheckContext;
 use super::edit::warning;
 use super::facts::sequence::line_count;
-use super::words::Words;
+use super::words::{Words, is_in};
 use caro_shell::Finding;
 
-pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
-    unasked_limit(cx).into_iter().collect()
-}
-
 /// `... | head -n 10` for "all processes, sorted by memory".
-fn unasked_limit(cx: &CheckContext) -> Option<Finding> {
-    const ALL: [&str; 5] = ["all", "every", "sorted", "sort", "each"];
-    const SOME: [&str; 31] = [
-        "top",
-        "first",
-        "last",
-        "some",
-        "few",
-        "most",
-        "least",
-        "biggest",
-        "largest",
-        "smallest",
-        "newest",
-        "oldest",
-        "latest",
-        "recent",
-        "longest",
-        "shortest",
-        "highest",
-        "lowest",
-        "heaviest",
-        "beginning",
-        "start",
-        "end",
-        "head",
-        "tail",
-        "up",
-        "one",
-        "single",
-        "sample",
-        "example",
-        "begin",
-        "preview",
-    ];
+pub(super) fn check(cx: &CheckContext) -> Option<Finding> {
+    const ALL: &str = "all every sorted sort each";
+    const SOME: &str = "top first last some few most least biggest largest smallest newest oldest latest recent \
+        longest shortest highest lowest heaviest beginning start end head tail up one single sample example begin \
+        preview";
     let words = Words::of(cx.request);
     if words.has_negation() {
         return None;
     }
     let list = without_order(words.list());
-    let has_any = |of: &[&str]| list.iter().any(|w| of.contains(&w.as_str()));
+    let has_any = |of: &str| list.iter().any(|w| is_in(of, w));
     let has_number = list.iter().any(|w| w.contains(|c: char| c.is_ascii_digit())) || !words.numbers().is_empty();
     let last = cx.script.commands.last().filter(|c| c.name() == Some("head") && c.inside.is_none())?;
     let is_plain = last.operands().all(|w| w.text.bytes().all(|b| b.is_ascii_digit())) && last.stdin_pipe;
     let takes_one_or_bytes =
         line_count(last).is_some_and(|(_, n)| n == 1) || last.args().iter().any(|w| w.text.contains('c'));
     let has_quotes = cx.request.contains(['"', '\'']);
-    if !has_any(&ALL) || has_any(&SOME) || has_number || !is_plain || takes_one_or_bytes || has_quotes {
+    if !has_any(ALL) || has_any(SOME) || has_number || !is_plain || takes_one_or_bytes || has_quotes {
         return None;
     }
     let program = last.words.first()?;

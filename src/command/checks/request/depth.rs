@@ -2,14 +2,13 @@
 
 use super::edit::{Edits, cluster_with, warning, without_letter};
 use super::facts::excluded::negated;
-use super::words::{Words, is_subfolder};
+use super::words::{Words, is_in, is_subfolder, negates};
 use super::{CheckContext, single_find, starting_points};
 use caro_shell::{Finding, Invocation};
 
-pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
+pub(super) fn check(cx: &CheckContext) -> Option<Finding> {
     let is_one_level = asks_for_one_level(&Words::of(cx.request));
-    let found = nothing_left(cx, is_one_level).or_else(|| if is_one_level { one_level(cx) } else { None });
-    found.into_iter().collect()
+    nothing_left(cx, is_one_level).or_else(|| if is_one_level { one_level(cx) } else { None })
 }
 
 /// `find DIR ! -path 'DIR/*'` excludes everything in DIR.
@@ -38,64 +37,25 @@ fn nothing_left(cx: &CheckContext, is_one_level: bool) -> Option<Finding> {
 
 /// True if a request asks for one folder without its subfolders.
 fn asks_for_one_level(words: &Words) -> bool {
-    const NOT: [&str; 12] = [
-        "not",
-        "no",
-        "without",
-        "excluding",
-        "exclude",
-        "ignore",
-        "ignoring",
-        "skip",
-        "skipping",
-        "don't",
-        "never",
-        "non",
-    ];
-    const FILLER: [&str; 18] = [
-        "in",
-        "its",
-        "the",
-        "any",
-        "of",
-        "to",
-        "into",
-        "descend",
-        "descending",
-        "include",
-        "including",
-        "go",
-        "going",
-        "look",
-        "looking",
-        "search",
-        "searching",
-        "from",
-    ];
+    const FILLER: &str = "in its the any of to into descend descending include including go going look looking search \
+        searching from";
     let list = words.list();
     let is_about_depth = |w: &str| is_subfolder(w) || w.starts_with("recurs");
     let mut mentions = (0..list.len()).filter(|&i| is_about_depth(&list[i])).peekable();
     if mentions.peek().is_none() {
-        return words.contains_phrase(&["top level only", "only the top level"]) && !words.contains_phrase(&TREE);
+        return words.contains_phrase("top level only|only the top level") && !words.contains_phrase(TREE);
     }
     mentions.all(|i| {
-        let lead = list[..i].iter().rposition(|w| !FILLER.contains(&w.as_str()));
-        let negation = lead.filter(|at| NOT.contains(&list[*at].as_str()));
+        let lead = list[..i].iter().rposition(|w| !is_in(FILLER, w));
+        let negation = lead.filter(|at| negates(&list[*at]));
         // "folders without subfolders" is a property of folders
         negation.is_some_and(|at| !is_property_of_folders(&list[..at]))
     })
 }
 
 /// Phrases for a whole tree.
-const TREE: [&str; 7] = [
-    "whole directory tree",
-    "entire directory tree",
-    "whole tree",
-    "entire tree",
-    "full tree",
-    "at any depth",
-    "however deep",
-];
+const TREE: &str = "whole directory tree|entire directory tree|whole tree|entire tree|full tree|at any depth|\
+    however deep";
 
 /// True if the words before a negation make it a property of folders: "folders without subfolders", "those that have
 /// no subfolders".
@@ -110,9 +70,8 @@ fn is_property_of_folders(before: &[String]) -> bool {
 fn one_level(cx: &CheckContext) -> Option<Finding> {
     const WHY: &str = "subfolders are not asked for, and this looks into them";
     if let Some(command) = single_find(cx.script) {
-        const BOUND: [&str; 9] =
-            ["-maxdepth", "-prune", "-path", "-ipath", "-wholename", "-regex", "-iregex", "-depth", "-links"];
-        if command.args().iter().any(|w| BOUND.contains(&w.text.as_str())) {
+        const BOUND: &str = "-maxdepth -prune -path -ipath -wholename -regex -iregex -depth -links";
+        if command.args().iter().any(|w| is_in(BOUND, &w.text)) {
             return None;
         }
         let starts = last_start(command);

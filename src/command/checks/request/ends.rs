@@ -12,11 +12,7 @@ enum Key {
     Time,
 }
 
-pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
-    check_script(cx).into_iter().collect()
-}
-
-fn check_script(cx: &CheckContext) -> Option<Finding> {
+pub(super) fn check(cx: &CheckContext) -> Option<Finding> {
     let commands = &cx.script.commands;
     let sorts = commands.iter().filter(|c| matches!(c.name(), Some("sort" | "ls")));
     let sort = only(sorts)?;
@@ -102,9 +98,9 @@ fn order_of_sort<'a>(sort: &'a Invocation, commands: &[Invocation]) -> Option<(K
 
 /// True if the request asks for the high end, false for the low one; `None` if for neither or both.
 fn wants_high_end(words: &Words, key: Key) -> Option<bool> {
-    let (high, low): (&[&str], &[&str]) = match key {
-        Key::Size => (&["largest", "biggest", "heaviest"], &["smallest", "tiniest"]),
-        Key::Time => (&["newest", "latest", "most recent", "most recently"], &["oldest", "least recently"]),
+    let (high, low) = match key {
+        Key::Size => ("largest|biggest|heaviest", "smallest|tiniest"),
+        Key::Time => ("newest|latest|most recent|most recently", "oldest|least recently"),
     };
     let (high, low) = (words.contains_phrase(high), words.contains_phrase(low));
     (high != low && !words.has_negation()).then_some(high)

@@ -3,46 +3,30 @@
 use super::CheckContext;
 use super::edit::warning;
 use super::facts::is_csv;
-use super::words::Words;
-use caro_shell::{Finding, Word};
+use super::facts::sequence::line_count;
+use super::words::{NOT, Words, is_in};
+use caro_shell::{Finding, Invocation, Word};
 
-pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
-    check_script(cx).into_iter().collect()
-}
-
-fn check_script(cx: &CheckContext) -> Option<Finding> {
-    const HEADER: [&str; 3] = ["header", "header line", "heading"];
-    const NEGATIONS: [&str; 7] = ["no", "not", "without", "don't", "dont", "never", "headers"];
-    const KEEPS: [&str; 14] = [
-        "keep",
-        "keeping",
-        "keeps",
-        "kept",
-        "stay",
-        "stays",
-        "staying",
-        "on top",
-        "at the top",
-        "in place",
-        "still first",
-        "remains",
-        "preserve",
-        "preserving",
-    ];
+pub(super) fn check(cx: &CheckContext) -> Option<Finding> {
+    const HEADER: &str = "header|header line|heading";
+    const KEEPS: &str = "keep|keeping|keeps|kept|stay|stays|staying|on top|at the top|in place|still first|remains|\
+        preserve|preserving";
     let words = Words::of(cx.request);
-    if !words.contains_phrase(&HEADER) || !words.contains_phrase(&KEEPS) || words.contains_phrase(&NEGATIONS) {
+    let is_negated = words.list().iter().any(|word| is_in(NOT, word) || word == "headers");
+    if !words.contains_phrase(HEADER) || !words.contains_phrase(KEEPS) || is_negated {
         return None;
     }
     // `sort` alone, or with a `head -n 1` that is meant for the header but takes the first of the sorted lines
     let commands = &cx.script.commands;
     let sort =
         commands.first().filter(|c| c.name() == Some("sort") && c.redirects.is_empty() && c.assignments.is_empty())?;
-    let takes_one = |args: &[Word]| {
-        matches!(args.iter().map(|w| w.text.as_str()).collect::<Vec<_>>()[..], ["-n", "1"] | ["-n1"] | ["-1"])
+    let takes_one = |head: &Invocation| {
+        head.operands().all(|w| w.text.bytes().all(|b| b.is_ascii_digit()))
+            && line_count(head).is_some_and(|(_, count)| count == 1)
     };
     let is_plain = match &commands[1..] {
         [] => true,
-        [head] => head.name() == Some("head") && takes_one(head.args()) && head.redirects.is_empty(),
+        [head] => head.name() == Some("head") && takes_one(head) && head.redirects.is_empty(),
         _ => false,
     };
     let [file] = sort.operands().filter(|w| is_table(w)).collect::<Vec<_>>()[..] else { return None };

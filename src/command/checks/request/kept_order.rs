@@ -5,28 +5,12 @@ use super::edit::{Edits, warning};
 use super::words::Words;
 use caro_shell::{Finding, Word};
 
-pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
-    check_script(cx, &Words::of(cx.request)).into_iter().collect()
-}
-
-fn check_script(cx: &CheckContext, words: &Words) -> Option<Finding> {
-    const PHRASES: [&str; 14] = [
-        "changing the order",
-        "changing their order",
-        "change the order",
-        "change their order",
-        "order unchanged",
-        "original order",
-        "same order",
-        "keep the order",
-        "keeping the order",
-        "keep order",
-        "preserve the order",
-        "preserving the order",
-        "preserving order",
-        "without sorting",
-    ];
-    if !words.contains_phrase(&PHRASES) {
+pub(super) fn check(cx: &CheckContext) -> Option<Finding> {
+    let words = Words::of(cx.request);
+    const PHRASES: &str = "changing the order|changing their order|change the order|change their order|\
+        order unchanged|original order|same order|keep the order|keeping the order|keep order|preserve the order|\
+        preserving the order|preserving order|without sorting";
+    if !words.contains_phrase(PHRASES) {
         return None;
     }
     let sort = cx.script.commands.iter().find(|c| c.name() == Some("sort"))?;

@@ -2,27 +2,19 @@
 
 use super::CheckContext;
 use super::edit::{Edits, is_cluster, warning, without_letter};
-use super::words::{Words, without_punctuation};
+use super::words::{Words, is_in, without_punctuation};
 use caro_shell::{Finding, Invocation, Userland};
 
-pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
-    respects_case(cx).or_else(|| ignores_case(cx)).or_else(|| wrong_case(cx)).into_iter().collect()
+pub(super) fn check(cx: &CheckContext) -> Option<Finding> {
+    respects_case(cx).or_else(|| ignores_case(cx)).or_else(|| wrong_case(cx))
 }
 
 /// `grep -i ERROR` for "ERROR in capitals".
 fn ignores_case(cx: &CheckContext) -> Option<Finding> {
-    const PHRASES: [&str; 8] = [
-        "in capitals",
-        "in capital letters",
-        "case sensitive",
-        "case sensitively",
-        "exactly this spelling",
-        "exact case",
-        "respecting case",
-        "matching case",
-    ];
+    const PHRASES: &str = "in capitals|in capital letters|case sensitive|case sensitively|exactly this spelling|\
+        exact case|respecting case|matching case";
     let words = Words::of(cx.request);
-    if !words.contains_phrase(&PHRASES) || words.has_negation() {
+    if !words.contains_phrase(PHRASES) || words.has_negation() {
         return None;
     }
     let ignores =
@@ -38,11 +30,10 @@ fn ignores_case(cx: &CheckContext) -> Option<Finding> {
 /// `grep todo` for "files that contain TODO".
 fn wrong_case(cx: &CheckContext) -> Option<Finding> {
     // only a word after these is a search text: "TCP connections" are `tcp` to netstat
-    const BEFORE: [&str; 9] =
-        ["contain", "contains", "containing", "for", "word", "string", "text", "mention", "mentioning"];
+    const BEFORE: &str = "contain contains containing for word string text mention mentioning";
     let words: Vec<&str> = cx.request.split_whitespace().map(without_punctuation).collect();
     let is_capital = |w: &str| w.len() > 2 && w.chars().all(|c| c.is_ascii_uppercase() || c == '_');
-    let mut searched = words.windows(2).filter(|w| BEFORE.contains(&w[0]) && is_capital(w[1])).map(|w| w[1]);
+    let mut searched = words.windows(2).filter(|w| is_in(BEFORE, w[0]) && is_capital(w[1])).map(|w| w[1]);
     let mut greps = cx.script.commands.iter().filter(|c| matches!(c.name(), Some("grep" | "egrep" | "fgrep" | "rg")));
     let (pattern, word) = greps.find_map(|grep| {
         if ignores(grep) || grep.stdin_pipe || grep.option(Some('e'), "regexp").is_some() {
@@ -58,37 +49,21 @@ fn wrong_case(cx: &CheckContext) -> Option<Finding> {
 
 /// `grep error` for "ignoring case".
 fn respects_case(cx: &CheckContext) -> Option<Finding> {
-    const PHRASES: [&str; 16] = [
-        "any case",
-        "any letter case",
-        "regardless of upper",
-        "upper or lower case",
-        "case insensitive",
-        "case insensitively",
-        "ignoring case",
-        "ignore case",
-        "ignoring the case",
-        "regardless of case",
-        "regardless of the case",
-        "irrespective of case",
-        "no matter the case",
-        "whatever the case",
-        "in any case mix",
-        "case does not matter",
-    ];
-    const ELSEWHERE: [&str; 7] = ["tr", "awk", "gawk", "mawk", "perl", "python3", "shopt"];
+    const PHRASES: &str = "any case|any letter case|regardless of upper|upper or lower case|case insensitive|\
+        case insensitively|ignoring case|ignore case|ignoring the case|regardless of case|regardless of the case|\
+        irrespective of case|no matter the case|whatever the case|in any case mix|case does not matter";
+    const ELSEWHERE: &str = "tr awk gawk mawk perl python3 shopt";
     let words = Words::of(cx.request);
     // "in any case" often means "anyway"
-    let is_unclear =
-        words.contains_phrase(&["not case insensitive", "not ignoring case", "not ignore case", "in any case"]);
-    if !words.contains_phrase(&PHRASES) || is_unclear && !words.contains_phrase(&["in any case mix"]) {
+    let is_unclear = words.contains_phrase("not case insensitive|not ignoring case|not ignore case|in any case");
+    if !words.contains_phrase(PHRASES) || is_unclear && !words.contains_phrase("in any case mix") {
         return None;
     }
     let commands = &cx.script.commands;
     // an awk program without patterns and strings compares no letters
     let only_calculates =
         |c: &Invocation| c.name() == Some("awk") && !c.args().iter().any(|w| w.text.contains(['/', '"', '~', '(']));
-    if commands.iter().any(|c| c.name().is_none_or(|n| ELSEWHERE.contains(&n) && !only_calculates(c)) || ignores(c)) {
+    if commands.iter().any(|c| c.name().is_none_or(|n| is_in(ELSEWHERE, n) && !only_calculates(c)) || ignores(c)) {
         return None;
     }
     let comparing: Vec<&Invocation> = commands.iter().filter(|c| can_ignore(c, cx)).collect();

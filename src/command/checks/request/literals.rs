@@ -1,15 +1,16 @@
 //! Finds names in the request, such as paths, files and addresses, that the command does not use.
 
-use super::edit::Edits;
+use super::edit::{Edits, warning_about};
 use super::words::{without_punctuation, year};
 use super::{CheckContext, only};
-use caro_shell::{Finding, Severity, Word, quote};
+use caro_shell::{Finding, Word, quote};
 
 pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
     let answer = plain(&cx.script.text);
     // a date may be written in many ways, and the day before may be the bound, but its year is in the command
-    let is_date_used =
-        |name: &str| year(name).is_some_and(|y| [y, y - 1].iter().any(|y| answer.contains(&y.to_string())));
+    let is_date_used = |name: &str| {
+        year(name).is_some_and(|y| [y, y.saturating_sub(1)].iter().any(|y| answer.contains(&y.to_string())))
+    };
     named(cx.request)
         .into_iter()
         .filter(|name| {
@@ -19,14 +20,10 @@ pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
                 && !in_pieces(cx, name)
                 && !is_product(cx, name)
         })
-        .map(|name| Finding {
-            id: "missing-name".into(),
-            severity: Severity::Warning,
-            why: format!("the request names `{name}`, and the command does not use it"),
-            span: None,
-            evidence: Vec::new(),
-            fix: fix_misspelled(cx, &name).or_else(|| fix_invented(cx, &name)),
-            token: name,
+        .map(|name| {
+            let why = format!("the request names `{name}`, and the command does not use it");
+            let fix = fix_misspelled(cx, &name).or_else(|| fix_invented(cx, &name));
+            warning_about("missing-name", &name, None, why, fix)
         })
         .collect()
 }

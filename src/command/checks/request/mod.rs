@@ -18,26 +18,27 @@ mod place;
 mod placeholder;
 mod unasked;
 
+use super::Check::{All, One};
 #[cfg(test)]
 use super::tests;
 use super::{Check, CheckContext, edit, facts, is_written_before, only, single_find, starting_points, words};
 
 /// The checks for any shell.
-pub(super) const ANY: &[Check] = &[literals::check, placeholder::check];
+pub(super) const ANY: &[Check] = &[All(literals::check), All(placeholder::check)];
 
 /// The checks for Unix shells, the most serious first.
 pub(super) const UNIX: &[Check] = &[
-    borrowed::check,
-    unasked::check,
-    overwritten::check,
-    age::check,
-    elsewhere::check,
-    depth::check,
-    letter_case::check,
-    order::check,
-    ends::check,
-    kept_order::check,
-    kept_header::check,
-    cut_short::check,
-    place::check,
+    One(borrowed::check),
+    One(unasked::check),
+    One(overwritten::check),
+    One(age::check),
+    All(elsewhere::check),
+    One(depth::check),
+    One(letter_case::check),
+    One(order::check),
+    One(ends::check),
+    One(kept_order::check),
+    One(kept_header::check),
+    One(cut_short::check),
+    All(place::check),
 ];

@@ -5,27 +5,18 @@ use super::edit::{Edits, is_cluster, is_ls_cluster, ls_cluster_with, warning, wi
 use super::words::Words;
 use caro_shell::{Finding, Invocation};
 
-pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
-    direction(cx, &Words::of(cx.request)).into_iter().collect()
-}
-
 /// True if the request asks for descending order, false for ascending; `None` if it does not say.
 fn wants_descending(words: &Words) -> Option<bool> {
-    let down = words.contains_phrase(&[
-        "descending",
-        "descending order",
-        "largest first",
-        "biggest first",
-        "highest first",
-        "largest to smallest",
-        "high to low",
-    ]);
-    let up =
-        words.contains_phrase(&["ascending", "smallest first", "lowest first", "smallest to largest", "low to high"]);
+    let down = words.contains_phrase(
+        "descending|descending order|largest first|biggest first|highest first|\
+            largest to smallest|high to low",
+    );
+    let up = words.contains_phrase("ascending|smallest first|lowest first|smallest to largest|low to high");
     (down != up && !words.has_negation()).then_some(down)
 }
 
-fn direction(cx: &CheckContext, words: &Words) -> Option<Finding> {
+pub(super) fn check(cx: &CheckContext) -> Option<Finding> {
+    let words = Words::of(cx.request);
     let commands = &cx.script.commands;
     if commands.iter().any(|c| matches!(c.name(), Some("tac" | "tail" | "head" | "awk" | "join" | "comm"))) {
         return None;
@@ -38,7 +29,7 @@ fn direction(cx: &CheckContext, words: &Words) -> Option<Finding> {
         if sorts.next().is_some() || keys > 1 || !sort.feeds.is_empty() {
             return None;
         }
-        let (down, program) = (wants_descending(words)?, sort.words.first()?);
+        let (down, program) = (wants_descending(&words)?, sort.words.first()?);
         let reversed = sort.args().iter().find(|w| {
             w.text.starts_with("--rev") || w.text.starts_with('-') && !w.text.starts_with("--") && w.text.contains('r')
         });
@@ -63,8 +54,8 @@ fn direction(cx: &CheckContext, words: &Words) -> Option<Finding> {
         return None;
     }
     let (newest, oldest) = (
-        words.contains_phrase(&["newest first", "most recent first", "latest first", "newest to oldest"]),
-        words.contains_phrase(&["oldest first", "oldest to newest"]),
+        words.contains_phrase("newest first|most recent first|latest first|newest to oldest"),
+        words.contains_phrase("oldest first|oldest to newest"),
     );
     let time_flag = ls_cluster_with(ls, 't')?;
     let reversed = ls_cluster_with(ls, 'r').or_else(|| ls.args().iter().find(|w| w.text.starts_with("--rev")));

@@ -3,20 +3,18 @@
 
 use super::CheckContext;
 use super::edit::{Edits, warning};
-use super::words::Words;
+use super::words::{Words, is_in};
 use caro_shell::parse::Redirect;
 use caro_shell::{Finding, Invocation};
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
-pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
+pub(super) fn check(cx: &CheckContext) -> Option<Finding> {
     let words = Words::of(cx.request);
     swapped(cx)
         .or_else(|| late_backup(cx, &words))
         .or_else(|| overwritten(cx, &words))
         .or_else(|| unfinished_line(cx, &words))
-        .into_iter()
-        .collect()
 }
 
 /// `mv a b && mv b a`: the first `mv` replaces b.
@@ -39,8 +37,7 @@ fn swapped(cx: &CheckContext) -> Option<Finding> {
 
 /// `sed -i ... f && cp f f.bak`: the backup is not the original.
 fn late_backup(cx: &CheckContext, words: &Words) -> Option<Finding> {
-    const BACKUP: [&str; 8] =
-        ["backup", "backups", "back up", "original", "bak", ".bak", "old version", "previous version"];
+    const BACKUP: &str = "backup|backups|back up|original|bak|.bak|old version|previous version";
     let [edit, copy] = cx.script.commands.as_slice() else { return None };
     let edits = matches!(edit.name(), Some("sed" | "perl"))
         && edit.args().iter().any(|w| w.text == "-i" || w.text == "--in-place" || w.text == "-pi");
@@ -49,7 +46,7 @@ fn late_backup(cx: &CheckContext, words: &Words) -> Option<Finding> {
     let is_backup = copy.name() == Some("cp") && to.text.starts_with(&from.text) && to.text != from.text;
     let (first, second) = (edit.span(), copy.span());
     let between = cx.script.text.get(first.end..second.start)?;
-    if !edits || !is_backup || !words.contains_phrase(&BACKUP) || !matches!(between.trim(), "&&" | ";") {
+    if !edits || !is_backup || !words.contains_phrase(BACKUP) || !matches!(between.trim(), "&&" | ";") {
         return None;
     }
     let text = &cx.script.text;
@@ -66,12 +63,11 @@ fn move_of(command: &Invocation) -> Option<(&str, &str, &Invocation)> {
 }
 
 /// Words for adding to the content of a file.
-const ADDS: [&str; 8] =
-    ["add", "append", "insert", "prepend", "new first line", "at the top of", "at the end of", "at the beginning of"];
+const ADDS: &str = "add|append|insert|prepend|new first line|at the top of|at the end of|at the beginning of";
 
 /// `echo x > notes.txt` for "add x to notes.txt".
 fn overwritten(cx: &CheckContext, words: &Words) -> Option<Finding> {
-    if !words.contains_phrase(&ADDS) || words.contains_phrase(&["replace", "overwrite", "instead", "add up"]) {
+    if !words.contains_phrase(ADDS) || words.contains_phrase("replace|overwrite|instead|add up") {
         return None;
     }
     let cwd = cx.cwd?;
@@ -88,8 +84,8 @@ fn overwritten(cx: &CheckContext, words: &Words) -> Option<Finding> {
         }
         let why = format!("this empties {} first, and something was to be added to what is in it", redirect.target.raw);
         // `>>` appends to the end
-        let is_at_end = words.contains_phrase(&["append", "at the end of", "add"])
-            && !words.contains_phrase(&["top", "first", "beginning"]);
+        let is_at_end =
+            words.contains_phrase("append|at the end of|add") && !words.contains_phrase("top|first|beginning");
         let is_alone = cx.script.commands.len() == 1 && matches!(command.name(), Some("echo" | "printf"));
         let text = &cx.script.text;
         let fix = if is_at_end && is_alone {
@@ -104,27 +100,20 @@ fn overwritten(cx: &CheckContext, words: &Words) -> Option<Finding> {
 
 /// True if the request says that something is added to the file, and not that it is written.
 fn is_added_to(words: &Words, file: &str) -> bool {
-    const OTHER: [&str; 10] = ["change", "create", "git", "make", "put", "save", "set", "store", "update", "write"];
+    const OTHER: &str = "change create git make put save set store update write";
+    let adds = |word: &String| ADDS.split('|').any(|phrase| phrase == word);
     let list = words.list();
     let name = file.trim_start_matches("./").to_lowercase();
     let Some(at) = list.iter().position(|w| w.trim_start_matches("./") == name) else { return true };
-    let verb = list[..at].iter().rev().find(|w| OTHER.contains(&w.as_str()) || ADDS.contains(&w.as_str()));
-    verb.is_none_or(|verb| ADDS.contains(&verb.as_str()))
-        && !words.contains_phrase(&["to git", "git add", "save it as", "save as", "and save it"])
+    let verb = list[..at].iter().rev().find(|w| is_in(OTHER, w) || adds(w));
+    verb.is_none_or(adds) && !words.contains_phrase("to git|git add|save it as|save as|and save it")
 }
 
 /// `echo x >> notes.txt`, where the last line of the file has no line break.
 fn unfinished_line(cx: &CheckContext, words: &Words) -> Option<Finding> {
     // the request wants the last line to be continued or ended
-    let is_about_last_line = words.contains_phrase(&[
-        "newline",
-        "line break",
-        "last line",
-        "same line",
-        "to the line",
-        "to that line",
-        "no newline",
-    ]);
+    let is_about_last_line =
+        words.contains_phrase("newline|line break|last line|same line|to the line|to that line|no newline");
     if is_about_last_line {
         return None;
     }

@@ -3,7 +3,7 @@
 
 use super::edit::{Edits, warning};
 use super::facts::input::files;
-use super::words::without_punctuation;
+use super::words::{is_in, without_punctuation};
 use super::{CheckContext, only};
 use caro_shell::effects::{Kind, effects};
 use caro_shell::{Finding, Invocation, Word, quote};
@@ -98,9 +98,8 @@ struct Name {
 /// Returns the existing names in a request: after "in", "from", "below" and similar words, beside "folder" or "file",
 /// or with a slash.
 fn existing_names(request: &str, cwd: &Path) -> Vec<Name> {
-    const KINDS: [&str; 6] = ["folder", "directory", "dir", "subfolder", "subdirectory", "file"];
-    const BEFORE: [&str; 13] =
-        ["in", "inside", "below", "under", "beneath", "within", "from", "into", "of", "to", "on", "called", "named"];
+    const KINDS: &str = "folder directory dir subfolder subdirectory file";
+    const BEFORE: &str = "in inside below under beneath within from into of to on called named";
     let words: Vec<&str> = request.split_whitespace().map(without_punctuation).collect();
     let mut names: Vec<Name> = Vec::new();
     for (i, word) in words.iter().enumerate() {
@@ -114,9 +113,9 @@ fn existing_names(request: &str, cwd: &Path) -> Vec<Name> {
             words[..i].iter().rev().find(|w| !matches!(**w, "the" | "my" | "our")).copied().unwrap_or_default();
         // "in media and data"
         let is_joined = matches!(before, "and" | "or") && i > 1 && names.iter().any(|n| n.text == words[i - 2]);
-        let is_kind = |w: Option<&&str>| w.is_some_and(|w| KINDS.contains(w));
-        let is_sure = is_kind(words.get(i + 1)) || KINDS.contains(&before) || word.contains(['/', '.']);
-        if (is_sure || is_joined || BEFORE.contains(&before)) && cwd.join(text).symlink_metadata().is_ok() {
+        let is_kind = |w: Option<&&str>| w.is_some_and(|w| is_in(KINDS, w));
+        let is_sure = is_kind(words.get(i + 1)) || is_in(KINDS, before) || word.contains(['/', '.']);
+        if (is_sure || is_joined || is_in(BEFORE, before)) && cwd.join(text).symlink_metadata().is_ok() {
             names.push(Name { text: text.to_owned(), is_sure });
         }
     }
@@ -149,11 +148,11 @@ fn is_invented(word: &Word, request: &str) -> bool {
 
 /// True if the request names the other place in words ("in my home directory", "the build folder in tmp").
 fn says_where(word: &Word, request: &str, names: &[Name]) -> bool {
-    const IN: [&str; 9] = ["in", "inside", "under", "below", "within", "from", "of", "at", "to"];
+    const IN: &str = "in inside under below within from of at to";
     let words = request.split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty()).map(str::to_lowercase);
     let words: Vec<String> =
         words.filter(|w| !matches!(w.as_str(), "the" | "my" | "our" | "folder" | "directory")).collect();
-    let says = |name: &str| words.windows(2).any(|pair| IN.contains(&pair[0].as_str()) && pair[1] == name);
+    let says = |name: &str| words.windows(2).any(|pair| is_in(IN, &pair[0]) && pair[1] == name);
     let is_here = |part: &str| names.iter().any(|name| name.text.split('/').any(|own| own == part));
     let parent = word.text.rsplit_once('/').map_or("", |(parent, _)| parent);
     let is_named = |part: &str| part.len() > 1 && says(&part.to_lowercase()) && !is_here(part);

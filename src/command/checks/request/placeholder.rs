@@ -1,40 +1,15 @@
 //! Finds placeholders in place of values that the request does not give, such as `--author="yourname"`.
 
 use super::CheckContext;
-use caro_shell::{Finding, Severity, Word};
+use super::edit::{Edits, warning};
+use super::words::is_in;
+use caro_shell::Finding;
 
 /// Placeholders of manuals and answers, in lower case without separators.
-const PLACEHOLDERS: &[&str] = &[
-    "yourname",
-    "yourusername",
-    "youruser",
-    "yourpassword",
-    "youremail",
-    "yourfile",
-    "yourfilename",
-    "yourdirectory",
-    "yourhost",
-    "yourhostname",
-    "yourserver",
-    "yourdomain",
-    "yourprocess",
-    "authorname",
-    "filename",
-    "foldername",
-    "directoryname",
-    "dirname",
-    "username",
-    "hostname",
-    "processname",
-    "servicename",
-    "pathtofile",
-    "pathtodirectory",
-    "pathtofolder",
-    "pathtodir",
-    "somefile",
-    "somedirectory",
-    "placeholder",
-];
+const PLACEHOLDERS: &str = "yourname yourusername youruser yourpassword youremail yourfile yourfilename yourdirectory \
+    yourhost yourhostname yourserver yourdomain yourprocess authorname filename foldername directoryname dirname \
+    username hostname processname servicename pathtofile pathtodirectory pathtofolder pathtodir somefile \
+    somedirectory placeholder";
 
 pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
     let request = plain(cx.request);
@@ -56,27 +31,18 @@ pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
         // `user.name` and `user,name` are keys and columns
         let is_one_name = value.starts_with("Your ")
             || value.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '/' | '<' | '>' | '\'' | '"'));
-        let is_placeholder = PLACEHOLDERS.contains(&text.as_str()) && is_one_name;
+        let is_placeholder = is_in(PLACEHOLDERS, &text) && is_one_name;
         // a word of the request is meant literally
-        ((is_bracketed || is_placeholder) && !request.contains(&text)).then(|| Finding {
-            id: "placeholder".into(),
-            severity: Severity::Warning,
-            token: word.raw.clone(),
-            span: Some(word.span.clone()),
-            why: "this only stands for a name that nobody gave: leave it out, or print that name instead".into(),
-            evidence: Vec::new(),
-            fix: without_option(&cx.script.text, word),
-        })
+        if !(is_bracketed || is_placeholder) || request.contains(&text) {
+            return None;
+        }
+        const WHY: &str = "this only stands for a name that nobody gave: leave it out, or print that name instead";
+        // an option whose value it is can be left out (`--author=NAME`)
+        let is_option = word.raw.starts_with("--");
+        let fix = if is_option { Edits::new(cx.script).replace(word, "").apply() } else { None };
+        Some(warning("placeholder", word, WHY, fix))
     });
     found.collect()
-}
-
-/// Returns the command without an option whose value is the placeholder (`--author=NAME`).
-fn without_option(text: &str, word: &Word) -> Option<String> {
-    if !word.raw.starts_with("--") || text.get(word.span.clone()) != Some(word.raw.as_str()) {
-        return None;
-    }
-    Some(format!("{}{}", text[..word.span.start].trim_end(), &text[word.span.end..]))
 }
 
 /// Returns the letters and digits of a text, in lower case.

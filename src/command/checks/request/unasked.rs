@@ -5,13 +5,13 @@ use super::{CheckContext, is_written_before};
 use caro_shell::asked::only_looks;
 use caro_shell::{Finding, Invocation, Word};
 
-pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
+pub(super) fn check(cx: &CheckContext) -> Option<Finding> {
     // a copy followed by a deletion is a move
     let copies = |c: &Invocation| matches!(c.name(), Some("cp" | "rsync" | "tar" | "zip" | "install"));
     if !only_looks(cx.request) || cx.script.commands.iter().any(copies) {
-        return Vec::new();
+        return None;
     }
-    cx.script.commands.iter().filter_map(|c| removal(cx, c)).take(1).collect()
+    cx.script.commands.iter().find_map(|c| removal(cx, c))
 }
 
 /// Finds the deletion of files that the script did not create itself.
