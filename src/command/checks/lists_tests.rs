@@ -74,12 +74,10 @@ fn no_pair_of_request_and_command_panics() {
     let commands: Vec<&str> = lists.iter().map(|row| row[1]).collect();
     for (i, row) in lists.iter().enumerate() {
         // a request with the command of another one, and with half of it
-        for step in [1, 7, 31] {
-            let command = commands[(i + step) % commands.len()];
-            let half: String = command.chars().take(command.chars().count() / 2).collect();
-            for f in findings(None, row[0], command).iter().chain(&findings(None, row[0], &half)) {
-                assert!(!f.id.is_empty() && !f.why.is_empty());
-            }
+        let command = commands[(i + 7) % commands.len()];
+        let half: String = command.chars().take(command.chars().count() / 2).collect();
+        for f in findings(None, row[0], command).iter().chain(&findings(None, row[0], &half)) {
+            assert!(!f.id.is_empty() && !f.why.is_empty());
         }
     }
 }

@@ -47,7 +47,9 @@ fn test_behind(cx: &CheckContext) -> Option<Finding> {
 
 fn of_find(cx: &CheckContext) -> Option<Finding> {
     let words = &single_find(cx.script)?.words;
-    let is_or = |w: &Word| matches!(w.text.as_str(), "-o" | "-or");
+    // `-name -o` looks for what is called so
+    let is_value = |w: &Word| words.windows(2).any(|pair| is_in(TESTS, &pair[0].text) && std::ptr::eq(&pair[1], w));
+    let is_or = |w: &Word| matches!(w.text.as_str(), "-o" | "-or") && !is_value(w);
     let is_action = |w: &Word| is_in(ACTIONS, &w.text);
     let (first_or, last_or) = (words.iter().position(is_or)?, words.iter().rposition(is_or)?);
     let action = words.iter().position(is_action)?;

@@ -30,8 +30,9 @@ fn file(cx: &CheckContext, shown: &[Example]) -> Option<Finding> {
         .filter(|name| !request.contains(&name.to_lowercase()))
         // an existing file may be meant, and if the request names a file, another name may be that of the result
         .find(|name| {
-            let is_missing = cx.cwd.is_some_and(|cwd| !cwd.join(name).exists());
-            has_folder(text, name) || is_missing && !request.split_whitespace().any(is_file)
+            let exists = cx.cwd.map(|cwd| cwd.join(name).exists());
+            let names_no_file = || !request.split_whitespace().any(is_file);
+            exists != Some(true) && has_folder(text, name) || exists == Some(false) && names_no_file()
         })?;
     let at = positions(text, name).next()?;
     let why = format!("the request does not speak of {name}");
