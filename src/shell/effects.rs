@@ -40,7 +40,9 @@ use row::{Program, Style};
 use std::ops::Range;
 pub(super) use table::{Variable, canonical, is_remade, variable};
 use words::scripts;
-pub(super) use words::{environment_option, has_value, is_assessed_by_words, operands_of, sent_files, verb};
+pub(super) use words::{
+    environment_option, has_value, is_assessed_by_words, operands_of, relays, sends, sent_files, verb,
+};
 pub use words::{git_config_file, is_known};
 
 /// An effect of one command.
