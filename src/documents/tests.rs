@@ -167,7 +167,7 @@ fn a_library_without_ingested_paths_can_be_used() {
 
 /// True if a file of the library contains the word.
 fn holds(place: &Place, word: &str) -> bool {
-    caro_database::contains_bytes(&place.dir.path().join("data"), word).unwrap()
+    caro_database::test_support::contains_bytes(&place.dir.path().join("data"), word).unwrap()
 }
 
 #[test]
