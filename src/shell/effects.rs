@@ -26,11 +26,10 @@ pub(super) mod words;
 
 use super::Dialect;
 use super::embedded::{Language, SideEffect};
+pub use super::find::is_narrowing_test;
 use super::parse::{Function, How, Invocation, Script, Word};
 use super::substitution;
 use super::unwrap::{is_interpreter, is_shell, is_wrapper, keeps_functions};
-pub(super) use find::EXECS;
-pub use find::is_narrowing_test;
 use handed::Handed;
 pub use kind::Kind;
 use parsed_args::ParsedArgs;
