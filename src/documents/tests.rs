@@ -1,3 +1,5 @@
+//! Tests the library: which files it takes in, what it finds, and that removed text is gone.
+
 use super::*;
 use caro_database::DatabaseError;
 use caro_model::embed::Hashed;
