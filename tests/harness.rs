@@ -3,7 +3,7 @@
 use crate::agent::{answer, by_step, step};
 use crate::machine::AMPLE;
 use caro::agent::harness::{Harness, HarnessError, Options, RunOptions, Setup};
-use caro::agent::memory::Memory;
+use caro::agent::memory::{Memory, Place};
 use caro::agent::state::Limits;
 use caro::agent::store::Store;
 use caro::agent::tool::{RegistryError, Tool, ToolCx, ToolError, ToolSpec};
@@ -113,22 +113,26 @@ fn runs_of_one_session_are_sequential() {
 }
 
 #[test]
-fn storage_can_be_switched_and_nothing_is_copied() {
-    let mut bench = Bench::new(dog_rules());
-    bench.run(FACT, "s").unwrap();
-    let metrics = bench.harness.metrics().unwrap();
+fn memory_and_events_are_stored_separately() {
+    let dir = tempfile::tempdir().unwrap();
+    let place = Place { file: Some(dir.path().join("memory.db")), ..Place::default() };
+    let memory = || Memory::new(place.open().unwrap().0, None);
+    let events = Arc::new(Store::in_memory().unwrap());
+    let both =
+        Bench::with(dog_rules(), |setup, _| Setup { memory: memory(), store: Some(Arc::clone(&events)), ..setup });
+    both.run(FACT, "s").unwrap();
+    let metrics = both.harness.metrics().unwrap();
     assert_eq!((metrics.runs, metrics.completed, metrics.cost.total_requests), (1, 1, 1));
     assert!(metrics.cost.request_tokens > 0 && metrics.cost.response_tokens > 0, "{metrics:?}");
-    let before = bench.harness.events().clone();
 
-    bench.harness.switch_events(Arc::new(Store::in_memory().unwrap()));
-    assert_eq!(bench.harness.metrics().unwrap().runs, 0);
-    assert_eq!(bench.answer(QUESTION, "s"), "Rex", "the memory is separate from the events");
-    assert_eq!((bench.harness.metrics().unwrap().runs, before.stats().unwrap().runs), (1, 1));
+    let same_memory = Bench::with(dog_rules(), |setup, _| Setup { memory: memory(), ..setup });
+    assert_eq!(same_memory.harness.metrics().unwrap().runs, 0);
+    assert_eq!(same_memory.answer(QUESTION, "s"), "Rex", "the memory is separate from the events");
+    assert_eq!((same_memory.harness.metrics().unwrap().runs, events.stats().unwrap().runs), (1, 1));
 
-    bench.harness.switch_memory(Memory::in_memory());
-    assert!(bench.harness.history("s").unwrap().is_empty());
-    assert_eq!(bench.answer(QUESTION, "s"), "I do not know");
+    let same_events = Bench::with(dog_rules(), |setup, _| Setup { store: Some(Arc::clone(&events)), ..setup });
+    assert!(same_events.harness.history("s").unwrap().is_empty());
+    assert_eq!(same_events.answer(QUESTION, "s"), "I do not know");
 }
 
 /// A tool defined by a user of the library.

@@ -1,3 +1,5 @@
+//! Tests which passages of the documents get into the prompt.
+
 use super::*;
 use caro_documents::Options;
 use caro_model::Cancel;

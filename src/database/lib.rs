@@ -4,6 +4,8 @@
 
 pub mod file;
 pub mod repair;
+#[cfg(any(test, feature = "test-support"))]
+pub mod test_support;
 
 pub use file::{DatabaseError, Layout};
 
@@ -224,22 +226,9 @@ fn delete_orphans(sql: &Connection, table: &str) -> rusqlite::Result<usize> {
     gone.sum()
 }
 
-/// True if a file in the folder contains these bytes; used in tests to check that deleted data is gone.
-///
-/// # Errors
-/// If the folder or a file of it cannot be read.
-#[doc(hidden)]
-pub fn contains_bytes(folder: &Path, words: &str) -> std::io::Result<bool> {
-    for file in std::fs::read_dir(folder)? {
-        if std::fs::read(file?.path())?.windows(words.len()).any(|some| some == words.as_bytes()) {
-            return Ok(true);
-        }
-    }
-    Ok(false)
-}
-
 #[cfg(test)]
 mod tests {
+    use super::test_support::contains_bytes;
     use super::*;
     use std::sync::Barrier;
 

@@ -1,3 +1,5 @@
+//! Tests the library: which files it takes in, what it finds, and that removed text is gone.
+
 use super::*;
 use caro_database::DatabaseError;
 use caro_model::embed::Hashed;
@@ -167,7 +169,7 @@ fn a_library_without_ingested_paths_can_be_used() {
 
 /// True if a file of the library contains the word.
 fn holds(place: &Place, word: &str) -> bool {
-    caro_database::contains_bytes(&place.dir.path().join("data"), word).unwrap()
+    caro_database::test_support::contains_bytes(&place.dir.path().join("data"), word).unwrap()
 }
 
 #[test]

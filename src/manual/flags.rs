@@ -2,6 +2,7 @@
 //! so whatever the texts leave open is [`Known::Unsure`].
 
 use super::{Entry, OptionEntry};
+use caro_shell::find::EXECS;
 
 /// Tells if a flag exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
@@ -42,8 +43,6 @@ const ONE_PAGE: &[&str] =
 const OPERANDS_LAST: &[&str] = &["tr", "scp"];
 /// Programs whose first operand may be a cluster of options without a dash.
 const WITHOUT_DASH: &[&str] = &["tar", "bsdtar", "ar", "ps"];
-/// Options followed by the words of another program, up to `;` or `+`. Source: find(1).
-const RUNS_PROGRAM: &[&str] = &["-exec", "-execdir", "-ok", "-okdir"];
 /// Programs that take a number after a dash for the argument of an option, which their manuals no longer mention.
 /// Source: the info pages of the GNU coreutils, "obsolete syntax".
 const OBSOLETE_NUMBERS: &[(&str, &str)] =
@@ -116,7 +115,7 @@ impl Entry {
             }
             let last = found.last().map(|u| u.flag.clone()).unwrap_or_default();
             uses.extend(found);
-            if RUNS_PROGRAM.contains(&last.as_str()) {
+            if EXECS.contains(&last.as_str()) {
                 while at < args.len() && !matches!(args[at], ";" | "+" | "\\;") {
                     at += 1;
                 }

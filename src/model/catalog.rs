@@ -145,18 +145,6 @@ pub struct Measured {
     pub machine: String,
     /// Year-month-day.
     pub date: String,
-    /// Seconds until the first token of a cold start.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub load_s: Option<f64>,
-    /// Prompt tokens a second.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub prefill_tok_s: Option<f64>,
-    /// Generated tokens a second.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub decode_tok_s: Option<f64>,
-    /// Peak resident bytes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub peak_bytes: Option<u64>,
     /// Score on the evaluation tasks, 0 to 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub eval: Option<f64>,

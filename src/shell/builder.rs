@@ -179,6 +179,13 @@ impl Builder {
         placed
     }
 
+    /// Adds the words of an error node as a command, if they are a name with arguments.
+    pub fn invoke_from_error(&mut self, source: &Source<'_>, words: Vec<Word>, cx: &Cx) {
+        if words.len() > 1 {
+            self.invoke(source, words, Vec::new(), cx);
+        }
+    }
+
     fn place(
         &mut self,
         source: &Source<'_>,

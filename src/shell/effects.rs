@@ -26,11 +26,10 @@ pub(super) mod words;
 
 use super::Dialect;
 use super::embedded::{Language, SideEffect};
+pub use super::find::is_narrowing_test;
 use super::parse::{Function, How, Invocation, Script, Word};
 use super::substitution;
 use super::unwrap::{is_interpreter, is_shell, is_wrapper, keeps_functions};
-pub(super) use find::EXECS;
-pub use find::is_narrowing_test;
 use handed::Handed;
 pub use kind::Kind;
 use parsed_args::ParsedArgs;
@@ -40,7 +39,9 @@ use row::{Program, Style};
 use std::ops::Range;
 pub(super) use table::{Variable, canonical, is_remade, variable};
 use words::scripts;
-pub(super) use words::{environment_option, has_value, is_assessed_by_words, operands_of, sent_files, verb};
+pub(super) use words::{
+    environment_option, has_value, is_assessed_by_words, operands_of, relays, sends, sent_files, verb,
+};
 pub use words::{git_config_file, is_known};
 
 /// An effect of one command.

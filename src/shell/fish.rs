@@ -2,7 +2,7 @@
 
 use super::builder::{Builder, Cx, Source};
 use super::script::{Assignment, Construct, Function, How, Redirect, Word};
-use super::tree;
+use super::tree::{self, Visit};
 use std::collections::HashMap;
 use std::ops::Range;
 use tree_sitter::Node;
@@ -84,7 +84,9 @@ impl Walker<'_, '_, '_> {
     fn word(&self, node: Node<'_>) -> Word {
         self.source.word(self.range(node))
     }
+}
 
+impl Visit for Walker<'_, '_, '_> {
     fn visit(&mut self, node: Node<'_>, cx: &Cx) {
         let range = self.range(node);
         if self.builder.exceeds_limits(self.source, range.clone(), cx) {
@@ -96,16 +98,16 @@ impl Walker<'_, '_, '_> {
             "redirect_statement" => self.redirected_block(node, cx),
             "command_substitution" => {
                 self.builder.construct(Construct::CommandSubstitution, self.source, range);
-                self.children(node, &cx.substituted(How::Substitution));
+                self.visit_children(node, &cx.substituted(How::Substitution));
             }
             "conditional_execution" => {
                 self.builder.construct(Construct::AndOr, self.source, range);
-                self.children(node, cx);
+                self.visit_children(node, cx);
             }
             "function_definition" => {
                 let name = node.child_by_field_name("name").map_or_else(String::new, |n| self.word(n).text);
                 let start = self.builder.script.commands.len();
-                self.children(node, cx);
+                self.visit_children(node, cx);
                 let commands = start..self.builder.script.commands.len();
                 let span = self.source.map(range);
                 self.builder.script.functions.push(Function { name, span, commands });
@@ -115,11 +117,13 @@ impl Walker<'_, '_, '_> {
                 if kind == "ERROR" || node.is_missing() {
                     self.error_node(node, cx);
                 }
-                self.children(node, cx);
+                self.visit_children(node, cx);
             }
         }
     }
+}
 
+impl Walker<'_, '_, '_> {
     /// Handles an error node. The grammar reports `FOO=1 cmd`, `a 2>| b` and a lone `! a` as errors although it read
     /// all of them.
     fn error_node(&mut self, node: Node<'_>, cx: &Cx) {
@@ -135,19 +139,7 @@ impl Walker<'_, '_, '_> {
             .map(|c| self.word(*c))
             .filter(|w| !w.raw.is_empty())
             .collect();
-        if words.len() > 1 {
-            self.builder.invoke(self.source, words, Vec::new(), cx);
-        }
-    }
-
-    fn children(&mut self, node: Node<'_>, cx: &Cx) {
-        if node.child_count() == 0 {
-            return;
-        }
-        let deeper = cx.deeper();
-        for child in tree::named(node) {
-            self.visit(child, &deeper);
-        }
+        self.builder.invoke_from_error(self.source, words, cx);
     }
 
     /// Visits the stages of `a | b | c`. The tree leans to the left, so they are collected in a loop.

@@ -10,6 +10,7 @@ mod builder;
 mod builtin;
 pub mod effects;
 mod embedded;
+pub mod find;
 mod fish;
 mod mask;
 pub mod parse;

@@ -2,7 +2,7 @@
 
 use super::builder::{Builder, Cx, Source};
 use super::script::{Assignment, Construct, Function, How, Inside, Redirect, Word};
-use super::tree;
+use super::tree::{self, Visit};
 use std::ops::Range;
 use tree_sitter::Node;
 
@@ -115,7 +115,7 @@ struct Walker<'b, 's, 't> {
     source: &'s Source<'t>,
 }
 
-impl Walker<'_, '_, '_> {
+impl Visit for Walker<'_, '_, '_> {
     fn visit(&mut self, node: Node<'_>, cx: &Cx) {
         // expressions are a dozen single-child nodes deep: skip these levels to save stack
         let mut node = node;
@@ -132,15 +132,17 @@ impl Walker<'_, '_, '_> {
             "pipeline_chain_tail" => self.builder.construct(Construct::AndOr, self.source, node.byte_range()),
             "invokation_expression" => {
                 self.builder.construct(Construct::MethodCall, self.source, node.byte_range());
-                self.children(node, cx);
+                self.visit_children(node, cx);
             }
-            "sub_expression" | "parenthesized_expression" => self.children(node, &cx.substituted(How::Substitution)),
+            "sub_expression" | "parenthesized_expression" => {
+                self.visit_children(node, &cx.substituted(How::Substitution))
+            }
             "assignment_expression" => self.assignment(node, cx),
             "function_statement" => {
                 let name = tree::named(node).into_iter().find(|c| c.kind() == "function_name");
                 let name = name.map_or_else(String::new, |n| self.source.word(n.byte_range()).text);
                 let start = self.builder.script.commands.len();
-                self.children(node, cx);
+                self.visit_children(node, cx);
                 let commands = start..self.builder.script.commands.len();
                 let span = self.source.map(node.byte_range());
                 self.builder.script.functions.push(Function { name, span, commands });
@@ -152,18 +154,20 @@ impl Walker<'_, '_, '_> {
             "ERROR" => {
                 self.builder.error(self.source.map(node.byte_range()));
                 self.error_node(node, cx);
-                self.children(node, cx);
+                self.visit_children(node, cx);
             }
             "comment" => {}
             _ => {
                 if node.is_missing() {
                     self.builder.error(self.source.map(node.byte_range()));
                 }
-                self.children(node, cx);
+                self.visit_children(node, cx);
             }
         }
     }
+}
 
+impl Walker<'_, '_, '_> {
     /// Handles an error node: a command name in it counts as a command, with its arguments.
     fn error_node(&mut self, node: Node<'_>, cx: &Cx) {
         let words: Vec<Word> = tree::named(node)
@@ -171,19 +175,7 @@ impl Walker<'_, '_, '_> {
             .filter(|c| matches!(c.kind(), "command_name" | "command_parameter" | "generic_token"))
             .map(|c| self.source.word(c.byte_range()))
             .collect();
-        if words.len() > 1 {
-            self.builder.invoke(self.source, words, Vec::new(), cx);
-        }
-    }
-
-    fn children(&mut self, node: Node<'_>, cx: &Cx) {
-        if node.child_count() == 0 {
-            return;
-        }
-        let deeper = cx.deeper();
-        for child in tree::named(node) {
-            self.visit(child, &deeper);
-        }
+        self.builder.invoke_from_error(self.source, words, cx);
     }
 
     fn pipes(&mut self, node: Node<'_>, cx: &Cx) {
@@ -295,7 +287,7 @@ impl Walker<'_, '_, '_> {
         inner.inside = Some(Inside { command: place.0, word: Some(place.1), how: How::Wrapped });
         let lower = name.to_ascii_lowercase();
         inner.remote |= matches!(lower.as_str(), "invoke-command" | "icm");
-        self.children(at, &inner);
+        self.visit_children(at, &inner);
     }
 
     fn token_redirect(&self, word: &Word) -> Option<Redirect> {
@@ -326,7 +318,7 @@ impl Walker<'_, '_, '_> {
         if word.text == "/dev/null" {
             self.builder.construct(Construct::DevNull, self.source, range);
         }
-        self.children(target, &cx.deeper());
+        self.visit_children(target, &cx.deeper());
         Redirect { operator, target: null_device(word), body: None }
     }
 

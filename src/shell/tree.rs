@@ -1,5 +1,6 @@
 //! Runs the tree-sitter grammars, and has small helpers for their trees.
 
+use super::builder::Cx;
 use std::cell::RefCell;
 use std::ops::{ControlFlow, Range};
 use std::time::{Duration, Instant};
@@ -61,6 +62,23 @@ pub(super) fn missing(tree: &Tree) -> Vec<Range<usize>> {
         }
     }
     found
+}
+
+/// A visitor of a grammar's tree.
+pub(super) trait Visit {
+    /// Visits a node.
+    fn visit(&mut self, node: Node<'_>, cx: &Cx);
+
+    /// Visits the named children of a node.
+    fn visit_children(&mut self, node: Node<'_>, cx: &Cx) {
+        if node.child_count() == 0 {
+            return;
+        }
+        let deeper = cx.deeper();
+        for child in named(node) {
+            self.visit(child, &deeper);
+        }
+    }
 }
 
 /// The named children of a node.

@@ -2,6 +2,7 @@
 
 use super::effects::words::commands_in;
 use super::embedded::code;
+use super::find::EXECS;
 use super::script::{Invocation, Word};
 use super::{Dialect, builtin};
 use std::ops::Range;
@@ -615,7 +616,7 @@ fn find(words: &[Word], name: &str, out: &mut Unwrapped) {
     while at < words.len() {
         let attached = match words[at].text.as_str() {
             text if fd => fd_exec(text),
-            "-exec" | "-execdir" | "-ok" | "-okdir" => Some(""),
+            text if EXECS.contains(&text) => Some(""),
             _ => None,
         };
         at += 1;

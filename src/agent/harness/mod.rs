@@ -314,16 +314,6 @@ impl Harness {
         Ok(found.map_or_else(Vec::new, |found| found.runs.into_iter().map(|run| run.task).collect()))
     }
 
-    /// Stores notes and conversations in `memory` from now on. Nothing is copied.
-    pub fn switch_memory(&mut self, memory: Memory) {
-        self.memory = Arc::new(memory);
-    }
-
-    /// Stores runs, their events and checkpoints in `store` from now on. Nothing is copied.
-    pub fn switch_events(&mut self, store: Arc<Store>) {
-        self.store = store;
-    }
-
     /// Returns the store of runs and their events.
     pub fn events(&self) -> &Arc<Store> {
         &self.store

@@ -8,7 +8,7 @@ use crate::guard::{Guard, Guards, Policy, Rights};
 use crate::memory::Memory;
 use crate::runtime::{Approver, Config, DenyAll, NoCheckpoints, Runtime};
 use crate::store::is_alive;
-use crate::tools::Append;
+use crate::tools::Revise;
 use crate::turn::Task;
 use crate::workspace::Workspaces;
 use caro_intent::orders_removal;
@@ -32,7 +32,7 @@ impl Harness {
     ) -> Result<Runtime, HarnessError> {
         self.store.begin(task, &self.redactor.text(&task.text), "", &self.root, is_alive)?;
         let mut registry = self.registry(&task.session)?;
-        registry.add(Arc::new(Append::new(self.keeper.clone())))?;
+        registry.add(Arc::new(Revise::append(self.keeper.clone())))?;
         let mut all: Vec<Arc<dyn Sink>> = vec![self.store.clone()];
         all.extend(sinks);
         Ok(Runtime {

@@ -326,7 +326,7 @@ mod tests {
     fn forgotten_text_is_in_no_file_even_while_readers_are_open() {
         let dir = tempfile::tempdir().unwrap();
         let backend = Sqlite::new(dir.path().join("memory.db"));
-        let holds = |word: &str| database::contains_bytes(dir.path(), word).unwrap();
+        let holds = |word: &str| database::test_support::contains_bytes(dir.path(), word).unwrap();
         let draft = Draft { content: "qwzkoba7".into(), ..Draft::default() }.tidy().unwrap();
         let note = backend.save(&Note { id: "note_1".into(), draft, created: 1, updated: 1 }).unwrap();
         let key = ConversationKey { session: "s", agent: "chat" };

@@ -1,3 +1,5 @@
+//! Tests the lines of the prompt that are made of notes.
+
 use super::*;
 use crate::assemble::{ContextProvider, Query};
 

@@ -1,3 +1,5 @@
+//! Tests questions about a tree of files, or a long text, that is read in shards.
+
 use super::*;
 use crate::harness::Setup;
 use caro_model::scripted::Scripted;

@@ -53,28 +53,9 @@ const MAX_LISTED: i64 = 6;
 /// The reason a request to the store failed.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The file cannot be opened or is not a store.
-    #[error("could not open {path}: {reason}")]
-    Open {
-        /// The file.
-        path: String,
-        /// Why.
-        reason: String,
-    },
-    /// The disk does not allow reading or writing; the file itself is intact.
-    #[error("could not use {path}: {reason}")]
-    Disk {
-        /// The file.
-        path: String,
-        /// Why.
-        reason: String,
-    },
-    /// A later version of this program made it.
-    #[error("{0} was made by a newer version of caro")]
-    Newer(String),
-    /// Another process is writing to the file and did not finish in time.
-    #[error("another process is writing to {0}")]
-    Locked(String),
+    /// The file cannot be used.
+    #[error(transparent)]
+    Database(DatabaseError),
     /// There is no such run or session.
     #[error("there is no {what} `{id}`")]
     Missing {
@@ -121,11 +102,8 @@ pub enum StoreError {
 impl From<DatabaseError> for StoreError {
     fn from(error: DatabaseError) -> Self {
         match error {
-            DatabaseError::Open { path, reason } => Self::Open { path, reason },
-            DatabaseError::Disk { path, reason } => Self::Disk { path, reason },
-            DatabaseError::Newer(file) => Self::Newer(file),
-            DatabaseError::Busy(file) => Self::Locked(file),
             DatabaseError::Sql(error) => Self::Sql(error),
+            other => Self::Database(other),
         }
     }
 }
@@ -140,10 +118,7 @@ impl StoreError {
     /// Returns the next step for the user.
     pub fn hint(&self) -> &'static str {
         match self {
-            Self::Open { path, .. } => file::repair_hint(path),
-            Self::Disk { .. } => "free some space, or have the file and its folder be writable; what is in it stays",
-            Self::Newer(_) => "use that version, or move the file away to begin anew",
-            Self::Locked(_) => "wait for the other `caro` to end, and try again",
+            Self::Database(error) => error.hint(),
             Self::Missing { .. } => "`caro session list` shows what there is",
             Self::Empty => "`caro agent \"TASK\"` begins one",
             Self::Ambiguous { .. } => "give more of the id",
@@ -151,6 +126,11 @@ impl StoreError {
             Self::Damaged { .. } => "start the task again; `caro events` still shows what was done",
             Self::Sql(_) => "check that the disk is not full and the data folder can be written",
         }
+    }
+
+    /// True if another process is using the file, the run or the session.
+    pub fn is_busy(&self) -> bool {
+        matches!(self, Self::Database(DatabaseError::Busy(_)) | Self::Busy(_) | Self::Occupied { .. })
     }
 }
 
@@ -720,7 +700,7 @@ mod tests {
         // while one process checks, the other cannot take the run
         other.sql().busy_timeout(std::time::Duration::from_millis(20)).unwrap();
         let slow = one.take_over("run_1", |_| {
-            assert!(matches!(other.take_over("run_1", |_| false), Err(StoreError::Locked(file)) if file == FILE));
+            assert!(matches!(other.take_over("run_1", |_| false), Err(StoreError::Database(DatabaseError::Busy(file))) if file == FILE));
             false
         });
         assert!(slow.is_ok(), "{slow:?}");
@@ -754,7 +734,9 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("x.db");
         std::fs::write(&file, "this is not a database, and long enough to be looked at").unwrap();
-        assert!(matches!(Store::open(&file), Err(StoreError::Open { path, .. }) if path.ends_with("x.db")));
+        assert!(
+            matches!(Store::open(&file), Err(StoreError::Database(DatabaseError::Open { path, .. })) if path.ends_with("x.db"))
+        );
     }
 
     #[test]
@@ -764,7 +746,7 @@ mod tests {
         let mut long = task("run_1", "s_1");
         long.session = "s".repeat(1 << 20);
         let error = store.begin(&long, "x", "", Path::new("/"), |_| false).unwrap_err();
-        assert!(matches!(&error, StoreError::Disk { path, .. } if path == FILE), "{error}");
+        assert!(matches!(&error, StoreError::Database(DatabaseError::Disk { path, .. }) if path == FILE), "{error}");
         assert!(!error.hint().contains("move the file away"));
     }
 
@@ -774,7 +756,9 @@ mod tests {
         let file = dir.path().join("agent.db");
         let later = Connection::open(&file).unwrap();
         later.execute_batch("CREATE TABLE other (x); PRAGMA user_version = 2;").unwrap();
-        assert!(matches!(Store::open(&file), Err(StoreError::Newer(path)) if path.ends_with("agent.db")));
+        assert!(
+            matches!(Store::open(&file), Err(StoreError::Database(DatabaseError::Newer(path))) if path.ends_with("agent.db"))
+        );
         assert_eq!(later.query_row("SELECT COUNT(*) FROM sqlite_master", [], |row| row.get(0)), Ok(1));
     }
 

@@ -52,9 +52,14 @@ impl Writer {
         format!("{} {}", self.spec.name, shown(path, root))
     }
 
+    /// Says what is done to a file, for errors.
+    fn verb(&self) -> &str {
+        if self.spec.name == "append" { "append to" } else { &self.spec.name }
+    }
+
     /// Converts an error of writing a file.
     fn failure(&self, path: &Path, root: &Path, why: std::io::Error) -> ToolError {
-        let verb = if self.spec.name == "append" { "append to" } else { &self.spec.name };
+        let verb = self.verb();
         if why.kind() == ErrorKind::PermissionDenied && path.is_file() {
             return ToolError::Failed(format!(
                 "could not {verb} {}, which is as it was: this user may not write it, or not into its folder ({why}). The \
@@ -112,57 +117,97 @@ impl Tool for Write {
     }
 }
 
-/// The tool that replaces one piece of a file.
-pub struct Edit(Writer);
+/// Computes a text file's new content, and what to say of the change, from the arguments, the file's shown name and
+/// the reader of its old content.
+type Rewrite = fn(&Args, &str, &dyn Fn() -> Result<String, ToolError>) -> Result<(String, String), ToolError>;
 
-impl Edit {
-    /// Creates the tool; the keeper saves what it changes, for undo.
-    pub(crate) fn new(keeper: Option<Arc<dyn Keeper>>) -> Self {
+/// A tool that changes a part of an existing text file.
+pub struct Revise {
+    writer: Writer,
+    rewrite: Rewrite,
+}
+
+impl Revise {
+    /// Creates the tool that replaces one piece of a file; the keeper saves what it changes, for undo.
+    pub(crate) fn edit(keeper: Option<Arc<dyn Keeper>>) -> Self {
         let text = || json!({"type": "string"});
         let parameters = json!({"path": text(), "old": text(), "new": text()});
         let description = "replaces a piece of a file: `old` must stand in it exactly once.";
         let mut spec = ToolSpec::new("edit", description, parameters, &["path", "old", "new"]);
         spec.example = json!({"path": "notes.txt", "old": EXAMPLE_COUNT, "new": "8318 lines"});
         (spec.core, spec.parallel) = (true, false);
-        Self(Writer { spec, keeper })
+        Self { writer: Writer { spec, keeper }, rewrite: replace_piece }
+    }
+
+    /// Creates the tool that adds text at the end of a file; the keeper saves what it changes, for undo.
+    pub(crate) fn append(keeper: Option<Arc<dyn Keeper>>) -> Self {
+        let parameters = json!({"path": {"type": "string"}, "content": {"type": "string"}});
+        let description = "adds text at the end of a file that is there.";
+        let mut spec = ToolSpec::new("append", description, parameters, &["path", "content"]);
+        spec.example = json!({"path": "notes.txt", "content": format!("- a.txt has {EXAMPLE_COUNT}\n")});
+        spec.parallel = false;
+        Self { writer: Writer { spec, keeper }, rewrite: add_at_end }
     }
 }
 
-impl Tool for Edit {
+impl Tool for Revise {
     fn spec(&self) -> &ToolSpec {
-        &self.0.spec
+        &self.writer.spec
     }
 
     fn effects(&self, args: &Args, cx: &ToolCx) -> Effects {
-        Effects { edits: true, ..self.0.effects(&path(args, &cx.root), &cx.root, Vec::new()) }
+        Effects { edits: true, ..self.writer.effects(&path(args, &cx.root), &cx.root, Vec::new()) }
     }
 
     fn call(&self, args: &Args, cx: &ToolCx) -> Result<Raw, ToolError> {
         let path = path(args, &cx.root);
         let name = shown(&path, &cx.root);
-        let failed = |e| io("could not edit", &path, &cx.root, e);
-        let (old, new) = (text(args, "old"), text(args, "new"));
-        if old.is_empty() {
-            return Err(ToolError::Arguments("`old` is empty: give the text to replace".into()));
-        }
-        let before = regular_text(&path, &name, "edit", failed)?;
-        match before.matches(old).count() {
-            1 => {}
-            0 => {
-                let first = old.lines().next().unwrap_or_default().trim();
-                let line = before.lines().position(|l| !first.is_empty() && l.contains(first));
-                let near = line.map(|at| format!(" (its first line is in line {})", at + 1)).unwrap_or_default();
-                return Err(ToolError::Failed(format!(
-                    "`old` does not stand in {name} as it is written{near}: read it"
-                )));
-            }
-            n => return Err(ToolError::Failed(format!("`old` stands in {name} {n} times: give more of the text"))),
-        }
-        let after = before.replacen(old, new, 1);
-        self.0.replace(&path, &cx.root, after.as_bytes())?;
-        let line = before[..before.find(old).unwrap_or_default()].matches('\n').count() + 1;
-        Ok(Raw::text(format!("changed {name} at line {line}")))
+        let failed = |e| io(&format!("could not {}", self.writer.verb()), &path, &cx.root, e);
+        let read = || regular_text(&path, &name, &self.writer.spec.name, failed);
+        let (after, said) = (self.rewrite)(args, &name, &read)?;
+        self.writer.replace(&path, &cx.root, after.as_bytes())?;
+        Ok(Raw::text(said))
     }
+}
+
+fn replace_piece(
+    args: &Args,
+    name: &str,
+    read: &dyn Fn() -> Result<String, ToolError>,
+) -> Result<(String, String), ToolError> {
+    let (old, new) = (text(args, "old"), text(args, "new"));
+    if old.is_empty() {
+        return Err(ToolError::Arguments("`old` is empty: give the text to replace".into()));
+    }
+    let before = read()?;
+    match before.matches(old).count() {
+        1 => {}
+        0 => {
+            let first = old.lines().next().unwrap_or_default().trim();
+            let line = before.lines().position(|l| !first.is_empty() && l.contains(first));
+            let near = line.map(|at| format!(" (its first line is in line {})", at + 1)).unwrap_or_default();
+            return Err(ToolError::Failed(format!("`old` does not stand in {name} as it is written{near}: read it")));
+        }
+        n => return Err(ToolError::Failed(format!("`old` stands in {name} {n} times: give more of the text"))),
+    }
+    let line = before[..before.find(old).unwrap_or_default()].matches('\n').count() + 1;
+    Ok((before.replacen(old, new, 1), format!("changed {name} at line {line}")))
+}
+
+fn add_at_end(
+    args: &Args,
+    name: &str,
+    read: &dyn Fn() -> Result<String, ToolError>,
+) -> Result<(String, String), ToolError> {
+    let mut whole = read()?;
+    for part in ["", text(args, "content")] {
+        whole.push_str(part);
+        if !whole.is_empty() && !whole.ends_with('\n') {
+            whole.push('\n');
+        }
+    }
+    let said = format!("appended to {name} (now {} lines)", whole.lines().count());
+    Ok((whole, said))
 }
 
 /// Reads a regular text file that is to be changed; `verb` names the change in error messages.
@@ -185,44 +230,4 @@ fn regular_text(
         return Err(ToolError::Failed(format!("{name} has {size} bytes: too many to {verb} here")));
     }
     read_text(path, MAX_BYTES).map_err(failed)
-}
-
-/// The tool that adds text at the end of an existing file.
-pub struct Append(Writer);
-
-impl Append {
-    /// Creates the tool; the keeper saves what it changes, for undo.
-    pub(crate) fn new(keeper: Option<Arc<dyn Keeper>>) -> Self {
-        let parameters = json!({"path": {"type": "string"}, "content": {"type": "string"}});
-        let description = "adds text at the end of a file that is there.";
-        let mut spec = ToolSpec::new("append", description, parameters, &["path", "content"]);
-        spec.example = json!({"path": "notes.txt", "content": format!("- a.txt has {EXAMPLE_COUNT}\n")});
-        spec.parallel = false;
-        Self(Writer { spec, keeper })
-    }
-}
-
-impl Tool for Append {
-    fn spec(&self) -> &ToolSpec {
-        &self.0.spec
-    }
-
-    fn effects(&self, args: &Args, cx: &ToolCx) -> Effects {
-        Effects { edits: true, ..self.0.effects(&path(args, &cx.root), &cx.root, Vec::new()) }
-    }
-
-    fn call(&self, args: &Args, cx: &ToolCx) -> Result<Raw, ToolError> {
-        let path = path(args, &cx.root);
-        let name = shown(&path, &cx.root);
-        let failed = |e| io("could not append to", &path, &cx.root, e);
-        let mut whole = regular_text(&path, &name, "append", failed)?;
-        for part in ["", text(args, "content")] {
-            whole.push_str(part);
-            if !whole.is_empty() && !whole.ends_with('\n') {
-                whole.push('\n');
-            }
-        }
-        self.0.replace(&path, &cx.root, whole.as_bytes())?;
-        Ok(Raw::text(format!("appended to {name} (now {} lines)", whole.lines().count())))
-    }
 }

@@ -16,7 +16,7 @@ mod sweep;
 mod workspace;
 mod written;
 
-pub use files::{Append, Edit, Write};
+pub use files::{Revise, Write};
 pub use keeper::{Change, Keeper, Kept};
 pub use knowledge::KnowledgeSearch;
 pub use manual::{ManualSearch, ManualSource};
@@ -60,7 +60,7 @@ pub fn builtin(setup: Setup) -> Result<Registry, RegistryError> {
         Arc::new(Read::default()),
         Arc::new(List::default()),
         Arc::new(Write::new(setup.keeper.clone())),
-        Arc::new(Edit::new(setup.keeper.clone())),
+        Arc::new(Revise::edit(setup.keeper.clone())),
         Arc::new(Search::default()),
     ];
     if let Some(shell) = setup.shell {

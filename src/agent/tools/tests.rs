@@ -26,7 +26,7 @@ impl Bench {
             ..Setup::default()
         };
         let mut registry = builtin(setup).unwrap();
-        registry.add(Arc::new(Append::new(None))).unwrap();
+        registry.add(Arc::new(Revise::append(None))).unwrap();
         Self { registry, dir }
     }
 
@@ -203,7 +203,7 @@ fn what_is_written_is_kept_for_an_undo_first() {
         let seen = keeper.seen.clone();
         let keeper: Option<Arc<dyn Keeper>> = Some(Arc::new(keeper));
         bench.registry = builtin(Setup { keeper: keeper.clone(), ..Setup::default() }).unwrap();
-        bench.registry.add(Arc::new(Append::new(keeper))).unwrap();
+        bench.registry.add(Arc::new(Revise::append(keeper))).unwrap();
         std::fs::write(bench.root().join("a"), "one\n").unwrap();
         let edit = json!({"path": "a", "old": "one", "new": "two"});
         assert_eq!(bench.effects("edit", edit.clone()).reasons, ["undo does not cover all of it: it is large"]);

@@ -71,17 +71,11 @@ pub fn session(given: Option<&str>, cx: &Cx) -> Result<String, Failure> {
 pub fn failure(error: StoreError) -> Failure {
     let hint = error.hint();
     match error {
-        StoreError::Missing { .. }
-        | StoreError::Empty
-        | StoreError::Ambiguous { .. }
-        | StoreError::Busy(_)
-        | StoreError::Locked(_)
-        | StoreError::Occupied { .. } => Failure::usage(error).hint(hint),
-        StoreError::Open { .. }
-        | StoreError::Disk { .. }
-        | StoreError::Newer(_)
-        | StoreError::Damaged { .. }
-        | StoreError::Sql(_) => Failure::internal(error).hint(hint),
+        error if error.is_busy() => Failure::usage(error).hint(hint),
+        StoreError::Missing { .. } | StoreError::Empty | StoreError::Ambiguous { .. } => {
+            Failure::usage(error).hint(hint)
+        }
+        _ => Failure::internal(error).hint(hint),
     }
 }
 

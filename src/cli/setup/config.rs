@@ -341,17 +341,17 @@ pub(crate) fn unknown(name: &str, is_table: bool, place: &str) -> Failure {
         return Failure::usage(format!("{place}: `{name}` is a table, and settings stand in none"))
             .hint("take the line of the table out; `caro config` shows every setting");
     }
-    let meant = nearest(name).map_or(String::new(), |near| format!("did you mean `{near}`? "));
+    let meant = nearest(&name.replace('-', "_"), KEYS.iter().map(|key| key.name))
+        .map_or(String::new(), |near| format!("did you mean `{near}`? "));
     Failure::usage(format!("{place}: there is no setting `{name}`"))
         .hint(format!("{meant}`caro config` shows them all"))
 }
 
-/// Finds the setting whose name is the fewest edits away, at most two.
-fn nearest(name: &str) -> Option<&'static str> {
-    let name = name.replace('-', "_");
+/// Finds the name that is the fewest edits away, at most two.
+pub(crate) fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     let most = if name.len() < 5 { 1 } else { 2 };
-    let closest = KEYS.iter().map(|k| (strsim::levenshtein(&name, k.name), k.name)).min_by_key(|(edits, _)| *edits);
-    closest.filter(|(edits, _)| *edits <= most).map(|(_, name)| name)
+    let closest = known.map(|known| (strsim::levenshtein(name, known), known)).min_by_key(|(edits, _)| *edits);
+    closest.filter(|(edits, _)| *edits <= most).map(|(_, known)| known)
 }
 
 #[cfg(test)]
@@ -360,11 +360,14 @@ mod tests {
 
     #[test]
     fn a_mistyped_name_is_recognized() {
-        for (slip, name) in [("timout", "timeout"), ("max-iteration", "max_iterations"), ("sehll", "shell")] {
+        let nearest = |name| nearest(name, KEYS.iter().map(|key| key.name));
+        for (slip, name) in [("timout", "timeout"), ("max_iteration", "max_iterations"), ("sehll", "shell")] {
             assert_eq!(nearest(slip), Some(name));
         }
         for other in ["foo", "colour", "general", "x"] {
             assert_eq!(nearest(other), None, "{other}");
         }
+        let hint = unknown("max-iteration", false, "x").hint.unwrap_or_default();
+        assert!(hint.starts_with("did you mean `max_iterations`? "), "{hint}");
     }
 }

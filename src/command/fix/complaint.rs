@@ -45,8 +45,6 @@ pub enum Kind {
     NoGroup,
     /// There is no such service.
     NoUnit,
-    /// The package index has no such package.
-    NoPackage,
     /// The repository has no such branch, tag or file.
     NoReference,
     /// The repository has no such remote.

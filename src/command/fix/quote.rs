@@ -4,9 +4,7 @@
 use super::complaint::Kind;
 use super::{Case, Class, Repair, repair};
 use crate::checks::torn::existing_name;
-
-/// Options of `find` that take a pattern.
-const PATTERNS: [&str; 8] = ["-name", "-iname", "-path", "-ipath", "-wholename", "-regex", "-iregex", "-lname"];
+use caro_shell::find::PATTERNS;
 
 /// `cat my report.txt`, if the file `my report.txt` exists.
 pub(super) fn names_with_blanks(case: &Case) -> Option<Repair> {

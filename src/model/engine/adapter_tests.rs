@@ -1,3 +1,5 @@
+//! Tests adapters: they compute as merged weights would, and unusable ones are refused.
+
 use super::super::backend::Backend;
 use super::super::bytes::Bytes;
 use super::super::forward::Forward;

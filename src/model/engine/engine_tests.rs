@@ -1,3 +1,5 @@
+//! Tests the engine from a prompt to its text: limits, shapes, reuse of the prompt and stops.
+
 use super::quant::Kind;
 use super::testing::{self, Field, Tiny, free, request, run};
 use super::*;

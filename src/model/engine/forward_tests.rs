@@ -1,3 +1,5 @@
+//! Compares the forward pass with candle, and with itself for other sizes of batches.
+
 use super::super::candle::Candle;
 use super::super::kernels::Tier;
 use super::super::quant::Kind;

@@ -1,3 +1,5 @@
+//! Tests the parser of GGUF files, with damaged files too.
+
 use super::super::gguf_writer::Writer;
 use super::*;
 use proptest::prelude::*;

@@ -1,3 +1,5 @@
+//! Tests the tokens that a grammar allows and forces, against llguidance.
+
 use super::super::testing;
 use super::*;
 use toktrie::SimpleVob;

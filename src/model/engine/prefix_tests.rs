@@ -1,3 +1,5 @@
+//! Tests the stored states of prefixes: they equal computed ones, and only their own are used.
+
 use super::super::forward::Forward;
 use super::super::generate::Sequence;
 use super::super::kernels::{Kernels, Tier};

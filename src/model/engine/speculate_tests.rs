@@ -1,3 +1,5 @@
+//! Tests drafts: which tokens are drafted, and that they do not change the text.
+
 use super::super::backend::Backend;
 use super::super::generate::Sequence;
 use super::super::quant::Kind;

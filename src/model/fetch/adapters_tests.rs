@@ -1,3 +1,5 @@
+//! Tests the adapters of a user: adding, listing, verifying and removing them.
+
 use super::*;
 use crate::engine::gguf_writer::Writer;
 use crate::engine::quant::Kind;

@@ -100,9 +100,7 @@ impl From<StoreError> for Problem {
         let hint = error.hint();
         match error {
             StoreError::Missing { .. } | StoreError::Empty => Self::not_found(error),
-            StoreError::Busy(_) | StoreError::Locked(_) | StoreError::Occupied { .. } => {
-                Self::conflict(error).detail(hint)
-            }
+            error if error.is_busy() => Self::conflict(error).detail(hint),
             _ => Self::internal(error).detail(hint),
         }
     }

@@ -1,6 +1,7 @@
 //! The tests of `find` that hold when one of its actions is reached.
 
 use super::fd::{fd_operands, is_fd};
+use crate::find::{EXECS, PRINTS, is_narrowing_test};
 use crate::parse::{Invocation, Word};
 
 /// The position of an action in the words of a `find`: its tests are those that stand before it.
@@ -62,11 +63,10 @@ fn expression(command: &Invocation) -> Vec<(usize, &Word)> {
 
 /// Returns the index of an action in an expression; `None` if the whole expression comes before it.
 fn position(words: &[(usize, &Word)], action: Action) -> Option<usize> {
-    const PRINTS: [&str; 3] = ["-print", "-print0", "-printf"];
     let first = |names: &[&str]| words.iter().position(|(_, word)| names.contains(&word.text.as_str()));
     match action {
         Action::Named(name) => first(&[name]),
-        Action::Prints => first(&PRINTS),
+        Action::Prints => first(PRINTS),
         Action::Runs(inner) => {
             let start = inner.words.first().map_or(0, |word| word.span.start);
             let is_before = |word: &Word| EXECS.contains(&word.text.as_str()) && word.span.end <= start;
@@ -118,44 +118,6 @@ fn opening(words: &[(usize, &Word)], close: usize) -> usize {
     0
 }
 
-/// True for a test of `find` that few files pass.
-pub fn is_narrowing_test(word: &str) -> bool {
-    TESTS.contains(&word)
-}
-
-/// The actions of `find` that run a command.
-pub(crate) const EXECS: &[&str] = &["-exec", "-execdir", "-ok", "-okdir"];
-
-/// Tests of `find` that few files pass.
-const TESTS: &[&str] = &[
-    "-name",
-    "-iname",
-    "-path",
-    "-ipath",
-    "-wholename",
-    "-regex",
-    "-iregex",
-    "-mtime",
-    "-mmin",
-    "-atime",
-    "-amin",
-    "-ctime",
-    "-cmin",
-    "-newer",
-    "-newermt",
-    "-size",
-    "-empty",
-    "-user",
-    "-group",
-    "-nouser",
-    "-nogroup",
-    "-perm",
-    "-samefile",
-    "-inum",
-    "-links",
-    "-xtype",
-];
-
 #[cfg(test)]
 mod tests {
     use super::super::{Kind, effects};
@@ -182,6 +144,8 @@ mod tests {
             "find . ! -name keep -name '*.log' -delete",
             "find . -print0 -name a | xargs -0 ls; find . -name '*.bak' -print0 | xargs -0 rm",
             "find . -name '*.bak' | xargs rm",
+            "find . -iwholename './tmp/*' -delete",
+            "find . -lname '/old/*' -delete",
         ] {
             assert!(is_narrowed(text), "{text}");
         }

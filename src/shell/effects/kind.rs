@@ -49,3 +49,10 @@ pub enum Kind {
     /// Unknown: the program is not in the table.
     Unknown,
 }
+
+impl Kind {
+    /// True if it reaches another machine.
+    pub(super) fn is_network(self) -> bool {
+        matches!(self, Self::Fetch | Self::Send)
+    }
+}

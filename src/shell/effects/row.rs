@@ -59,6 +59,8 @@ pub(super) struct Program {
     pub asks: Vec<Whole>,
     pub makes: Vec<Whole>,
     pub gets: Vec<Whole>,
+    pub relays: Option<Vec<Whole>>,
+    pub keeps_secrets: bool,
     pub records: Vec<Whole>,
     pub starts: Vec<Whole>,
     pub builds: Vec<Whole>,

@@ -52,6 +52,26 @@ impl Program {
         kinds
     }
 
+    /// True if what it prints or saves is a text from another machine, as it is there.
+    pub fn relays(&self, read: &ParsedArgs<'_>) -> bool {
+        match &self.relays {
+            Some(shapes) => shapes.iter().any(|shape| shape.fits(&read.line)),
+            None => {
+                let only_asks = self.asks.iter().any(|shape| shape.fits(&read.line));
+                !only_asks && self.does(read).into_iter().any(Kind::is_network)
+            }
+        }
+    }
+
+    /// True if what it is given leaves for another machine. A program that stays on this one does not send by asking
+    /// or getting something.
+    pub fn sends(&self, read: &ParsedArgs<'_>) -> bool {
+        let only_gets = || self.asks.iter().chain(&self.gets).any(|shape| shape.fits(&read.line));
+        !self.keeps_secrets
+            && self.does(read).into_iter().any(Kind::is_network)
+            && (self.does.iter().copied().chain(self.adds(read)).any(Kind::is_network) || !only_gets())
+    }
+
     /// Returns the effects that its options and operands add, whatever else it does.
     pub fn adds(&self, read: &ParsedArgs<'_>) -> Vec<Kind> {
         self.option.iter().filter(|o| o.applies(read)).flat_map(|o| o.also.iter().copied()).collect()

@@ -222,6 +222,7 @@ pub(super) fn problems() -> Vec<String> {
             .chain(&program.asks)
             .chain(&program.makes)
             .chain(&program.gets)
+            .chain(program.relays.iter().flatten())
             .chain(&program.records)
             .chain(&program.starts)
             .chain(&program.builds)

@@ -140,3 +140,26 @@ fn ps_reads_environments_if_an_option_says_so() {
         assert!(!reads(line), "{line}");
     }
 }
+
+#[test]
+fn the_table_distinguishes_a_text_from_elsewhere_from_an_answer() {
+    let relays = |line: &str| super::relays(&parse(line, Dialect::Bash).commands[0], Dialect::Bash);
+    for line in ["curl x", "yt-dlp -o - x", "lftp -c 'cat x' h", "rclone cat r:x", "aws s3 cp s3://b/x -", "dig x"] {
+        assert!(relays(line), "{line}");
+    }
+    for line in ["aws s3 ls", "aws s3 cp x s3://b/x", "git pull", "docker pull x", "ping x", "cat x", "openssl rand 9"]
+    {
+        assert!(!relays(line), "{line}");
+    }
+}
+
+#[test]
+fn the_table_says_which_programs_send_what_they_are_given() {
+    let sends = |line: &str| super::sends(&parse(line, Dialect::Bash).commands[0], Dialect::Bash);
+    for line in ["curl x", "aws s3 ls x", "openssl s_client -connect h:1", "rsync x h:", "ping x", "getent hosts x"] {
+        assert!(sends(line), "{line}");
+    }
+    for line in ["rsync x y", "openssl rsa -in x", "npm view x", "kubectl apply -f -", "restic backup x", "cat x"] {
+        assert!(!sends(line), "{line}");
+    }
+}

@@ -99,6 +99,22 @@ pub(crate) fn commands_in(words: &[Word], dialect: Dialect) -> Vec<(usize, Strin
     held.into_iter().filter_map(|(word, text)| Some((index(word)?, text))).collect()
 }
 
+/// True if what the command prints or saves is a text from another machine, according to the table.
+pub(crate) fn relays(command: &Invocation, dialect: Dialect) -> bool {
+    in_table(command, dialect, Program::relays)
+}
+
+/// True if what the command is given leaves for another machine, according to the table.
+pub(crate) fn sends(command: &Invocation, dialect: Dialect) -> bool {
+    in_table(command, dialect, Program::sends)
+}
+
+/// True if the row of the command's program says so.
+fn in_table(command: &Invocation, dialect: Dialect, says: fn(&Program, &ParsedArgs<'_>) -> bool) -> bool {
+    let program = command.key().and_then(|key| table::program(&key, command.naming(dialect)));
+    program.is_some_and(|program| says(program, &ParsedArgs::parse(command, program)))
+}
+
 /// Returns the local files that a command sends: those that it copies to another machine or uploads.
 pub(crate) fn sent_files(command: &Invocation, dialect: Dialect) -> Vec<&str> {
     const UPLOADS: [&str; 10] = [

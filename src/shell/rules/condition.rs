@@ -112,9 +112,6 @@ pub struct Next {
     /// The next word must match.
     #[serde(default)]
     pub is: Option<Pattern>,
-    /// The next word must be an unquoted glob, or must not.
-    #[serde(default)]
-    pub glob: Option<bool>,
     /// The next word must not match.
     #[serde(default)]
     pub is_not: Option<Pattern>,
@@ -225,9 +222,6 @@ impl Condition {
             let is = |w: &Word| w.text == next.after || any_case && w.text.eq_ignore_ascii_case(&next.after);
             let at = command.words.iter().position(is)?;
             let following = command.words.get(at + 1).map_or("", |w| w.text.as_str());
-            if next.glob.is_some_and(|wanted| command.words.get(at + 1).is_none_or(|w| w.glob != wanted)) {
-                return None;
-            }
             if next.list.is_some_and(|wanted| begins_list(script, command, at + 1) != wanted) {
                 return None;
             }

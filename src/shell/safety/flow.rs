@@ -1,7 +1,7 @@
 //! Finds data that flows from the network or a decoder into something that runs it.
 
 use super::{Level, Reason, reason};
-use crate::effects::{Effect, Kind, Place, canonical, effects, is_socket, place_of};
+use crate::effects::{Effect, Kind, Place, canonical, effects, is_socket, place_of, relays};
 use crate::parse::{Construct, How, Invocation, Redirect, Script};
 use crate::unwrap;
 
@@ -12,36 +12,6 @@ enum Origin {
     Decoder,
 }
 
-const FETCHERS: &[&str] = &[
-    "curl",
-    "wget",
-    "fetch",
-    "aria2c",
-    "axel",
-    "lynx",
-    "w3m",
-    "links",
-    "http",
-    "https",
-    "xh",
-    "nc",
-    "ncat",
-    "netcat",
-    "socat",
-    "telnet",
-    "ftp",
-    "tftp",
-    "scp",
-    "sftp",
-    "invoke-webrequest",
-    "invoke-restmethod",
-    "start-bitstransfer",
-    "certutil",
-    "bitsadmin",
-    "dig",
-    "nslookup",
-    "gh",
-];
 const SHELLS: &[&str] =
     &["bash", "sh", "dash", "zsh", "ksh", "mksh", "ash", "fish", "rbash", "pwsh", "powershell", "cmd", "csh", "tcsh"];
 const INTERPRETERS: &[&str] = &[
@@ -291,14 +261,9 @@ fn brace_command(script: &Script, command: &Invocation) -> Option<Invocation> {
     (words.len() > 1 && script.dialect != crate::Dialect::Sh).then(|| Invocation { words, ..command.clone() })
 }
 
-/// True for a program that reads from another machine.
+/// True for a command whose output, or what it saves, comes from another machine.
 pub(super) fn is_fetcher(script: &Script, command: &Invocation) -> bool {
-    let says = |word: &str| command.args().iter().any(|w| w.text == word);
-    let shows = command.name() == Some("ssh") && command.words.len() > 1;
-    shows
-        || is_one_of(script, command, FETCHERS)
-            && (command.name() != Some("gh") || says("api") || says("gist") || says("download"))
-        || command.name() == Some("openssl") && says("s_client")
+    relays(command, script.dialect_of(command))
 }
 
 /// Returns the origin of the stream that a command runs, if it runs one.

@@ -1,7 +1,8 @@
 //! Recognizes changes that lose nothing: files that tools recreate, temporary files, a line appended to a file.
 
 use super::secrets::is_secret;
-use crate::effects::{EXECS, Effect, Kind, Place, is_hidden, is_remade, place_of};
+use crate::effects::{Effect, Kind, Place, is_hidden, is_remade, place_of};
+use crate::find::is_changing_action;
 use crate::parse::{How, Invocation, Script, Word};
 
 /// Programs that write any amount of data.
@@ -93,8 +94,8 @@ fn finds_only_recreated(script: &Script, effect: &Effect) -> bool {
     let around = || own.inside.filter(|i| i.how == How::Wrapped).map(|i| &script.commands[i.command]);
     let Some(find) = Some(own).filter(|c| is_find(c)).or_else(|| around().filter(|c| is_find(c))) else { return false };
     // a test behind the action does not limit it
-    let is_action = |word: &&str| *word == "-delete" || EXECS.contains(word);
-    let words: Vec<&str> = find.args().iter().map(|w| w.text.as_str()).take_while(|w| !is_action(w)).collect();
+    let words = find.args().iter().map(|w| w.text.as_str());
+    let words: Vec<&str> = words.take_while(|word| !is_changing_action(word)).collect();
     let other_tests = ["!", "-not", "-o", "-or", ",", "-path", "-regex", "-wholename"];
     let names: Vec<&str> =
         words.windows(2).filter(|pair| matches!(pair[0], "-name" | "-iname")).map(|pair| pair[1]).collect();

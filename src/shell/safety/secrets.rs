@@ -2,48 +2,8 @@
 
 use super::flow::is_connected;
 use super::{Level, Reason, reason, stdin_texts};
-use crate::effects::{Place, environment_option, place_of, sent_files};
+use crate::effects::{Place, environment_option, place_of, sends, sent_files};
 use crate::parse::{How, Invocation, Script};
-
-/// Programs that send their input or their arguments.
-const SENDERS: [&str; 33] = [
-    "curl",
-    "wget",
-    "nc",
-    "ncat",
-    "netcat",
-    "socat",
-    "telnet",
-    "ftp",
-    "lftp",
-    "tftp",
-    "ssh",
-    "scp",
-    "sftp",
-    "rsync",
-    "mail",
-    "mailx",
-    "mutt",
-    "sendmail",
-    "openssl",
-    "http",
-    "https",
-    "xh",
-    "rclone",
-    "aws",
-    "gsutil",
-    "gcloud",
-    "az",
-    "croc",
-    "gh",
-    "invoke-restmethod",
-    "invoke-webrequest",
-    "irm",
-    "iwr",
-];
-
-/// Programs whose query itself reveals something to another machine.
-const ASKERS: [&str; 7] = ["dig", "nslookup", "host", "drill", "ping", "whois", "resolvectl"];
 
 /// Most pipes that are followed back from a sender.
 const MAX_STAGES: usize = 16;
@@ -63,8 +23,7 @@ pub(super) fn reasons(script: &Script) -> Vec<Reason> {
     if read.iter().all(Option::is_none) && loop_input.is_none() && !script.commands.iter().any(uploads) {
         return found;
     }
-    let sends = |c: &Invocation| c.key().is_some_and(|n| SENDERS.contains(&n.as_str()));
-    let asks = |c: &Invocation| c.name().is_some_and(|n| ASKERS.contains(&n));
+    let sends = |c: &Invocation| sends(c, script.dialect_of(c));
     // a copy of a secret is a secret
     let copies: Vec<(&str, &str)> = script
         .commands
@@ -81,7 +40,7 @@ pub(super) fn reasons(script: &Script) -> Vec<Reason> {
         let Some(first) = command.words.first() else { continue };
         let connected = is_connected(script, command);
         let published = matches!(command.name(), Some("cp" | "mv" | "ln" | "install")) && is_published(command);
-        if !connected && !sends(command) && !asks(command) && !published {
+        if !connected && !sends(command) && !published {
             continue;
         }
         let mut sources = feeders(script, index);
@@ -101,7 +60,7 @@ pub(super) fn reasons(script: &Script) -> Vec<Reason> {
         // a variable that may hold the secret: from a loop over its lines, or assigned
         let from_variable = || {
             let own_words = command.args().iter().any(|w| w.expands && w.text.contains('$') && !w.text.contains("$("));
-            if own_words && (asks(command) || sends(command)) { read_before.clone() } else { None }
+            if own_words && sends(command) { read_before.clone() } else { None }
         };
         // a backup goes over ssh or to a store; other programs do not accept a whole database
         let stores =

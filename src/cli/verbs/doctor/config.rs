@@ -2,7 +2,7 @@
 
 use super::finding::Finding;
 use crate::env::{self, VARIABLES};
-use crate::setup::config::KEYS;
+use crate::setup::config::{KEYS, nearest};
 use crate::setup::layers;
 use crate::setup::settings::serve;
 use crate::{Config, Cx, Failure, Settings};
@@ -81,9 +81,8 @@ pub fn findings(facts: &Facts) -> Vec<Finding> {
     };
     all.extend(facts.warnings.iter().map(|warning| Finding::warn(CHECK, warning, remedy(warning))));
     all.extend(facts.unread.iter().map(|name| {
-        let near = KEYS.iter().map(|key| (strsim::levenshtein(name, key.env), key.env)).min();
-        let suggestion =
-            near.filter(|(edits, _)| *edits <= 3).map_or(String::new(), |(_, env)| format!("did you mean {env}? "));
+        let near = nearest(name, KEYS.iter().map(|key| key.env));
+        let suggestion = near.map_or(String::new(), |env| format!("did you mean {env}? "));
         Finding::warn(
             CHECK,
             format!("{name} is set, and caro reads no such variable"),

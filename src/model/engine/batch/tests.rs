@@ -1,3 +1,5 @@
+//! Tests concurrent calls of one engine: they are answered as if each were alone.
+
 use super::super::testing::{Tiny, free, request, run};
 use super::super::{Device, Options};
 use super::*;

@@ -1,3 +1,5 @@
+//! Compares the kernels of every tier with exact products and with one another.
+
 use super::*;
 use crate::engine::bytes::Bytes;
 use crate::engine::quant::Kind;

@@ -1,3 +1,5 @@
+//! Compares the quantized blocks with those of candle.
+
 use super::super::testing::candle_kind;
 use super::*;
 use candle_core::quantized::QTensor;
