@@ -4,7 +4,6 @@
 use crate::machine::{AMPLE, Machine};
 use caro::exec::support;
 use caro::manual::{Entry, Known, Manual, Program, Setup, relevant};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
