@@ -173,7 +173,16 @@ impl RunState {
     /// True if a tool has shown this number or file name. Always true once so many facts are stored that later ones are
     /// not recorded.
     pub fn has_shown(&self, fact: &str) -> bool {
-        self.facts.len() >= Self::MAX_FACTS || self.facts.contains(fact)
+        self.facts.len() >= Self::MAX_FACTS || self.facts.contains(fact) || self.has_measured(fact)
+    }
+
+    /// True if a tool has shown this size in another unit, or rounded to other digits.
+    fn has_measured(&self, fact: &str) -> bool {
+        let Some(size) = Size::of(fact) else { return false };
+        self.facts.iter().any(|shown| match Size::of(shown) {
+            Some(shown) => size.is_near(&shown),
+            None => shown.parse().is_ok_and(|bytes: f64| size.is_near(&Size { bytes: [bytes; 2], step: [0.0; 2] })),
+        })
     }
 
     /// Records the facts of a text as shown.
@@ -237,12 +246,40 @@ pub struct Stats {
     pub modified_files: usize,
 }
 
+/// A size with a unit, read in thousands and in 1024s.
+struct Size {
+    bytes: [f64; 2],
+    /// The least difference that its digits can show.
+    step: [f64; 2],
+}
+
+impl Size {
+    /// Parses `4.0k`, `10kb`, `1.5mib`; `None` for anything else, and for a number without a unit.
+    fn of(word: &str) -> Option<Self> {
+        let digits = word.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+        let (number, unit) = (&word[..digits], word[digits..].to_ascii_lowercase());
+        let power = ["b", "k", "m", "g", "t"].iter().position(|letter| unit.starts_with(letter))? as i32;
+        if !(unit.len() == 1 || power > 0 && matches!(&unit[1..], "b" | "ib")) {
+            return None;
+        }
+        let decimals = number.split_once('.').map_or(0, |(_, behind)| behind.len()) as i32;
+        let value: f64 = number.parse().ok()?;
+        let units = [1000_f64, 1024.0].map(|base| base.powi(power));
+        Some(Self { bytes: units.map(|unit| value * unit), step: units.map(|unit| unit / 10_f64.powi(decimals)) })
+    }
+
+    /// True if both may be the same size, each rounded up or down to its digits.
+    fn is_near(&self, other: &Self) -> bool {
+        (0..2).any(|a| (0..2).any(|b| (self.bytes[a] - other.bytes[b]).abs() < self.step[a].max(other.step[b])))
+    }
+}
+
 /// True for a character that separates words, numbers and file names.
 fn is_separator(c: char) -> bool {
     !(c.is_alphanumeric() || matches!(c, '.' | '_' | '-'))
 }
 
-/// Returns the facts of a text that can be checked: numbers of two or more digits, and file names with an extension but
+/// Returns the facts of a text that can be checked: numbers of two or more digits, sizes with a unit, and file names with an extension but
 /// without their folder.
 pub fn facts(text: &str) -> impl Iterator<Item = String> + '_ {
     text.split(is_separator).filter_map(|word| {
@@ -254,7 +291,7 @@ pub fn facts(text: &str) -> impl Iterator<Item = String> + '_ {
                 && extension.chars().all(|c| c.is_ascii_alphanumeric())
         });
         let is_abbreviation = ["e.g", "i.e"].iter().any(|latin| word.eq_ignore_ascii_case(latin));
-        (number || is_file_name && !is_abbreviation).then(|| word.to_lowercase())
+        (number || is_file_name && !is_abbreviation || Size::of(word).is_some()).then(|| word.to_lowercase())
     })
 }
 

@@ -92,6 +92,9 @@ pub struct History {
     pub place: Vec<String>,
     /// The earlier requests, oldest first.
     pub said: Vec<PastExchange>,
+    /// True if the request changes the last of these commands, and is no further step of a task.
+    #[serde(default)]
+    pub revises: bool,
     /// Commands from the user's own documents for nearly the same request, the nearest first.
     #[serde(default)]
     pub known: Vec<DocumentedCommand>,

@@ -14,6 +14,7 @@
 //!   and by what they do in a rehearsal. [`faults`]: findings from a rehearsal. [`pipeline`]: the first stage of a
 //!   pipeline.
 //! - [`checks`]: find errors in a command, with evidence. [`inspect`]: runs them, with the manuals that they need.
+//!   [`revised`]: finds conditions of an earlier command that its revision leaves out.
 //! - [`rehearsal`]: decides which commands may be rehearsed. [`risk`]: the safety verdict for this machine.
 //! - [`explain`]: explains a command in one line. [`checked`]: wraps a command that no model wrote as an answer.
 //! - [`fix`]: repairs a command that failed, without a model. [`broaden`](mod@broaden): widens a search that found
@@ -42,6 +43,7 @@ pub mod recipe;
 pub mod refine_loop;
 pub mod rehearsal;
 pub mod reply;
+mod revised;
 pub mod risk;
 mod sample;
 pub mod spelling;

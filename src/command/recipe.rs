@@ -8,7 +8,7 @@ use super::refine_loop::{
     Draft, EXTEND_BUDGET_BELOW, Outcome, RefineLoop, SecondAnswer, Step, is_broken, refine_reason,
 };
 use super::reply::{self, Reply};
-use super::{confidence, explain, file_schema, grounds, library, prompt, spelling};
+use super::{confidence, explain, file_schema, grounds, library, prompt, revised, spelling};
 use caro_documents::Librarian;
 use caro_host::ExecutionContext;
 use caro_inference::{Executor, Next, StateMachine, drive, generate, generate_until};
@@ -408,6 +408,8 @@ impl Run<'_> {
         let mut manuals = std::mem::take(&mut self.manuals);
         let mut draft = self.inspector.inspect(cmd, confidence, self.subject(), &mut manuals, MANUAL_WAIT).await;
         documents::vouch(&self.ask.before.known, self.ask.dialect, &mut draft.findings);
+        let dropped = revised::check(&self.ask.before, &self.ask.request, &draft.cmd, self.ask.dialect);
+        draft.findings.extend(dropped.into_iter().filter(|finding| !self.inspector.without.contains(&finding.id)));
         if self.ask.before.input.is_some() {
             file_schema::input::adapt_findings(&mut draft.findings, &draft.cmd, self.ask.dialect);
         }

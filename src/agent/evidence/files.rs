@@ -81,6 +81,8 @@ impl Query {
             "give",
             "name",
             "what",
+            "whats",
+            "what's",
             "which",
             "is",
             "are",
@@ -343,6 +345,8 @@ mod tests {
         assert_eq!(judge("show the oldest .log file in ./logs", "", &[worker]), Some(true));
         assert_eq!(judge("show the oldest .log file in ./logs", "", &[web]), Some(false));
         assert_eq!(judge("which is the newest file?", "", &[web]), Some(true));
+        assert_eq!(judge("whats the biggest file in here?", "", &["empty.txt"]), Some(false));
+        assert_eq!(judge("what's the biggest file in here?", "", &["notes.md"]), Some(true));
         assert_eq!(judge("which is the newest file?", "", &["notes.md"]), Some(true), "of this folder alone");
     }
 

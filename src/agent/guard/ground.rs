@@ -14,6 +14,9 @@ use std::sync::LazyLock;
 /// Extensions of files that hold a report, and not a program or a configuration.
 const REPORT_EXTENSIONS: &[&str] = &["md", "txt", "csv", "tsv", "html", "rst", "org", "adoc"];
 
+/// Most invented facts that a finding names.
+const MAX_NAMED: usize = 5;
+
 /// True if a text has the number of the prompt's examples ([`EXAMPLE`]), and neither the task nor any result has it.
 pub fn is_example(text: &str, task: &str, state: &RunState) -> bool {
     let has = |text: &str| facts(text).chain(facts(&without_thousands(text))).any(|fact| fact == EXAMPLE);
@@ -77,12 +80,17 @@ impl Guard for GroundGuard {
         if is_example(text, &self.task, state) {
             return Some(example("accepted"));
         }
-        let mut invented = if state.looks == 0 { Vec::new() } else { self.invented(text, state) };
-        invented.truncate(5);
+        let invented = self.unseen(text, state);
         (!invented.is_empty()).then(|| Finding {
             id: "not-seen".into(),
             text: format!("Not accepted: no tool has shown you {}. Answer with what was shown.", invented.join(", ")),
         })
+    }
+
+    fn unseen(&self, text: &str, state: &RunState) -> Vec<String> {
+        let mut invented = if state.looks == 0 { Vec::new() } else { self.invented(text, state) };
+        invented.truncate(MAX_NAMED);
+        invented
     }
 
     fn check(&self, call: &Call, state: &RunState) -> Result<Verdict, GuardError> {
@@ -104,7 +112,7 @@ impl Guard for GroundGuard {
         if invented.is_empty() {
             return Ok(Verdict::Allow);
         }
-        invented.truncate(5);
+        invented.truncate(MAX_NAMED);
         Ok(Verdict::Deny(Finding {
             id: "not-seen".into(),
             text: format!(
@@ -159,6 +167,21 @@ mod tests {
         match guard.check(&call, state).unwrap() {
             Verdict::Deny(finding) => Some(finding.text),
             _ => None,
+        }
+    }
+
+    #[test]
+    fn a_size_with_a_unit_must_have_been_shown_in_some_notation() {
+        let guard = GroundGuard::new("how big is it", &Plan::heuristic("how big is it"));
+        let mut state = RunState { looks: 1, ..RunState::default() };
+        state.learn("4.0K\t.\n1288490 a.bin");
+        for shown in
+            ["It has 4.0K.", "It has 4KB.", "a.bin has 1.2M", "a.bin has 1.29MB", "a.bin has 1258.3 KiB: 1259K"]
+        {
+            assert_eq!(guard.answer(shown, &state), None, "{shown}");
+        }
+        for invented in ["It has 8.0K.", "a.bin has 12MB", "a.bin has 1.5M", "It has 4G."] {
+            assert!(guard.answer(invented, &state).is_some(), "{invented}");
         }
     }
 

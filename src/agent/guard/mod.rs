@@ -76,6 +76,11 @@ pub trait Guard: Send + Sync {
         None
     }
 
+    /// Returns the names and numbers of an answer that neither the task nor a tool has shown.
+    fn unseen(&self, _text: &str, _state: &RunState) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Returns the reason to end the run before the next request to the model; `None` if there is budget left.
     fn spent(&self, _state: &RunState) -> Option<Halt> {
         None
@@ -107,6 +112,11 @@ impl Guards {
     /// Returns the first guard's reason to send an answer back.
     pub fn answer(&self, text: &str, state: &RunState) -> Option<Finding> {
         self.0.iter().find_map(|guard| guard.answer(text, state))
+    }
+
+    /// Returns the names and numbers of an answer that neither the task nor a tool has shown.
+    pub fn unseen(&self, text: &str, state: &RunState) -> Vec<String> {
+        self.0.iter().flat_map(|guard| guard.unseen(text, state)).collect()
     }
 
     /// Returns the actions of `set` that every guard admits. If no tool is left, answering stays allowed, so that a

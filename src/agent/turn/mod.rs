@@ -140,6 +140,9 @@ pub fn own_words(response: &str) -> &str {
     }
 }
 
+/// The doubt about the answer of a run that repeated itself.
+const CIRCLES: &str = "It went in circles, and the answer is a guess.";
+
 /// The response if the model has only repeated an example.
 const NO_ANSWER: &str = "No answer was found.";
 
@@ -280,6 +283,9 @@ pub struct AgentRun {
     /// The model's latest thought, used if the run ends without an answer.
     thought: String,
     end: Option<(End, String)>,
+    /// The reasons to doubt an answer that the model had to give.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    doubts: Vec<String>,
     /// True if the last completion could not be parsed or was refused; the next one is then sampled.
     retry: bool,
     /// True once an answer was sent back because it was not confirmed or something was missing.
@@ -321,6 +327,7 @@ impl AgentRun {
             metric: Metric::default(),
             thought: String::new(),
             end: None,
+            doubts: Vec::new(),
             retry: false,
             doubted: false,
             failures: Vec::new(),
@@ -458,7 +465,7 @@ impl AgentRun {
                 };
                 self.phase = Phase::Act(calls.into_iter().enumerate().map(call).collect());
             }
-            Choice::Answer(text) if forced => self.finish(self.forced_end(), text),
+            Choice::Answer(text) if forced => self.finish_forced(text, guards),
             Choice::Answer(text) => {
                 let objection = guards.answer(&text, &self.state).map(|finding| finding.text);
                 let objection = objection.or_else(|| self.is_echo(&text).then(|| echo::WHY.to_owned()));
@@ -557,7 +564,7 @@ impl AgentRun {
             termination_reason: end.reason().into(),
             missing: match end {
                 End::Unverified(missing) => missing.clone(),
-                _ => Vec::new(),
+                _ => self.doubts.clone(),
             },
             steps: self.step.min(self.task.max_steps),
             max_steps: self.task.max_steps,
@@ -723,6 +730,19 @@ impl AgentRun {
         self.step >= self.task.max_steps || self.state.stuck.is_some()
     }
 
+    /// Ends the run with the answer that the model had to give, which is told as a doubt: no guard sends it back.
+    fn finish_forced(&mut self, text: String, guards: &Guards) {
+        self.doubts.extend(self.state.stuck.is_some().then(|| CIRCLES.to_owned()));
+        self.doubts.extend(self.not_shown(&text, guards));
+        self.finish(self.forced_end(), text);
+    }
+
+    /// Says which names and numbers of an answer no tool has shown; `None` if there are none.
+    fn not_shown(&self, text: &str, guards: &Guards) -> Option<String> {
+        let unseen = guards.unseen(text, &self.state);
+        (!unseen.is_empty()).then(|| format!("No tool has shown {}, which the answer has.", unseen.join(", ")))
+    }
+
     fn forced_end(&self) -> End {
         if self.state.stuck.is_some() { End::Stuck } else { End::MaxSteps }
     }
@@ -733,11 +753,7 @@ impl AgentRun {
     }
 
     fn finish_unless_missing(&mut self, text: String, mut missing: Vec<String>, guards: &Guards) {
-        missing.extend(
-            guards
-                .answer(&text, &self.state)
-                .map(|_| "The answer has names or numbers that nobody has seen.".to_owned()),
-        );
+        missing.extend(self.not_shown(&text, guards));
         missing.extend(self.is_echo(&text).then(|| echo::MISSING.to_owned()));
         missing.extend(self.doubtful_parts());
         let end = if missing.is_empty() { End::Answered } else { End::Unverified(missing) };

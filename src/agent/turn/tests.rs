@@ -148,6 +148,54 @@ fn a_stuck_run_answers() {
     assert_eq!(done(&mut turn).termination_reason, "stuck");
 }
 
+/// The guards with the one that compares an answer with the results.
+fn grounded(turn: &AgentRun) -> Guards {
+    guards().and(Arc::new(crate::guard::GroundGuard::new(&turn.task().text, &turn.task().plan)))
+}
+
+#[test]
+fn an_answer_that_has_to_be_given_is_told_as_a_doubt_with_what_no_tool_has_shown() {
+    let answer = |text: &str| format!("Thought: done\nAction: answer {{\"text\": \"{text}\"}}");
+    let circles = |text: &str| {
+        let mut turn = turn(9);
+        say(&mut turn, READ);
+        act(&mut turn, Outcome::Succeeded, "app.log is empty");
+        for _ in 0..2 {
+            say(&mut turn, READ);
+            act(&mut turn, Outcome::Blocked, "again");
+        }
+        let guards = grounded(&turn);
+        turn.decided(&answer(text), Finish::Stop, TOKENS, &guards);
+        done(&mut turn)
+    };
+    let invented = "No tool has shown 10, which the answer has.";
+    let report = circles("app.log has a size of 10 bytes");
+    assert_eq!((report.termination_reason.as_str(), report.missing), ("stuck", vec![CIRCLES.into(), invented.into()]));
+    assert_eq!(circles("app.log is empty").missing, [CIRCLES]);
+    // a run without any step left
+    let last = |text: &str| {
+        let mut turn = turn(2);
+        say(&mut turn, READ);
+        act(&mut turn, Outcome::Succeeded, "app.log is empty");
+        let guards = grounded(&turn);
+        turn.decided(&answer(text), Finish::Stop, TOKENS, &guards);
+        done(&mut turn).missing
+    };
+    assert_eq!(last("app.log has a size of 10 bytes"), [invented]);
+    assert_eq!(last("app.log is empty"), [""; 0]);
+    // a free answer: sent back once, then told
+    let mut free = turn(9);
+    say(&mut free, READ);
+    act(&mut free, Outcome::Succeeded, "app.log is empty");
+    let guards = grounded(&free);
+    for _ in 0..2 {
+        free.decided(&answer("app.log has a size of 10 bytes"), Finish::Stop, TOKENS, &guards);
+    }
+    let report = done(&mut free);
+    assert_eq!(report.termination_reason, "unverified");
+    assert!(report.missing.contains(&invented.to_owned()), "{:?}", report.missing);
+}
+
 /// The example answer of the prompt is never reported as an answer, however the run ends.
 #[test]
 fn an_example_is_never_reported_as_the_answer() {

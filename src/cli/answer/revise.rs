@@ -32,7 +32,7 @@ pub fn exchanges(ask: &CommandRequest, command: &str) -> Vec<PastExchange> {
 
 /// Returns the history of a request that changes the last command of a conversation.
 pub fn history(said: Vec<PastExchange>) -> History {
-    History { said: bounded(said), ..History::default() }
+    History { revises: !said.is_empty(), said: bounded(said), ..History::default() }
 }
 
 /// Keeps the last exchanges within the limits; the very last is kept whatever its length.
