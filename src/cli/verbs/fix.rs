@@ -449,7 +449,8 @@ impl Repairer<'_> {
     fn answer(&self, repair: &Repair) -> Answer {
         let inspector = Inspector::new(self.context.clone(), Some(self.manual.clone()));
         let place = self.place;
-        let subject = Subject { request: "", cwd: &place.cwd, target: place.target, dialect: place.dialect };
+        let subject =
+            Subject { request: "", earlier: &[], cwd: &place.cwd, target: place.target, dialect: place.dialect };
         let mut manuals = Manuals::new();
         let inspection = inspector.inspect(repair.command.clone(), RULE_CONFIDENCE, subject, &mut manuals, MANUAL_WAIT);
         let draft = self.runtime.block_on(inspection);
