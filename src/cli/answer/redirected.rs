@@ -1,6 +1,6 @@
 //! Tells in words where the input and output of a command are redirected.
 
-use caro_shell::Redirect;
+use caro_shell::parse::Redirect;
 use serde::Serialize;
 
 /// The file that swallows everything and is empty.
