@@ -343,7 +343,11 @@ fn not_repaired(source: Source, absent: Option<&Absent>, (message, hint): (&str,
     if let Some(absent) = absent {
         let message = if absent.is_whole_fault { absent.why() } else { format!("{}; {message}", absent.why()) };
         let near: Vec<String> = absent.near.iter().map(|name| format!("`{name}`")).collect();
-        let near = if near.is_empty() { String::new() } else { format!("near are {}; or ", near.join(", ")) };
+        let near = match &near[..] {
+            [] => String::new(),
+            [one] => format!("near is {one}; or "),
+            several => format!("near are {}; or ", several.join(", ")),
+        };
         return Failure::no(message).hint(format!("{near}{REWRITE_HINT}"));
     }
     Failure::no(message).hint(match source {
