@@ -327,6 +327,38 @@ fn a_program_that_is_not_installed_is_not_replaced_by_one_with_a_similar_name() 
 }
 
 #[test]
+fn what_is_not_here_is_reported_without_the_model() {
+    let machine = machine();
+    for (command, status, message) in [
+        ("lzz -la", "127", "there is no `lzz` here"),
+        ("cd nowhere", "1", "there is no folder nowhere here"),
+        ("cat nofile.tx", "1", "there is no nofile.tx here"),
+    ] {
+        let ran = machine.ask(json!([{ "reply": "ls" }]), &["fix", command, "--status", status]);
+        ran.fails(1, &[message, "caro \"WORDS\""]);
+        assert!(!ran.err.contains("--stderr"), "{ran:#?}");
+    }
+    let refused = machine.ask(json!([{ "reply": "# not a shell task" }]), &["fix", "cat notes.txt -", "--json"]).json();
+    assert!(refused["refusal"].as_str().is_some_and(|why| why.contains("neither a rule nor the model")), "{refused:#}");
+    assert!(refused["hint"].as_str().is_some_and(|hint| hint.contains("--stderr FILE")), "{refused:#}");
+    assert_eq!(refused["fix"]["failed"], "cat notes.txt -");
+}
+
+/// `-x` takes no consent from a pipe, and a rule's only command is told as such.
+#[test]
+fn a_repair_is_run_only_with_a_terminal_and_a_rule_has_one_command() {
+    let machine = machine();
+    std::fs::create_dir(machine.path("work/data")).unwrap();
+    machine.write("error.txt", "rm: cannot remove 'data': Is a directory\n");
+    let error = machine.path("error.txt");
+    let args = ["fix", "rm data", "--stderr", error.to_str().unwrap()];
+    feed(machine.caro(&[&args[..], &["-x"]].concat()), b"y\ny\n").fails(1, &["nobody to ask", "without -x"]);
+    assert!(machine.path("work/data").exists());
+    let several = machine.run(&[&args[..], &["-n", "3"]].concat());
+    assert!(several.out == "rm -r data\n" && several.err.contains("1 of 3: a rule repairs it"), "{several:#?}");
+}
+
+#[test]
 fn invalid_calls_have_a_hint() {
     let machine = machine();
     machine.run(&["fix"]).fails(2, &["no command to repair", "caro init bash --fix"]);

@@ -197,7 +197,8 @@ async fn every_flag_for_linux_exists_and_every_risk_is_declared() {
     for (_, pair) in library() {
         let script = parse(&pair.cmd, Dialect::Bash);
         let target = Target::named("linux-gnu").unwrap();
-        let subject = Subject { request: &pair.request, cwd: Path::new("/"), target, dialect: Dialect::Bash };
+        let subject =
+            Subject { request: &pair.request, earlier: &[], cwd: Path::new("/"), target, dialect: Dialect::Bash };
         inspector.look_up(&script, subject, &mut manuals, Duration::from_secs(10)).await;
         wrong.extend(findings_against(&pair.request, &script, "linux-gnu", &manuals));
         let risk = assess(&script);

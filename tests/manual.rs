@@ -4,6 +4,7 @@
 use crate::machine::{AMPLE, Machine};
 use caro::exec::support;
 use caro::manual::{Entry, Known, Manual, Program, Setup, relevant};
+use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -477,6 +478,21 @@ fn the_manual_verb_shows_warms_searches_and_clears() {
     let cleared = machine.run(&["manual", "clear"]);
     assert!(cleared.err.contains("2 manuals forgotten"), "{}", cleared.err);
     machine.run(&["manual", "search", "reverse"]).fails(1, &["nothing was found"]);
+}
+
+#[test]
+fn explain_describes_tests_and_redirections_which_are_no_programs() {
+    let machine = Machine::new();
+    let explain = |line: &str| machine.run(&["explain", "--shell", "bash", "--json", line]).json();
+    let document = explain("echo x && [[ -f x ]] && echo y 2>/dev/null");
+    let names: Vec<&str> =
+        document["commands"].as_array().unwrap().iter().map(|c| c["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["echo", "[[", "echo"]);
+    let (test, last) = (&document["commands"][1], &document["commands"][2]);
+    assert_eq!((&test["flags"][0]["flag"], &test["flags"][0]["known"]), (&json!("-f"), &json!("yes")));
+    assert_eq!(last["redirects"][0]["text"], "standard error is thrown away");
+    let alone = explain("2>&1");
+    assert_eq!(alone["redirects"][0]["text"], "standard error goes where standard output goes");
 }
 
 #[test]

@@ -119,7 +119,7 @@ fn part(command: &Invocation, manuals: &BTreeMap<String, Arc<Entry>>) -> Option<
 /// Describes the effect of an option in a clause, with the argument's value in place of its name.
 fn phrase(option: &OptionEntry, value: Option<&str>) -> Option<String> {
     const CONDITIONS: [&str; 4] = ["if ", "when ", "see ", "same as "];
-    let text = clause(&option.text)?;
+    let text = clause(&option.text_for(value))?;
     if CONDITIONS.iter().any(|word| text.to_lowercase().starts_with(word)) {
         return None;
     }

@@ -1,11 +1,12 @@
 //! Inspects a command without a model: looks up its programs' manuals, runs the checks, and assesses the risk.
 //! `caro check` does only this.
 
-use super::checks::{self, CheckContext};
+use super::answer::PastExchange;
+use super::checks::{self, CheckContext, without_punctuation};
 use super::refine_loop::Draft;
 use caro_host::ExecutionContext;
 use caro_manual::{Entry, Manual, ManualError, OptionEntry, Program, relevant};
-use caro_shell::{self as shell, Dialect, Invocation, Script, Target, extract_commands, safety};
+use caro_shell::{self as shell, Dialect, Finding, Invocation, Script, Target, extract_commands, safety};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -13,6 +14,9 @@ use std::time::Duration;
 
 /// Most lines of manuals that iteration 2 is shown.
 const MAX_MANUAL_LINES: usize = 6;
+
+/// The findings against a name that the request does not speak of: an earlier request may.
+const UNTOLD: [&str; 3] = ["borrowed-name", "borrowed-place", "no-such-file"];
 
 /// The manuals that were found, by program name, and by `program subcommand` for a subcommand with a page of its own.
 pub type Manuals = BTreeMap<String, Arc<Entry>>;
@@ -22,12 +26,26 @@ pub type Manuals = BTreeMap<String, Arc<Entry>>;
 pub struct Subject<'a> {
     /// The request that the command answers; empty if there is none.
     pub request: &'a str,
+    /// The earlier requests that this one goes on from, oldest first.
+    pub earlier: &'a [PastExchange],
     /// The working directory of the command.
     pub cwd: &'a Path,
     /// The system that it is written for.
     pub target: Target,
     /// The shell that it is written for.
     pub dialect: Dialect,
+}
+
+impl Subject<'_> {
+    /// True if an earlier request speaks of a file or folder, by its path or its name.
+    fn speaks_of(&self, path: &str) -> bool {
+        let name = path.trim_end_matches('/').rsplit('/').next().unwrap_or(path).to_lowercase();
+        let is_name = |word: &str| word.trim_end_matches('/').rsplit('/').next() == Some(name.as_str());
+        self.earlier.iter().any(|said| {
+            let request = said.request.to_lowercase();
+            request.split_whitespace().any(|word| is_name(word) || is_name(without_punctuation(word)))
+        })
+    }
 }
 
 /// Inspects commands with the facts and manuals of this machine.
@@ -70,7 +88,8 @@ impl Inspector {
             manuals,
         };
         let mut findings = checks::run(&context);
-        findings.retain(|finding| !self.without.contains(&finding.id));
+        let is_told = |finding: &Finding| UNTOLD.contains(&finding.id.as_str()) && subject.speaks_of(&finding.token);
+        findings.retain(|finding| !self.without.contains(&finding.id) && !is_told(finding));
         Draft {
             findings,
             risk: match self.is_here(subject.target) {
@@ -161,4 +180,45 @@ fn is_delicate(script: &Script, commands: &[String]) -> bool {
     commands.iter().any(|c| DELICATE.contains(&c.as_str()))
         || script.commands.len() > 3
         || script.commands.iter().flat_map(|c| &c.words).any(|w| COMPLEX.iter().any(|flag| w.raw.starts_with(flag)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the ids of the findings against a command that answers the last of several requests.
+    fn ids(requests: &[&str], cmd: &str) -> Vec<String> {
+        let context = Arc::new(ExecutionContext::detect(None));
+        let dir = tempfile::tempdir().unwrap();
+        let (request, earlier) = requests.split_last().unwrap();
+        let earlier: Vec<PastExchange> = earlier
+            .iter()
+            .map(|request| PastExchange { request: (*request).into(), ..PastExchange::default() })
+            .collect();
+        let subject =
+            Subject { request, earlier: &earlier, cwd: dir.path(), target: context.target, dialect: Dialect::Bash };
+        let inspector = Inspector::new(context, None);
+        let mut manuals = Manuals::new();
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let draft = runtime.block_on(inspector.inspect(cmd.into(), 1.0, subject, &mut manuals, Duration::ZERO));
+        draft.findings.into_iter().map(|finding| finding.id).collect()
+    }
+
+    #[test]
+    fn what_an_earlier_request_names_is_not_made_up() {
+        for (earlier, request, cmd, id) in [
+            ("show the end of access.log", "only the last two lines", "tail -n 2 access.log", "no-such-file"),
+            ("sort logs/access.log, please", "in reverse", "sort -r logs/access.log", "no-such-file"),
+            (
+                "find every html file in /srv/www",
+                "find every html file, subfolders too",
+                "find /srv/www -type f -name '*.html'",
+                "borrowed-place",
+            ),
+            ("convert people.csv to tsv", "csv to tsv", "tr ',' '\\t' < people.csv", "borrowed-name"),
+        ] {
+            assert!(ids(&["something else", request], cmd).contains(&id.to_owned()), "{request}");
+            assert!(!ids(&[earlier, request], cmd).contains(&id.to_owned()), "{request} after {earlier}");
+        }
+    }
 }

@@ -342,7 +342,13 @@ impl Run<'_> {
 
     fn subject(&self) -> Subject<'_> {
         let ask = self.ask;
-        Subject { request: &ask.request, cwd: &ask.cwd, target: ask.target, dialect: ask.dialect }
+        Subject {
+            request: &ask.request,
+            earlier: &ask.before.said,
+            cwd: &ask.cwd,
+            target: ask.target,
+            dialect: ask.dialect,
+        }
     }
 
     /// Builds a request to the model whose deadline is `until` after the start.
@@ -382,7 +388,8 @@ impl Run<'_> {
             if piece.starts_with([' ', '|']) && !text.is_empty() {
                 let so_far = shell::parse(text.trim(), self.ask.dialect);
                 let ask = self.ask;
-                let subject = Subject { request: "", cwd: &ask.cwd, target: ask.target, dialect: ask.dialect };
+                let subject =
+                    Subject { request: "", earlier: &[], cwd: &ask.cwd, target: ask.target, dialect: ask.dialect };
                 self.inspector.look_up(&so_far, subject, &mut self.manuals, Duration::ZERO).await;
             }
             text.push_str(&piece);

@@ -71,6 +71,14 @@ pub struct Slip {
     pub read: String,
 }
 
+impl Slip {
+    /// True if only the ending tells the words apart, as in `todays` and `today`: nobody has to be told.
+    pub fn is_other_form(&self) -> bool {
+        let (written, read) = (self.written.to_lowercase(), self.read.to_lowercase());
+        written.strip_suffix('s') == Some(read.as_str()) || read.strip_suffix('s') == Some(written.as_str())
+    }
+}
+
 /// Corrects the typing errors in a request and returns it with the corrected words; `None` if there are none.
 /// `is_known` is true for a word, in lower case, that the model knows or that names a program or a file.
 pub fn correct(request: &str, is_known: impl Fn(&str) -> bool) -> Option<(String, Vec<Slip>)> {
@@ -162,6 +170,13 @@ mod tests {
         }
         let (_, slips) = correct("delete all epmty files", |_| false).unwrap();
         assert_eq!(slips, [Slip { written: "epmty".into(), read: "empty".into() }]);
+    }
+
+    #[test]
+    fn a_word_with_another_ending_is_the_same_word() {
+        let is_form = |written: &str, read: &str| Slip { written: written.into(), read: read.into() }.is_other_form();
+        assert!(is_form("todays", "today") && is_form("Folder", "folders"));
+        assert!(!is_form("epmty", "empty") && !is_form("sise", "size"));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Assembles an entry from a man page and answers, and decides whether its options are complete.
 
 use super::answer::{Answer, Page, kind_of};
-use super::index::{Kind, Text, clean, mentions, read, usage};
+use super::index::{Kind, Text, clean, mentions, read, usage, verbs};
 use super::{Entry, OptionEntry};
 use caro_exec::Status;
 use std::collections::{BTreeSet, HashSet};
@@ -56,9 +56,21 @@ pub(super) fn assemble(command: &str, path: &Path, sources: Sources) -> Entry {
         mentions: mentions.into_iter().take(MAX_MENTIONS).collect(),
         delegates: usages.iter().any(|u| u.delegates),
         subcommands: subcommands.into_iter().collect(),
+        verbs: described_verbs(help_text.into_iter().chain(sources.page.text())),
         hurried,
         problem,
     }
+}
+
+/// Returns the subcommands with their texts; the first text that describes one counts, as that of a help is short.
+fn described_verbs<'t>(texts: impl Iterator<Item = &'t str>) -> Vec<(String, String)> {
+    let mut found: Vec<(String, String)> = Vec::new();
+    for verb in texts.flat_map(verbs) {
+        if !found.iter().any(|(name, _)| *name == verb.0) {
+            found.push(verb);
+        }
+    }
+    found
 }
 
 /// Returns the answer to `--help`, unless it is an error message without a usage.
@@ -124,6 +136,9 @@ fn merge(mut options: Vec<OptionEntry>, more: Vec<OptionEntry>) -> Vec<OptionEnt
         }
         if option.forms.is_empty() {
             option.forms.clone_from(&other.forms);
+        }
+        if option.choices.is_empty() && option.text == other.text {
+            option.choices.clone_from(&other.choices);
         }
         let new: Vec<String> =
             other.names().filter(|name| !option.names().any(|n| n == *name)).map(str::to_string).collect();

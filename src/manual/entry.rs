@@ -85,6 +85,9 @@ pub struct Entry {
     /// Subcommands listed in its texts.
     #[serde(default)]
     pub subcommands: Vec<String>,
+    /// The subcommands that its texts describe, each with its text.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub verbs: Vec<(String, String)>,
     /// True if its man page timed out, so that there may be more; it is fetched again soon.
     #[serde(default)]
     pub hurried: bool,
@@ -111,6 +114,9 @@ pub struct OptionEntry {
     /// Other effects of the option, for arguments that begin with a sign: `-perm -mode`, `-perm /mode`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub forms: Vec<OptionEntry>,
+    /// The letters that the argument may be or end in, each with its meaning: `d`, `directory`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub choices: Vec<(String, String)>,
 }
 
 impl OptionEntry {

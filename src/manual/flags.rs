@@ -138,6 +138,20 @@ impl Entry {
         if !self.delegates {
             return None;
         }
+        let at = self.first_operand(args);
+        let word = args.get(at)?;
+        self.subcommands.iter().any(|sub| sub == word).then_some(at)
+    }
+
+    /// Returns the subcommand of a call that the texts of the program describe, with its text.
+    pub fn described_verb(&self, args: &[&str]) -> Option<(&str, &str)> {
+        let word = args.get(self.first_operand(args))?;
+        let (name, text) = self.verbs.iter().find(|(name, _)| name == word)?;
+        Some((name, text))
+    }
+
+    /// Returns the index of the first argument that is neither a flag nor the argument of one.
+    fn first_operand(&self, args: &[&str]) -> usize {
         let mut at = 0;
         while at < args.len() && args[at].starts_with('-') {
             let takes_next = self
@@ -146,8 +160,7 @@ impl Entry {
                 .is_some_and(|u| u.value.is_none() && u.option.is_some_and(OptionEntry::takes_next));
             at += 1 + usize::from(takes_next);
         }
-        let word = args.get(at)?;
-        self.subcommands.iter().any(|sub| sub == word).then_some(at)
+        at
     }
 
     /// Returns the flags among the arguments of a call that do not exist.

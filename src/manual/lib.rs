@@ -18,6 +18,7 @@ mod index;
 mod relevant;
 mod store;
 mod trust;
+mod value;
 
 pub use cache::{LIFETIME, Manual, PROBLEM_LIFETIME, Setup};
 pub use entry::{Entry, OptionEntry, Program};

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 /// Increased whenever the tables, [`Entry`] or the parsing of texts change. Another number in the file means that
 /// another version wrote it.
-const SCHEMA: i64 = 4;
+const SCHEMA: i64 = 5;
 /// The time to wait for another process to finish writing.
 const BUSY_TIMEOUT: Duration = Duration::from_millis(250);
 /// The file's name in the cache folder.

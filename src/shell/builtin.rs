@@ -238,6 +238,30 @@ const POWERSHELL_ALIASES: &[(&str, &str)] = &[
     ("write", "write-output"),
 ];
 
+/// Words that begin, part or end a block in some shells only. Source: the shells' own manuals.
+const KEYWORDS: &[(&str, &[Dialect])] = &[
+    ("begin", &[Dialect::Fish]),
+    ("do", &[Dialect::Sh, Dialect::Bash, Dialect::Zsh]),
+    ("done", &[Dialect::Sh, Dialect::Bash, Dialect::Zsh]),
+    ("elif", &[Dialect::Sh, Dialect::Bash, Dialect::Zsh]),
+    ("elseif", &[Dialect::PowerShell]),
+    ("end", &[Dialect::Fish, Dialect::Zsh]),
+    ("esac", &[Dialect::Sh, Dialect::Bash, Dialect::Zsh]),
+    ("fi", &[Dialect::Sh, Dialect::Bash, Dialect::Zsh]),
+    ("foreach", &[Dialect::Zsh, Dialect::PowerShell]),
+    ("repeat", &[Dialect::Zsh]),
+    ("select", &[Dialect::Bash, Dialect::Zsh]),
+    ("switch", &[Dialect::Fish, Dialect::PowerShell]),
+    ("then", &[Dialect::Sh, Dialect::Bash, Dialect::Zsh]),
+    ("until", &[Dialect::Sh, Dialect::Bash, Dialect::Zsh, Dialect::PowerShell]),
+];
+
+/// Returns the names of the shells that have `name` as a word of their language, if this one has not.
+pub fn foreign_keyword(name: &str, dialect: Dialect) -> Option<Vec<&'static str>> {
+    let (_, shells) = KEYWORDS.iter().find(|(word, shells)| *word == name && !shells.contains(&dialect))?;
+    Some(shells.iter().map(|shell| shell.name()).collect())
+}
+
 /// True if the shell handles `name` itself. For PowerShell: its aliases and every `Verb-Noun` cmdlet.
 pub fn is_builtin(name: &str, dialect: Dialect) -> bool {
     match dialect {
@@ -260,4 +284,20 @@ fn is_cmdlet(name: &str) -> bool {
     let Some((verb, noun)) = name.split_once('-') else { return false };
     let letters = |s: &str| !s.is_empty() && s.chars().all(|c| c.is_ascii_alphanumeric());
     letters(verb) && letters(noun) && verb.starts_with(|c: char| c.is_ascii_uppercase())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_of_another_shell_is_no_program() {
+        assert_eq!(foreign_keyword("foreach", Dialect::Fish), Some(vec!["zsh", "powershell"]));
+        assert_eq!(foreign_keyword("end", Dialect::Bash), Some(vec!["fish", "zsh"]));
+        for (name, dialect) in
+            [("foreach", Dialect::Zsh), ("then", Dialect::Bash), ("end", Dialect::Fish), ("ls", Dialect::Fish)]
+        {
+            assert_eq!(foreign_keyword(name, dialect), None, "{name}");
+        }
+    }
 }

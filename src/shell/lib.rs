@@ -28,7 +28,7 @@ mod tree;
 mod unwrap;
 mod word;
 
-pub use builtin::{is_builtin, powershell_alias};
+pub use builtin::{foreign_keyword, is_builtin, powershell_alias};
 pub use effects::{Effect, effects};
 pub use parse::{Invocation, Script, Word, extract_commands, parse};
 pub use safety::{Level, Risk, assess, assess_in, is_read_only};

@@ -16,11 +16,24 @@ use caro_shell::Severity;
 use caro_shell::safety::{Level, Risk};
 use std::path::{Path, PathBuf};
 
+/// Checks that there is a terminal at which the user can be asked. What comes through a pipe is no consent.
+///
+/// # Errors
+/// If nobody can be asked.
+pub fn check_can_ask(cx: &Cx) -> Result<(), Failure> {
+    if cx.ui.can_ask_at_terminal() {
+        return Ok(());
+    }
+    Err(Failure::no("-x asks before it runs anything, and here is nobody to ask")
+        .hint("call it from a terminal; without -x the command is printed"))
+}
+
 /// Asks, and runs the command. `ran` is set to the command that was run and its exit code.
 ///
 /// # Errors
 /// If it may not be run, or cannot be started.
 pub fn run(answer: Answer, run: &Run<'_>, ran: &mut Option<(String, i32)>) -> Outcome {
+    check_can_ask(run.cx)?;
     let (shell, undo) = prepare(run)?;
     let Some((cmd, forecast)) = ask(answer, &undo, run)? else {
         run.cx.ui.note("not run");

@@ -1,12 +1,14 @@
 //! Explains the programs and flags of a command from the installed manuals, without a model.
 
+use super::redirected::{Redirection, redirections};
 use crate::setup::wire;
 use crate::term::given::{self, is_zero};
 use crate::term::ui::{Role, plural};
 use crate::{Cx, Failure};
 use caro_host::ExecutionContext;
 use caro_manual::{Entry, Known, Manual, Program};
-use caro_shell::{Dialect, Invocation, parse};
+use caro_shell::parse::Construct;
+use caro_shell::{Dialect, Invocation, Script, parse};
 use serde::Serialize;
 use std::sync::Arc;
 
@@ -28,6 +30,9 @@ pub struct Explanation {
     /// The number of further commands.
     #[serde(skip_serializing_if = "is_zero")]
     unlisted: usize,
+    /// The redirections that belong to no single command.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    redirects: Vec<Redirection>,
     /// The syntax errors.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<String>,
@@ -44,9 +49,21 @@ struct Part {
     path: Option<String>,
     version: String,
     title: String,
+    /// The subcommand, where it has no manual of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verb: Option<Verb>,
     flags: Vec<Flag>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    redirects: Vec<Redirection>,
     #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<String>,
+}
+
+/// The explanation of a subcommand, in the words of the program's own manual.
+#[derive(Debug, Serialize)]
+struct Verb {
+    name: String,
+    text: String,
 }
 
 /// The explanation of one flag.
@@ -70,8 +87,15 @@ pub async fn explain(line: &str, dialect: Dialect, context: &ExecutionContext, m
     let script = parse(line, dialect);
     let mut commands = Vec::new();
     let unlisted = script.commands.len().saturating_sub(MAX_COMMANDS);
+    let mut tests = tests(&script).peekable();
     for invocation in script.commands.iter().take(MAX_COMMANDS) {
+        while let Some(words) = tests.next_if(|(start, _)| *start < invocation.span().start) {
+            commands.extend(test(&words.1, dialect, context, manual).await);
+        }
         commands.extend(part(invocation, dialect, context, manual).await);
+    }
+    for (_, words) in tests {
+        commands.extend(test(&words, dialect, context, manual).await);
     }
     let message = |(piece, nothing_follows): (&str, bool)| {
         let piece = given::clipped(piece, MAX_PIECE);
@@ -87,7 +111,43 @@ pub async fn explain(line: &str, dialect: Dialect, context: &ExecutionContext, m
             messages
         }
     };
-    Explanation { cmd: line.to_string(), shell: dialect.name(), commands, unlisted, errors }
+    let redirects = redirections(&script.redirects);
+    Explanation { cmd: line.to_string(), shell: dialect.name(), commands, unlisted, redirects, errors }
+}
+
+/// Returns the words of each `[[ ... ]]`, which is no program, with its position.
+fn tests(script: &Script) -> impl Iterator<Item = (usize, Vec<String>)> {
+    let mut all: Vec<_> = script
+        .constructs
+        .iter()
+        .filter(|(construct, _)| *construct == Construct::DoubleBracket)
+        .filter_map(|(_, span)| Some((span.start, script.text.get(span.clone())?)))
+        .map(|(start, text)| {
+            let inner = text.trim_start_matches("[[").trim_end_matches("]]");
+            (start, inner.split_whitespace().map(str::to_owned).collect())
+        })
+        .take(MAX_COMMANDS)
+        .collect();
+    all.sort_by_key(|(start, _)| *start);
+    all.into_iter()
+}
+
+/// Explains a `[[ ... ]]` from the manual of `test`, whose tests it has; `None` if there is none.
+async fn test(words: &[String], dialect: Dialect, context: &ExecutionContext, manual: &Manual) -> Option<Part> {
+    let program = Program::find("test", dialect, context.shell_of(dialect), &context.available_commands)?;
+    let entry = manual.get_or_fetch(&program).await.ok()?;
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    Some(Part {
+        name: "[[".into(),
+        depth: 0,
+        path: None,
+        version: String::new(),
+        title: entry.title.clone(),
+        verb: None,
+        flags: flags_of(&entry, &words),
+        redirects: Vec::new(),
+        problem: entry.problem.clone(),
+    })
 }
 
 /// Explains one invocation; `None` if the text does not name the program (`$EDITOR file`).
@@ -104,7 +164,9 @@ async fn part(invocation: &Invocation, dialect: Dialect, context: &ExecutionCont
         path: None,
         version: String::new(),
         title: String::new(),
+        verb: None,
         flags: Vec::new(),
+        redirects: redirections(&invocation.redirects),
         problem: Some(problem),
     };
     let Some(program) = Program::find(name, dialect, shell, &context.available_commands) else {
@@ -118,6 +180,8 @@ async fn part(invocation: &Invocation, dialect: Dialect, context: &ExecutionCont
         Err(why) => return Some(empty(why.to_string())),
     };
     let mut flags = Vec::new();
+    let verb = if skip == 0 { entry.described_verb(&words) } else { None };
+    let verb = verb.map(|(name, text)| Verb { name: name.to_owned(), text: text.to_owned() });
     if skip > 1 {
         // flags before the subcommand belong to the program itself
         if let Ok(whole) = manual.get_or_fetch(&program).await {
@@ -131,7 +195,9 @@ async fn part(invocation: &Invocation, dialect: Dialect, context: &ExecutionCont
         path: Some(entry.path.display().to_string()),
         version: entry.version.clone(),
         title: entry.title.clone(),
+        verb,
         flags,
+        redirects: redirections(&invocation.redirects),
         problem: entry.problem.clone(),
     })
 }
@@ -143,7 +209,7 @@ fn flags_of(entry: &Entry, words: &[&str]) -> Vec<Flag> {
         .into_iter()
         .map(|found| Flag {
             usage: found.option.map(|option| option.usage()),
-            text: found.option.map(|option| option.text.clone()).unwrap_or_default(),
+            text: found.option.map(|option| option.text_for(found.value.as_deref())).unwrap_or_default(),
             nearest: if found.known == Known::No { nearest(&found.flag) } else { Vec::new() },
             flag: found.flag,
             value: found.value,
@@ -194,6 +260,11 @@ pub fn lines(explanation: &Explanation, paint: impl Fn(Role, &str) -> String) ->
             None => paint(Role::Plain, &part.title),
         };
         lines.push(format!("{margin}{}  {title}", paint(Role::Command, &part.name)));
+        let row =
+            |written: &str, text: &str| format!("{margin}  {}  {text}", paint(Role::Accent, &format!("{written:<14}")));
+        if let Some(verb) = &part.verb {
+            lines.push(row(&verb.name, &paint(Role::Plain, &whole(&verb.text))));
+        }
         for flag in &part.flags {
             let written = match &flag.value {
                 Some(value) => format!("{} {value}", flag.flag),
@@ -213,8 +284,12 @@ pub fn lines(explanation: &Explanation, paint: impl Fn(Role, &str) -> String) ->
                     paint(Role::Danger, &format!("unknown to the installed {}{near}", part.name))
                 }
             };
-            lines.push(format!("{margin}  {}  {description}", paint(Role::Accent, &format!("{written:<14}"))));
+            lines.push(row(&written, &description));
         }
+        lines.extend(part.redirects.iter().map(|one| row(&one.written, &paint(Role::Plain, &one.text))));
+    }
+    for one in &explanation.redirects {
+        lines.push(format!("{}  {}", paint(Role::Command, &one.written), paint(Role::Plain, &one.text)));
     }
     if explanation.unlisted > 0 {
         lines.push(paint(Role::Dim, &format!("and {}", plural(explanation.unlisted, "more command"))));
@@ -222,7 +297,8 @@ pub fn lines(explanation: &Explanation, paint: impl Fn(Role, &str) -> String) ->
     for error in &explanation.errors {
         lines.push(paint(Role::Danger, &format!("syntax error: {error}")));
     }
-    if explanation.commands.is_empty() && explanation.errors.is_empty() {
+    let is_empty = explanation.commands.is_empty() && explanation.redirects.is_empty();
+    if is_empty && explanation.errors.is_empty() {
         lines.push(paint(Role::Dim, "no program is called"));
     }
     lines

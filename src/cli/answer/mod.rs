@@ -2,7 +2,7 @@
 //!
 //! - [`ask`]: the recipe's form of a request; [`asker`], [`revise`]: further answers; [`present`]: how an answer is
 //!   shown; [`deliver`]: shows or runs it; [`followup`]: the keys after it.
-//! - [`look`]: the errors and risk of a command; [`explained`]: its programs and flags; [`rehearsal`]: what it would
+//! - [`look`]: the errors and risk of a command; [`explained`]: its programs, flags and redirections; [`rehearsal`]: what it would
 //!   change.
 //! - [`execute`]: `-x`; [`run`]: its parameters; [`undo`]: saves files first. [`log`]: the log of requests.
 
@@ -15,6 +15,7 @@ pub mod followup;
 pub mod log;
 pub mod look;
 pub mod present;
+mod redirected;
 pub mod rehearsal;
 pub mod revise;
 pub mod run;

@@ -125,9 +125,9 @@ fn folded(text: &str, columns: usize) -> Vec<String> {
     crate::term::fold::folded(&text, columns.saturating_sub(4).min(76), "").lines().map(str::to_owned).collect()
 }
 
-/// Prints the words of the request that were read as others.
+/// Prints the words of the request that were read as others, but for other forms of the same word.
 fn slips(ui: &Ui, answer: &Answer) {
-    for slip in &answer.slips {
+    for slip in answer.slips.iter().filter(|slip| !slip.is_other_form()) {
         ui.aside(Role::Caution, &format!("read `{}` as `{}`", slip.written, slip.read));
     }
 }

@@ -48,13 +48,46 @@ pub fn typed_in_a_run(cx: &Cx) -> Result<Option<String>, Failure> {
     }
 }
 
-/// Reads a line from stdin, or from the terminal itself if stdin is data.
+/// Reads a line from stdin, or from the terminal itself if stdin is data; `None` without a terminal. Data is never
+/// taken for a reply: `yes | caro ...` agrees to nothing.
 fn line() -> Result<Option<String>, Failure> {
     let failed = |e| Failure::no(format!("no answer: {e}"));
-    if !std::io::stdin().is_terminal() && has_terminal() {
-        return read_terminal_line().map_err(failed);
+    match source(std::io::stdin().is_terminal(), has_terminal) {
+        Source::Stdin => {
+            let mut line = String::new();
+            let n = std::io::stdin().read_line(&mut line).map_err(failed)?;
+            Ok((n > 0).then(|| line.trim().to_string()))
+        }
+        Source::Terminal => read_terminal_line().map_err(failed),
+        Source::Nobody => Ok(None),
     }
-    let mut line = String::new();
-    let n = std::io::stdin().read_line(&mut line).map_err(failed)?;
-    Ok((n > 0).then(|| line.trim().to_string()))
+}
+
+/// The source of a reply.
+#[derive(Debug, PartialEq, Eq)]
+enum Source {
+    Stdin,
+    Terminal,
+    Nobody,
+}
+
+/// Chooses the source of a reply: a terminal, if there is one.
+fn source(stdin_is_terminal: bool, has_terminal: impl Fn() -> bool) -> Source {
+    match stdin_is_terminal {
+        true => Source::Stdin,
+        false if has_terminal() => Source::Terminal,
+        false => Source::Nobody,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_terminal_gives_a_reply() {
+        assert_eq!(source(true, || false), Source::Stdin);
+        assert_eq!(source(false, || true), Source::Terminal);
+        assert_eq!(source(false, || false), Source::Nobody);
+    }
 }

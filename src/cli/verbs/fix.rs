@@ -6,6 +6,7 @@
 use crate::answer::ask::{self, Place};
 use crate::answer::asker::Asker;
 use crate::answer::deliver::{Delivery, deliver};
+use crate::answer::execute::check_can_ask;
 use crate::answer::run::{ExecuteOptions, program};
 use crate::answer::{followup, present, revise};
 use crate::flags::AnswerArgs;
@@ -13,9 +14,9 @@ use crate::setup::wire::{self, Wired};
 use crate::term::typed::typed;
 use crate::term::ui::Role;
 use crate::term::{first, given, keys};
-use crate::{Cx, Failure, Outcome, Settings, env};
+use crate::{Cx, Exit, Failure, Outcome, Settings, env};
 use caro_base::files;
-use caro_command::fix::{self, Facts, Failed, Repair, complaint};
+use caro_command::fix::{self, Absent, Facts, Failed, Repair, complaint};
 use caro_command::inspect::{Inspector, Manuals, Subject};
 use caro_command::rehearsal::{RehearsalMode, mode_for_suggestion};
 use caro_command::{Answer, CommandRequest, History, PastExchange, checked};
@@ -50,7 +51,7 @@ const MAX_SHOWN: usize = 1200;
 #[command(
     after_help = "With no COMMAND the last one of the shell is repaired; `caro init SHELL --fix` makes the shell tell which that was.\n\
                         The command is not run. Its error is what helps most: give it with --stderr, or let caro --try the command where \
-                        nothing can be changed."
+                        nothing can be changed. A rule has one command to offer; -n counts where the model is asked."
 )]
 pub struct Args {
     /// The command that failed, as one quoted argument; `-` reads it from standard input
@@ -126,6 +127,9 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
 }
 
 fn repair_command(args: &Args, cx: &Cx) -> Outcome {
+    if args.execute {
+        check_can_ask(cx)?;
+    }
     let mut failed = failed_command(args, cx)?;
     let settings = cx.settings(&args.answer.layer())?;
     ask::check_target(&settings)?;
@@ -146,9 +150,12 @@ fn repair_command(args: &Args, cx: &Cx) -> Outcome {
         source = repairer.try_out(&mut failed, cx)?;
     }
     let mut repair = repairer.diagnose(&failed);
-    if repair.is_none() && source == Source::None && !args.widget && !args.answer.json && agrees_to_try(cx)? {
+    let mut absent = if repair.is_none() { repairer.absent(&failed) } else { None };
+    let is_explained = repair.is_some() || absent.as_ref().is_some_and(|absent| absent.is_whole_fault);
+    if !is_explained && source == Source::None && !args.widget && !args.answer.json && agrees_to_try(cx)? {
         source = repairer.try_out(&mut failed, cx)?;
         repair = repairer.diagnose(&failed);
+        absent = repairer.absent(&failed);
     }
     let masked = failed.masked();
     let report = FixReport {
@@ -172,10 +179,15 @@ fn repair_command(args: &Args, cx: &Cx) -> Outcome {
             if dangerous(&answer).is_none() {
                 cx.ui.aside(Role::Plain, &repair.why);
             }
+            let wanted = args.answer.alternatives;
+            if wanted > 1 && !args.answer.json {
+                cx.ui.note(&format!("1 of {wanted}: a rule repairs it, and knows one command"));
+            }
             (answer, None)
         }
-        None if args.no_model => {
-            return Err(not_repaired(source, "no rule repairs it", "without --no-model the model is asked"));
+        None if absent.as_ref().is_some_and(|absent| absent.is_whole_fault) || args.no_model => {
+            let why = ("no rule repairs it", "without --no-model the model is asked");
+            return Err(not_repaired(source, absent.as_ref(), why));
         }
         None => {
             if has_secret(&failed) {
@@ -187,9 +199,11 @@ fn repair_command(args: &Args, cx: &Cx) -> Outcome {
         }
     };
     drop(keys);
-    if answer.cmd.is_empty() && !args.answer.json {
+    if answer.cmd.is_empty() {
         crate::wind_up(runtime);
-        return Err(not_repaired(source, "neither a rule nor the model repairs it", REWRITE_HINT));
+        let why = ("neither a rule nor the model repairs it", REWRITE_HINT);
+        let failure = not_repaired(source, absent.as_ref(), why);
+        return if args.answer.json { refusal_document(&answer, &failure, &report, cx) } else { Err(failure) };
     }
     if let Some(refusal) = dangerous(&answer) {
         crate::wind_up(runtime);
@@ -198,7 +212,7 @@ fn repair_command(args: &Args, cx: &Cx) -> Outcome {
     let mut answer = answer;
     answer.timing.total = ask::milliseconds(cx.started.elapsed());
     let is_bare = args.execute || args.widget || args.no_keys || args.answer.json;
-    let has_keys = !answer.cmd.is_empty() && followup::should_offer(is_bare, &settings, cx);
+    let has_keys = followup::should_offer(is_bare, &settings, cx);
     let asks = !args.no_model && !has_secret(&failed);
     let how = Delivery {
         args: &args.answer,
@@ -323,12 +337,33 @@ fn dangerous(answer: &Answer) -> Option<Failure> {
 /// The hint for a command that is not repaired although its error is known.
 const REWRITE_HINT: &str = "say what it is to do, and caro writes another: `caro \"WORDS\"`";
 
-/// The failure for a command that is not repaired; `hint` is used if its error is known.
-fn not_repaired(source: Source, message: &str, hint: &str) -> Failure {
+/// The failure for a command that is not repaired. What is missing here says most; else `why` is the message, with the
+/// hint that is used if its error is known.
+fn not_repaired(source: Source, absent: Option<&Absent>, (message, hint): (&str, &str)) -> Failure {
+    if let Some(absent) = absent {
+        let message = if absent.is_whole_fault { absent.why() } else { format!("{}; {message}", absent.why()) };
+        let near: Vec<String> = absent.near.iter().map(|name| format!("`{name}`")).collect();
+        let near = match &near[..] {
+            [] => String::new(),
+            [one] => format!("near is {one}; or "),
+            several => format!("near are {}; or ", several.join(", ")),
+        };
+        return Failure::no(message).hint(format!("{near}{REWRITE_HINT}"));
+    }
     Failure::no(message).hint(match source {
         Source::None => "give its error with --stderr FILE, or --try it where nothing can be changed",
         _ => hint,
     })
+}
+
+/// Prints the JSON document of a command that the model does not repair, with the reason and the hint of `fix`.
+fn refusal_document(answer: &Answer, failure: &Failure, report: &FixReport, cx: &Cx) -> Outcome {
+    let mut document = present::document(answer).map_err(Failure::internal)?;
+    document["refusal"] = failure.message.clone().into();
+    document["hint"] = failure.hint.clone().unwrap_or_default().into();
+    document["fix"] = serde_json::to_value(report).map_err(Failure::internal)?;
+    cx.ui.document(&document)?;
+    Ok(Exit::No)
 }
 
 /// Finds repairs for commands of one place.
@@ -343,6 +378,16 @@ struct Repairer<'a> {
 impl Repairer<'_> {
     /// Finds a repair by rules.
     fn diagnose(&self, failed: &Failed) -> Option<Repair> {
+        self.with_facts(|facts| fix::diagnose(failed, facts))
+    }
+
+    /// Finds what the command names and is not here.
+    fn absent(&self, failed: &Failed) -> Option<Absent> {
+        self.with_facts(|facts| fix::absent(failed, facts))
+    }
+
+    /// Calls a function with the facts of this machine.
+    fn with_facts<T>(&self, call: impl FnOnce(&Facts) -> T) -> T {
         let manual = |name: &str, sub: Option<&str>| self.entry(name, sub);
         let package = |name: &str| self.runtime.block_on(self.packages.installing(name));
         let home = std::env::home_dir().filter(|home| home.is_absolute());
@@ -355,7 +400,7 @@ impl Repairer<'_> {
             manual: &manual,
             package: &package,
         };
-        fix::diagnose(failed, &facts)
+        call(&facts)
     }
 
     /// Returns the manual of a program, or of its subcommand.
@@ -408,7 +453,8 @@ impl Repairer<'_> {
     fn answer(&self, repair: &Repair) -> Answer {
         let inspector = Inspector::new(self.context.clone(), Some(self.manual.clone()));
         let place = self.place;
-        let subject = Subject { request: "", cwd: &place.cwd, target: place.target, dialect: place.dialect };
+        let subject =
+            Subject { request: "", earlier: &[], cwd: &place.cwd, target: place.target, dialect: place.dialect };
         let mut manuals = Manuals::new();
         let inspection = inspector.inspect(repair.command.clone(), RULE_CONFIDENCE, subject, &mut manuals, MANUAL_WAIT);
         let draft = self.runtime.block_on(inspection);

@@ -3,6 +3,7 @@
 use crate::answer::ask::{Place, ask, check, check_target, failure, milliseconds};
 use crate::answer::asker::Asker;
 use crate::answer::deliver::{Delivery, deliver};
+use crate::answer::execute::check_can_ask;
 use crate::answer::log::last;
 use crate::answer::run::ExecuteOptions;
 use crate::answer::{followup, present, revise};
@@ -31,9 +32,8 @@ fn answer(args: &RequestArgs, cx: &Cx) -> Outcome {
     let from = args.from.as_deref().map(revise::check_command).transpose()?;
     let settings = cx.settings(&args.answer.layer())?;
     check_target(&settings)?;
-    if args.execute && !cx.ui.can_ask_at_terminal() {
-        return Err(Failure::no("-x asks before it runs anything, and here is nobody to ask")
-            .hint("call it from a terminal; without -x the command is printed"));
+    if args.execute {
+        check_can_ask(cx)?;
     }
     if cx.cwd.is_none() {
         cx.ui.warn("the working directory no longer exists");

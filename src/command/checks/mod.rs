@@ -17,7 +17,7 @@ mod words;
 pub use facts::programs::ID as NOT_INSTALLED;
 pub(crate) use facts::verbs::misspelled;
 pub(super) use facts::{WAITS, cells, first_lines, prose, separator_of, syntax};
-pub(super) use words::asks_for_number;
+pub(super) use words::{asks_for_number, without_punctuation};
 
 use caro_base::iter::only;
 use caro_host::ExecutionContext;

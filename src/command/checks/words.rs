@@ -82,7 +82,7 @@ pub(super) fn written_words(request: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Returns a word of a request without the quotes and punctuation around it.
-pub(super) fn without_punctuation(word: &str) -> &str {
+pub(crate) fn without_punctuation(word: &str) -> &str {
     let word = word.trim_matches(PUNCTUATION);
     // the full stop of a sentence, and then a quote before it
     word.strip_suffix('.').map_or(word, |word| word.trim_end_matches(PUNCTUATION))

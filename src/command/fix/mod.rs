@@ -7,9 +7,11 @@
 //!
 //! - [`complaint`]: parses standard error, by patterns from a file. [`facts`]: reads this machine. `near`: finds the
 //!   nearest name.
+//! - `absence`: finds what is missing, where no rule knows what was meant.
 //! - `text`: faults in the text before it is parsed. `quote`: words that need quotes. `program`, `flag`, `verb`,
 //!   `value`, `path`, `folder`, `permission`, `place`, `repository`, `advised`: one kind of mistake each.
 
+mod absence;
 mod advised;
 pub mod complaint;
 pub mod facts;
@@ -26,6 +28,7 @@ mod text;
 mod value;
 mod verb;
 
+pub use absence::{Absent, absent};
 pub use facts::Facts;
 
 use super::checks::absent;

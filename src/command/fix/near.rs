@@ -20,6 +20,10 @@ pub fn nearest<'n>(
     let mut is_tied = false;
     for name in all {
         let Some(distance) = distance(typed, name, &is_common) else { continue };
+        // most short names are one edit away from a short word
+        if typed.chars().count() < 3 && !is_swapped(typed, name) {
+            continue;
+        }
         match best {
             Some((_, other)) if other == name => {}
             Some((least, _)) if distance > least => {}
@@ -33,6 +37,27 @@ pub fn nearest<'n>(
     if is_tied { None } else { best.map(|(_, name)| name) }
 }
 
+/// Returns up to `most` names that look like the typed one, the nearest first, for a reader to choose from: more than one
+/// may be equally near. For a short word only common names with its first letter count.
+pub fn similar<'n>(
+    typed: &str,
+    all: impl IntoIterator<Item = &'n str>,
+    is_common: impl Fn(&str) -> bool,
+    most: usize,
+) -> Vec<&'n str> {
+    let is_short = typed.chars().count() <= MAX_SHORT;
+    let one = |name: &'n str| {
+        let distance = distance(typed, name, &is_common)?;
+        let (_, is_rare, begins_otherwise, _) = distance;
+        (!is_short || is_swapped(typed, name) || !is_rare && !begins_otherwise).then_some((distance, name))
+    };
+    let mut names: Vec<_> = all.into_iter().filter_map(one).collect();
+    names.sort_unstable();
+    names.dedup_by_key(|(_, name)| *name);
+    names.truncate(most);
+    names.into_iter().map(|(_, name)| name).collect()
+}
+
 /// Returns the distance of a name from the typed text; `None` if it is too far, or the same.
 fn distance(typed: &str, name: &str, is_common: &impl Fn(&str) -> bool) -> Option<Distance> {
     let max_edits = max_edits(typed);
@@ -42,7 +67,7 @@ fn distance(typed: &str, name: &str, is_common: &impl Fn(&str) -> bool) -> Optio
     let (low_typed, low_name) = (typed.to_lowercase(), name.to_lowercase());
     let edits = strsim::osa_distance(&low_typed, &low_name);
     let is_swapped = letters(&low_typed) == letters(&low_name);
-    if edits > max_edits || (typed.chars().count() < 3 && !is_swapped) {
+    if edits > max_edits {
         return None;
     }
     let begins_alike = low_typed.chars().next() == low_name.chars().next();
@@ -165,6 +190,21 @@ mod tests {
             [("xy", &["ab", "x"][..]), ("notes", &["notes"]), ("abc", &["abd", "abe"]), ("made", &["data"])]
         {
             assert_eq!(of(typed, all), None, "{typed}");
+        }
+    }
+
+    #[test]
+    fn names_to_choose_from_are_the_nearest_and_common_ones() {
+        let of =
+            |typed, all: &[&'static str]| similar(typed, all.iter().copied(), |name| ["ls", "ln"].contains(&name), 3);
+        for (typed, all, names) in [
+            ("lz", &["ls", "ln", "ld", "az", "find"][..], &["ln", "ls"][..]),
+            ("sl", &["ls", "sa"], &["ls"]),
+            ("report1", &["report2", "report3", "report4", "report5"], &["report2", "report3", "report4"]),
+            ("nowhere", &["src", "tests"], &[]),
+            ("x", &["a"], &[]),
+        ] {
+            assert_eq!(of(typed, all), names, "{typed}");
         }
     }
 

@@ -7,7 +7,7 @@ use caro_host::packages::Lookup;
 use caro_shell::{Invocation, Word};
 
 /// Finds the command whose program does not exist, with its word. A program called by its path is left to `path`.
-fn missing<'c>(case: &'c Case) -> Option<(&'c Invocation, &'c Word)> {
+pub(super) fn missing<'c>(case: &'c Case) -> Option<(&'c Invocation, &'c Word)> {
     case.commands().find_map(|command| {
         let word = command.words.first()?;
         let name = word.value.as_deref()?;

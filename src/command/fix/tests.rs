@@ -50,6 +50,12 @@ impl Fixture {
     }
 
     fn repair(&self, command: &str, stderr: Option<&str>) -> Option<Repair> {
+        let failed =
+            Failed { command: command.into(), status: Some(1), stages: Vec::new(), stderr: stderr.map(Into::into) };
+        self.with_facts(|facts| diagnose(&failed, facts))
+    }
+
+    fn with_facts<T>(&self, call: impl FnOnce(&Facts) -> T) -> T {
         let programs: BTreeMap<String, PathBuf> =
             PROGRAMS.iter().map(|name| ((*name).to_owned(), Path::new("/bin").join(name))).collect();
         let manual = |name: &str, sub: Option<&str>| {
@@ -76,9 +82,7 @@ impl Fixture {
             manual: &manual,
             package: &package,
         };
-        let failed =
-            Failed { command: command.into(), status: Some(1), stages: Vec::new(), stderr: stderr.map(Into::into) };
-        diagnose(&failed, &facts)
+        call(&facts)
     }
 
     /// Returns the repaired command; empty if there is none.
@@ -371,5 +375,47 @@ proptest::proptest! {
         let fixture = Fixture::new(&[]);
         let _ = (fixture.of(&command, &stderr), fixture.silent(&command));
         let _ = fixture.of(&command, &format!("cat: {command}: No such file or directory"));
+    }
+}
+
+#[test]
+fn what_is_not_here_is_named_with_the_nearest_names() {
+    let fixture = Fixture::new(&["note1.txt", "note2.txt", "srca/x", "srcb/x"]);
+    let absent = |command: &str, status: Option<i32>, stderr: Option<&str>| {
+        fixture.with_facts(|facts| {
+            let failed = Failed { command: command.into(), status, stages: Vec::new(), stderr: stderr.map(Into::into) };
+            absent(&failed, facts).map(|found| (found.why(), found.near.join(" "), found.is_whole_fault))
+        })
+    };
+    for (command, status, stderr, why, near) in [
+        ("lz -la", Some(127), None, "there is no `lz` here", "ls"),
+        ("lz -la", None, None, "there is no `lz` here", "ls"),
+        ("lz -la", None, Some("zsh: command not found: lz"), "there is no `lz` here", "ls"),
+        ("ls | frobnicate", Some(127), None, "there is no `frobnicate` here", ""),
+        ("cd nowhere", Some(1), None, "there is no folder nowhere here", ""),
+        ("cd srcc && ls", None, None, "there is no folder srcc here", "srca srcb"),
+        ("cat nofile.tx", Some(1), None, "there is no nofile.tx here", ""),
+        ("cat note3.txt", Some(1), None, "there is no note3.txt here", "note1.txt note2.txt"),
+        ("wc -l gone", Some(1), Some("wc: gone: No such file or directory"), "there is no gone here", ""),
+        ("ls /no/such.d/x", Some(2), None, "there is no /no/such.d/x", ""),
+    ] {
+        assert_eq!(absent(command, status, stderr), Some((why.into(), near.into(), true)), "{command}");
+    }
+    // another program may do the same, so that the model is worth asking
+    assert_eq!(
+        absent("netstat -t", Some(127), None),
+        Some(("there is no `netstat` here".into(), String::new(), false))
+    );
+    for (command, status, stderr) in [
+        ("ll -a", Some(1), None),
+        ("ls", Some(1), None),
+        ("touch new.txt", Some(1), None),
+        ("f() { ls; }; f", Some(1), None),
+        ("cat note1.txt", Some(1), Some("cat: note1.txt: Permission denied")),
+        ("ls gone.txt", Some(1), Some("ls: something odd")),
+        ("cat \"$x\"", Some(1), None),
+        ("lz 'x", Some(127), None),
+    ] {
+        assert_eq!(absent(command, status, stderr), None, "{command}");
     }
 }

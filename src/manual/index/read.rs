@@ -2,6 +2,7 @@
 
 use super::tag::{Spelling, Tag, tag};
 use crate::OptionEntry;
+use crate::value::short_meaning;
 use std::collections::HashSet;
 
 /// The kind of a text.
@@ -92,7 +93,13 @@ pub(crate) fn read(text: &str, kind: Kind) -> Text {
             let of = Tag { spellings: Vec::new(), text: String::new(), siblings: false };
             let text = one_line(&text_of(&of, &lines, at, indent), MAX_TEXT);
             let option = &mut out.options[option];
-            let form = OptionEntry { argument: Some(argument), text, forms: Vec::new(), ..option.clone() };
+            let form = OptionEntry {
+                argument: Some(argument),
+                text,
+                forms: Vec::new(),
+                choices: Vec::new(),
+                ..option.clone()
+            };
             option.forms.push(form);
             continue;
         }
@@ -123,7 +130,10 @@ pub(crate) fn read(text: &str, kind: Kind) -> Text {
         let text = one_line(&text_of(&found, &lines, at, indent), MAX_TEXT);
         let (valued, bare): (Vec<_>, Vec<_>) = found.spellings.into_iter().partition(|s| s.argument.is_some());
         for spellings in [valued, bare].into_iter().filter(|spellings| !spellings.is_empty()) {
-            let entry = entry(spellings, text.clone(), subsection.clone().or_else(|| section.clone()));
+            let mut entry = entry(spellings, text.clone(), subsection.clone().or_else(|| section.clone()));
+            if entry.argument.is_some() && text.ends_with(':') {
+                entry.choices = choices(&lines[at + 1..], indent);
+            }
             if entry.names().any(|name| !seen.contains(name)) {
                 seen.extend(entry.names().map(str::to_string));
                 out.options.push(entry);
@@ -150,7 +160,7 @@ pub(crate) fn read(text: &str, kind: Kind) -> Text {
 }
 
 /// Returns the columns of white space before the text; a tab extends to the next multiple of eight.
-fn indent(line: &str) -> usize {
+pub(super) fn indent(line: &str) -> usize {
     let mut column = 0;
     for c in line.chars() {
         match c {
@@ -300,8 +310,41 @@ fn first_paragraph(found: &Tag, lines: &[&str], at: usize, tag_indent: usize) ->
     text
 }
 
-/// Collapses white space, and cuts after a sentence or at `limit` bytes.
-fn one_line(text: &str, limit: usize) -> String {
+/// Returns the letters that are listed below the text of an option, each with its meaning.
+fn choices(lines: &[&str], tag_indent: usize) -> Vec<(String, String)> {
+    let is_inside = |line: &&&str| line.trim().is_empty() || indent(line) > tag_indent;
+    let text = lines.iter().take_while(|line| line.trim().is_empty()).count();
+    let text = text + lines[text..].iter().take_while(|line| !line.trim().is_empty()).count();
+    let mut found: Vec<(String, String)> = Vec::new();
+    let mut column = 0;
+    for line in lines[text..].iter().take_while(is_inside).filter(|line| !line.trim().is_empty()) {
+        match choice(line.trim()) {
+            Some(choice) => {
+                column = indent(line);
+                found.push(choice);
+            }
+            None if indent(line) > column && !found.is_empty() => {
+                if let Some((_, meaning)) = found.last_mut() {
+                    meaning.push_str(&format!(" {}", line.trim()));
+                }
+            }
+            None => break,
+        }
+    }
+    found.into_iter().map(|(letter, meaning)| (letter, short_meaning(&one_line(&meaning, MAX_TEXT)))).collect()
+}
+
+/// Parses `d      directory` and `` `k'    for kibibytes``.
+fn choice(line: &str) -> Option<(String, String)> {
+    let (letter, meaning) = line.split_once("  ")?;
+    let letter = letter.trim_matches(['`', '\'', '‘', '’', '"']);
+    let is_letter = letter.chars().count() == 1 && letter.starts_with(char::is_alphanumeric);
+    is_letter.then(|| (letter.to_owned(), meaning.trim().to_owned()))
+}
+
+/// Collapses white space, and cuts after a sentence or at `limit` bytes. A first sentence is kept whole up to twice as
+/// many.
+pub(super) fn one_line(text: &str, limit: usize) -> String {
     let mut line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     if line.len() > limit {
         let mut end = limit;
@@ -309,6 +352,8 @@ fn one_line(text: &str, limit: usize) -> String {
             end -= 1;
         }
         let sentence = line[..end].rfind(". ").filter(|at| *at > 20).map(|at| at + 1);
+        let first = || line.find(". ").map(|at| at + 1).filter(|at| (limit..=2 * limit).contains(at));
+        let sentence = sentence.or_else(first);
         line.truncate(sentence.or_else(|| line[..end].rfind(' ')).unwrap_or(end));
     }
     line
@@ -326,7 +371,7 @@ fn entry(spellings: Vec<Spelling>, text: String, section: Option<String>) -> Opt
             also.push(name);
         }
     }
-    OptionEntry { short, long, argument, text, section, also, forms: Vec::new() }
+    OptionEntry { short, long, argument, text, section, also, forms: Vec::new(), choices: Vec::new() }
 }
 
 /// Returns the first paragraph of a section of a page.

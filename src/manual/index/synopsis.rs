@@ -153,13 +153,9 @@ fn subcommands(name: &str, text: &str) -> Vec<String> {
         if trimmed.is_empty() {
             continue;
         }
-        let heading = trimmed.strip_suffix(':').unwrap_or(trimmed).to_ascii_lowercase();
         let indent = line.len() - line.trim_start().len();
         if indent < 2 {
-            listing =
-                (heading.ends_with("commands") || heading.contains("commands ") || heading.contains("subcommand"))
-                    && heading.len() < 60
-                    && (trimmed.ends_with(':') || trimmed == trimmed.to_uppercase());
+            listing = is_command_heading(trimmed);
             continue;
         }
         if listing && indent <= 8 {
@@ -176,8 +172,16 @@ fn subcommands(name: &str, text: &str) -> Vec<String> {
     found.into_iter().collect()
 }
 
+/// True for a heading about commands: `Unit Commands:`, `COMMANDS`.
+pub(super) fn is_command_heading(line: &str) -> bool {
+    let heading = line.strip_suffix(':').unwrap_or(line).to_ascii_lowercase();
+    (heading.ends_with("commands") || heading.contains("commands ") || heading.contains("subcommand"))
+        && heading.len() < 60
+        && (line.ends_with(':') || line == line.to_uppercase())
+}
+
 /// True for `log`, `cherry-pick`.
-fn is_word(s: &str) -> bool {
+pub(super) fn is_word(s: &str) -> bool {
     s.len() > 1
         && s.starts_with(|c: char| c.is_ascii_lowercase())
         && s.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_'))

@@ -25,8 +25,10 @@ pub struct ListedAdapter {
     pub bytes: u64,
     /// The id of the model that it belongs to, if that is in the list of models.
     pub model: Option<String>,
-    /// True if it was checked against its model; false if that is not downloaded.
+    /// True if it was checked against its model; false if that is not downloaded, or not verified.
     pub is_checked: bool,
+    /// True if the files of its model are here, but were not verified since they were written.
+    pub is_model_unverified: bool,
 }
 
 /// Returns the folder of the adapters that the user added.
@@ -119,9 +121,10 @@ fn listed(source: AdapterSource, settings: &Settings) -> Result<ListedAdapter, F
     if let Some(path) = &path {
         engine::check_adapter(&file, path, base)?;
     }
+    let is_model_unverified = model.as_ref().is_some_and(|model| model.is_unverified);
     let model = model.map(|model| model.card.id);
-    let bytes = file.bytes().len() as u64;
-    Ok(ListedAdapter { info, source: choice.source, bytes, model, is_checked: path.is_some() })
+    let (bytes, is_checked) = (file.bytes().len() as u64, path.is_some());
+    Ok(ListedAdapter { info, source: choice.source, bytes, model, is_checked, is_model_unverified })
 }
 
 /// Adds an adapter of the user: copies it to the folder `adapters` beside the models, with its file's name.

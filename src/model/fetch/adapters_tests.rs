@@ -108,6 +108,31 @@ fn an_adapter_is_added_listed_verified_and_removed() {
 }
 
 #[test]
+fn a_model_that_was_copied_or_touched_is_here_and_not_verified() {
+    let place = Place::new();
+    let settings = &place.settings;
+    let sum = place.add_model(32);
+    add_adapter(&place.file("terse.gguf", &adapter(32, Some(&sum), 0)), settings).unwrap();
+    let card = crate::fetch::find("model-32", settings).unwrap().unwrap();
+    let state = || {
+        let listed = list(settings).into_iter().flatten().find(|model| model.card.id == card.id).unwrap();
+        let adapter = list_adapters(settings).into_iter().flatten().find(|one| one.info.name == "terse").unwrap();
+        let unverified = crate::fetch::locate_unverified(&card, settings).is_some();
+        let here = (listed.path.is_some(), listed.is_unverified, unverified);
+        (here, (adapter.model.as_deref() == Some("model-32"), adapter.is_checked, adapter.is_model_unverified))
+    };
+    assert_eq!(state(), ((true, false, false), (true, true, false)));
+    let path = place.elsewhere.path().join("model-32.gguf");
+    let earlier = std::time::SystemTime::now() - std::time::Duration::from_secs(60);
+    fs::File::options().append(true).open(&path).unwrap().set_modified(earlier).unwrap();
+    assert_eq!(state(), ((false, true, true), (true, false, true)));
+    place.with_fetcher(|fetcher| crate::fetch::verify(&card, fetcher)).unwrap();
+    assert_eq!(state(), ((true, false, false), (true, true, false)));
+    fs::remove_file(&path).unwrap();
+    assert_eq!(state(), ((false, false, false), (true, false, false)));
+}
+
+#[test]
 fn an_unusable_adapter_is_not_added() {
     let place = Place::new();
     let sum = place.add_model(32);

@@ -1,6 +1,6 @@
 //! The subcommands of `caro model`, without their output: list, add, verify, remove.
 
-use super::{Cx, Record, sum_of, work_folder};
+use super::{Cx, Record, locate_unverified, sum_of, work_folder};
 use super::{
     FetchError, Fetcher, ModelFile, Settings, file_path, header, io_error, locate, partial, record, record_name,
     verified_path,
@@ -18,6 +18,8 @@ pub struct Listed {
     pub card: Card,
     /// Its path, if its files exist and are verified.
     pub path: Option<PathBuf>,
+    /// True if its files are here, but were not verified since they were written.
+    pub is_unverified: bool,
     /// Bytes of an unfinished fetch.
     pub partial: u64,
 }
@@ -30,7 +32,8 @@ pub fn list(settings: &Settings) -> Vec<Result<Listed, CardError>> {
             fs::metadata(path).map_or(0, |meta| meta.len())
         };
         let partial = card.files.iter().map(partial_bytes).sum();
-        Listed { path: locate(&card, settings), partial, card }
+        let is_unverified = locate_unverified(&card, settings).is_some();
+        Listed { path: locate(&card, settings), is_unverified, partial, card }
     };
     catalog::all(&settings.models).into_iter().map(|card| card.map(listed)).collect()
 }

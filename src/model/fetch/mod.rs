@@ -76,6 +76,20 @@ pub fn locate(card: &Card, settings: &Settings) -> Option<PathBuf> {
     Some(model_path(card, settings, paths))
 }
 
+/// Returns the path of a model whose files are here in their sizes, but were not verified since they were written;
+/// `None` if they were.
+pub fn locate_unverified(card: &Card, settings: &Settings) -> Option<PathBuf> {
+    if locate(card, settings).is_some() {
+        return None;
+    }
+    let is_whole = |file: &CardFile| {
+        let meta = fs::metadata(file_path(card, file, settings)).ok()?;
+        (meta.is_file() && file.bytes.is_none_or(|bytes| bytes == meta.len())).then(|| file_path(card, file, settings))
+    };
+    let paths = card.files.iter().map(is_whole).collect::<Option<Vec<_>>>()?;
+    (!paths.is_empty()).then(|| model_path(card, settings, paths))
+}
+
 /// Returns the path of a model, after it has found, verified or fetched its files.
 ///
 /// # Errors

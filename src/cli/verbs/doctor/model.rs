@@ -45,7 +45,7 @@ pub enum Adapter {
     Off,
     /// It fits the model's file.
     Fits { name: String, rank: usize },
-    /// It could not be checked, because the model is not here.
+    /// It could not be checked, because the model is not here, or not verified.
     Unchecked { name: String },
     /// It cannot be used. The model runs without it unless the settings name it.
     Wrong { reason: String, is_named: bool },
@@ -181,7 +181,11 @@ pub fn findings(facts: &Facts) -> Vec<Finding> {
             all.push(Finding::ok("adapter", format!("{name}, rank {rank}, fits the model")))
         }
         Adapter::Unchecked { name } => {
-            all.push(Finding::ok("adapter", format!("{name}; the model is not here to hold it against")));
+            let why = match facts.place {
+                Place::Unverified { .. } => "it is held against the model once that is verified",
+                _ => "the model is not here to hold it against",
+            };
+            all.push(Finding::ok("adapter", format!("{name}; {why}")));
         }
         Adapter::Wrong { reason, is_named: true } => {
             let remedy = "`caro model adapter list` shows those that are here; `caro config set adapter auto` takes the model's own";
@@ -318,6 +322,17 @@ mod tests {
             findings(&Facts { adapter, ..facts(verified()) })[1].state
         };
         assert_eq!((state(true), state(false)), (State::Fail, State::Warn));
+    }
+
+    #[test]
+    fn an_adapter_is_not_told_that_a_model_is_missing_which_is_here() {
+        let fact = |place| {
+            let adapter = Adapter::Unchecked { name: "a".into() };
+            findings(&Facts { adapter, ..facts(place) })[1].fact.clone()
+        };
+        let unverified = fact(Place::Unverified { id: "m".into(), file: "/m.gguf".into() });
+        assert!(unverified.contains("once that is verified") && !unverified.contains("not here"), "{unverified}");
+        assert!(fact(Place::Missing { id: "m".into(), partial: 0, bytes: 9 }).contains("not here"));
     }
 
     #[test]

@@ -3,8 +3,16 @@
 
 __caro_command() {
     [[ $READLINE_LINE == *[![:space:]]* ]] || return 0
+    # on its own answer the key gives the words back
+    if [[ $READLINE_LINE == "${__caro_answer-}" ]]; then
+        READLINE_LINE=$__caro_words
+        READLINE_POINT=${#READLINE_LINE}
+        __caro_answer=''
+        return 0
+    fi
     local answer
     answer=$(command caro --widget --shell bash -- "$READLINE_LINE" </dev/tty) || return 0
+    __caro_words=$READLINE_LINE __caro_answer=$answer
     @HISTORY@history -s -- "# ${READLINE_LINE//$'\n'/ }"
     READLINE_LINE=$answer
     READLINE_POINT=${#READLINE_LINE}

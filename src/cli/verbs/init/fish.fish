@@ -1,13 +1,28 @@
 # caro in the prompt of fish 3 and newer. @KEY_NAME@: the words on the line become a command in the line.
 # @EXPLAIN_NAME@: what the command on the line does. In ~/.config/fish/config.fish: @LOAD@
 
+function __caro_below --description 'Begin a line below, without the suggestion behind the cursor'
+    set -l line (commandline --current-buffer | string collect)
+    test (commandline --cursor) -eq (string length -- "$line"); and printf '\e[J'
+    echo
+end
+
 function __caro_command --description 'Turn the words on the line into a command'
     set -l line (commandline --current-buffer | string collect)
     string match --quiet --regex '\S' -- $line; or return 0
-    echo
+    # on its own answer the key gives the words back
+    if test "$line" = "$__caro_answer"
+        commandline --replace -- $__caro_words
+        commandline --function end-of-buffer
+        set --erase __caro_answer
+        return 0
+    end
+    __caro_below
     set -l answer (command caro --widget --shell fish -- $line </dev/tty)
     and begin
-        commandline --replace -- (string join \n -- $answer | string collect)
+        set -g __caro_words $line
+        set -g __caro_answer (string join \n -- $answer | string collect)
+        commandline --replace -- $__caro_answer
         commandline --function end-of-buffer
     end
     commandline --function repaint
@@ -16,7 +31,7 @@ end
 function __caro_explain --description 'Explain the command on the line'
     set -l line (commandline --current-buffer | string collect)
     string match --quiet --regex '\S' -- $line; or return 0
-    echo
+    __caro_below
     printf '%s' $line | command caro explain --shell fish -
     commandline --function repaint
 end
@@ -55,7 +70,7 @@ end
 @FIX@        set CARO_FAILED_STAGES
 @FIX@    end
 @FIX@    test -n "$CARO_FAILED_COMMAND"; or return 0
-@FIX@    echo
+@FIX@    __caro_below
 @FIX@    set -l answer (command caro fix --widget@TRIES@ --shell fish </dev/tty)
 @FIX@    and begin
 @FIX@        commandline --replace -- (string join \n -- $answer | string collect)

@@ -4,10 +4,18 @@
 __caro_command() {
     emulate -L zsh
     [[ $BUFFER == *[^[:space:]]* ]] || return 0
+    # on its own answer the key gives the words back
+    if [[ $BUFFER == "${__caro_answer-}" ]]; then
+        BUFFER=$__caro_words
+        CURSOR=$#BUFFER
+        __caro_answer=
+        return 0
+    fi
     local answer
     # what is told meanwhile stands between this line and the prompt that is drawn anew
     zle -I
     answer=$(command caro --widget --shell zsh -- "$BUFFER" </dev/tty) || return 0
+    typeset -g __caro_words=$BUFFER __caro_answer=$answer
     @HISTORY@print -sr -- "# ${BUFFER//$'\n'/ }"
     BUFFER=$answer
     CURSOR=$#BUFFER

@@ -85,6 +85,9 @@ fn list(settings: &Settings, json: bool, cx: &Cx) -> Outcome {
 fn for_model(adapter: &ListedAdapter) -> String {
     match (&adapter.model, &adapter.info.base_sha256) {
         (Some(model), _) if adapter.is_checked => format!(", for {model}"),
+        (Some(model), _) if adapter.is_model_unverified => {
+            format!(", for {model}, whose file is here and not verified: `caro model verify {model}`")
+        }
         (Some(model), _) => format!(", for {model}, which is not here"),
         (None, Some(sum)) => format!(", for a model that is not on the list (SHA-256 {sum})"),
         (None, None) => ", for a model that it does not name".into(),

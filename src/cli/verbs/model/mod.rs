@@ -113,12 +113,21 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
             Ok(Exit::Success)
         }
         What::Path { id: Some(id) } => {
-            let path = fetch::locate(&card(id, &settings)?, &settings).ok_or_else(|| {
-                Failure::no(format!("{id} is not here")).hint(format!("`caro model pull {id}` fetches it"))
-            })?;
+            let card = card(id, &settings)?;
+            let path = fetch::locate(&card, &settings).ok_or_else(|| not_usable(&card, &settings))?;
             cx.ui.data(&path.display().to_string())?;
             Ok(Exit::Success)
         }
+    }
+}
+
+/// The failure for a model that has no verified file.
+fn not_usable(card: &Card, settings: &Settings) -> Failure {
+    let id = &card.id;
+    match fetch::locate_unverified(card, settings) {
+        Some(path) => Failure::no(format!("{id} is at {}, and its sum was not verified", path.display()))
+            .hint(format!("`caro model verify {id}` does it; else the next request does, once")),
+        None => Failure::no(format!("{id} is not here")).hint(format!("`caro model pull {id}` fetches it")),
     }
 }
 
@@ -137,6 +146,7 @@ fn list(settings: &Settings, json: bool, cx: &Cx) -> Outcome {
         let card = &model.card;
         let (role, state) = match (&model.path, model.partial) {
             (Some(_), _) => (Role::Good, "here".to_string()),
+            (None, _) if model.is_unverified => (Role::Caution, "not verified".to_string()),
             (None, 0) => (Role::Dim, "-".to_string()),
             (None, bytes) => (Role::Caution, format!("{} of it", Size(bytes))),
         };

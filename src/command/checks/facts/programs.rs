@@ -4,7 +4,7 @@ use super::edit::Edits;
 use super::{CheckContext, renamed, span_of_call};
 use crate::fix::near::is_misspelling;
 use caro_shell::parse::Invocation;
-use caro_shell::{Dialect, Finding, Severity, extract_commands};
+use caro_shell::{Dialect, Finding, Severity, extract_commands, foreign_keyword};
 
 /// The id of the finding.
 pub const ID: &str = "unknown-program";
@@ -28,7 +28,7 @@ pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
                 why: match &near {
                     Some(other) => format!("{name} is not installed here; {other} is"),
                     None if name == "sudo" => "sudo is not installed here".into(),
-                    None => format!("{name} is not installed here; do it with a program that is"),
+                    None => not_here(&name, cx.dialect),
                 },
                 fix: match &near {
                     _ if name == "sudo" => without_sudo(cx),
@@ -41,6 +41,17 @@ pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
             }
         })
         .collect()
+}
+
+/// Says that a program is not here; of a word of another shell, that it is one.
+fn not_here(name: &str, dialect: Dialect) -> String {
+    match foreign_keyword(name, dialect) {
+        Some(shells) => {
+            let (own, others) = (dialect.name(), shells.join(" and "));
+            format!("`{name}` is no word of {own} but of {others}: write it as {own} does")
+        }
+        None => format!("{name} is not installed here; do it with a program that is"),
+    }
 }
 
 /// Returns the command with `doas` in place of `sudo`, or with neither, as root runs it, mostly in a container.
@@ -101,6 +112,13 @@ mod tests {
         assert_eq!(missing("restic snapshots"), ["restic"]);
         assert_eq!(missing("ssh box restic snapshots; restic check"), ["restic"]);
         assert!(missing("./run.sh; bin/tool -x").is_empty());
+    }
+
+    #[test]
+    fn a_word_of_another_shell_is_told_as_one() {
+        let why = |line: &str| super::super::tests::findings_among(&["ls"], check, "", line)[0].why.clone();
+        assert_eq!(why("foreach f"), "`foreach` is no word of bash but of zsh and powershell: write it as bash does");
+        assert!(why("restic f").contains("do it with a program that is"));
     }
 
     #[test]
