@@ -159,7 +159,6 @@ pub(crate) fn short_meaning(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::Entry;
 
     const PAGE: &str = "FIND(1)\n\nNAME\n       find - search\n\nSYNOPSIS\n       find [expression]\n\nTESTS\n       -mmin n\n              File's data was last modified less than, more than or exactly\n              n minutes ago.\n\n       -mtime n\n              Modified less than, more than or exactly n*24\n              hours ago. See -atime.\n\n       -links n\n              File has less than, more than or exactly n hard links.\n\n       -size n[cwbkMG]\n              File uses less than, more than or exactly n units of space,\n              rounding up.  The following suffixes can be used:\n\n              `b'    for 512-byte blocks (this is the default if no suffix is\n                     used)\n\n              `k'    for kibibytes (KiB)\n\n              The size is that of the file.\n\n       -type c\n              File is of type c:\n\n              d      directory\n\n              f      regular file\n\n              l      symbolic link; this is never true if there is\n                     -L.\n\n              To search for more than one, give a list.\n\n       -regex pattern\n              File name matches.\n";
