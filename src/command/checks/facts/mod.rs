@@ -14,8 +14,10 @@ mod emptied;
 mod endless;
 pub(super) mod excluded;
 mod executable;
+mod fields;
 mod flags;
 mod folders;
+mod found_names;
 mod grep;
 mod header;
 mod here;
@@ -50,7 +52,8 @@ pub(crate) use separator::{cells, separator_of};
 #[cfg(test)]
 use super::tests;
 use super::{
-    Check, CheckContext, edit, is_written_before, only, read_prefix, read_text, single_find, starting_points, words,
+    Check, CheckContext, edit, is_written_before, names_in, only, read_prefix, read_text, single_find, starting_points,
+    words,
 };
 use caro_shell::rules;
 
@@ -93,6 +96,8 @@ pub(super) const UNIX: &[Check] = &[
     endless::check,
     folders::check,
     here::check,
+    found_names::check,
+    fields::check,
     passed_on::check,
     sequence::check,
     starts::check,
