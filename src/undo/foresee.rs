@@ -423,7 +423,7 @@ mod tests {
             ("rm '*x'", &["delete *x"]),
             ("rm -r sub/", &["delete sub/"]),
             ("rm ./sub/../a", &["delete a"]),
-            ("rm -r -- . a", &["delete a"]),
+            ("rm -r -- . a", &["delete a/"]),
             ("rm -rf ./ .. sub/..", &[]),
             ("mv a new", &["move a/", "delete new/"]),
             ("mv a b.o dest", &["move a/", "move b.o/", "delete dest/a/", "delete dest/b.o/"]),

@@ -31,7 +31,12 @@ impl ErrorFinder {
         }
         let context = Arc::new(ExecutionContext::detect(cx.dirs.cache.as_deref()));
         let inspector = Inspector::new(context, Some(crate::setup::wire::manual(cx)));
-        Ok(Some(Self { runtime: cx.runtime()?, inspector, manuals: Manuals::new(), cwd: cx.cwd.clone() }))
+        Ok(Some(Self {
+            runtime: cx.runtime()?,
+            inspector,
+            manuals: Manuals::new(),
+            cwd: cx.cwd.clone().unwrap_or_default(),
+        }))
     }
 
     /// Returns the findings against a command that are errors.
