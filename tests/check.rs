@@ -60,7 +60,10 @@ fn another_target_has_its_own_rules() {
     let (code, mac) = report(&["--target", "macos-bsd", "--shell", "zsh", "sed -i 's/a/b/' notes.txt"]);
     assert_eq!((code, mac["target"].as_str(), mac["shell"].as_str()), (Some(1), Some("macos-bsd"), Some("zsh")));
     assert_eq!(mac["findings"][0]["fix"], "sed -i '' 's/a/b/' notes.txt", "{mac:#}");
-    let (_, linux) = report(&["--target", "linux-gnu", "--shell", "bash", "sed -i 's/a/b/' notes.txt"]);
+    let machine = Machine::new();
+    machine.write("work/notes.txt", "a\n");
+    let own = ["check", "--json", "--target", "linux-gnu", "--shell", "bash", "sed -i 's/a/b/' notes.txt"];
+    let linux = machine.run(&own).json();
     assert_eq!(ids(&linux), [""; 0], "{linux:#}");
 }
 
@@ -214,6 +217,16 @@ fn each_line_gets_a_verdict_and_the_worst_sets_the_exit_code() {
         assert_eq!(check_input(&["--jsonl", "--fail-on", level], mild).0, Some(code), "{level}");
     }
     assert_eq!(check_input(&["--jsonl", "--fail-on", "never"], lines).0, Some(0));
+    let wrong = "{\"command\": \"find . -size +1g\"}\n";
+    for (level, code, findings) in [("danger", 0, 0), ("error", 1, 1)] {
+        let (ended, out, _) = check_input(&["--jsonl", "--fail-on", level], wrong);
+        let verdict: Value = serde_json::from_str(&out).unwrap();
+        let found = verdict["findings"].as_array().map_or(0, Vec::len);
+        assert_eq!((ended, found), (Some(code), findings), "{level}: {out}");
+    }
+    let call = "{\"command\": \"find . -size +1g\", \"cwd\": \"/\"}";
+    assert_eq!(check_input(&["--hook", "cursor"], call).1, "");
+    assert!(check_input(&["--hook", "cursor", "--fail-on", "error"], call).1.contains("deny"));
 }
 
 #[test]
@@ -271,6 +284,14 @@ fn hooks_of_other_agents_are_answered_in_their_format() {
         let (code, out, err) = check_input(&["--hook", "claude-code"], bad);
         assert_eq!((code, out.is_empty()), (if bad == "[]" { Some(0) } else { Some(2) }, true), "{bad}: {err}");
     }
+}
+
+#[test]
+fn a_command_may_come_through_a_pipe() {
+    let (code, out, _) = check_input(&["--shell", "bash"], "rm -rf /\n");
+    assert!(code == Some(1) && out.contains("danger"), "{out}");
+    let (code, _, err) = check_input(&[], "");
+    assert!(code == Some(2) && err.contains("no command to check"), "{err}");
 }
 
 #[test]

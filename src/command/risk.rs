@@ -261,6 +261,15 @@ mod tests {
         let folder = fixture();
         let risk = assess_here(&parse("ls > full", Dialect::Bash), folder.path());
         assert_eq!(risk.reasons[0].why, "it overwrites full (1.2 kB there now)");
+        for (command, why) in [
+            ("dd if=a of=new", "it writes new"),
+            ("dd if=a of=full", "it overwrites full (1.2 kB there now)"),
+            ("cat ~/.ssh/id_rsa > out.txt", "it writes out.txt"),
+            ("grep x a > \"$(date +%F).log\"", "it may overwrite $(date +%F).log"),
+        ] {
+            let risk = assess_here(&parse(command, Dialect::Bash), folder.path());
+            assert!(risk.reasons.iter().any(|reason| reason.why == why), "{command}: {risk:?}");
+        }
     }
 
     /// Devices and system files are dangers, whether they exist here or not.

@@ -6,6 +6,7 @@
 //! - [`parsed_args`]: parses a command's words as its program does. [`words`]: queries on them for other modules.
 //!   [`says`]: evaluates a row for a parsed command.
 //! - [`paths`]: resolves and classifies paths. [`handed`]: operands that one command passes to another.
+//! - [`mod@needed`]: the paths that a command needs.
 //! - [`expanded`], [`project`], [`database`]: options from variables, tools of a project, database clients.
 
 pub(super) mod database;
@@ -14,6 +15,7 @@ mod fd;
 mod find;
 mod handed;
 mod kind;
+mod needed;
 mod parsed_args;
 mod paths;
 mod project;
@@ -32,6 +34,7 @@ use super::substitution;
 use super::unwrap::{is_interpreter, is_shell, is_wrapper, keeps_functions};
 use handed::Handed;
 pub use kind::Kind;
+pub use needed::{Needed, needed};
 use parsed_args::ParsedArgs;
 pub use paths::{Place, entered_folders, is_socket, place_of};
 pub(super) use paths::{expand_braces, folder_above, is_hidden, matches_most, resolve_paths};
@@ -370,8 +373,6 @@ fn add_operands(collector: &mut Collector<'_>, program: &Program, read: &ParsedA
     let (script, command, index) = (collector.script, collector.command, collector.index);
     let Some(first) = command.words.first() else { return };
     let recursive = program.recursive.iter().any(|o| read.has(o));
-    let scripted = read.has_any(&program.script)
-        || read.options.iter().any(|(name, _)| program.script_word.as_ref().is_some_and(|p| p.fits(name)));
     let mut operands: Vec<(String, &Word, Option<&Handed>)> = Vec::new();
     // an empty word names no file: it is the suffix of BSD's `sed -i ''`
     for operand in read.operands.iter().filter(|o| o.part.is_some() || o.word.value.as_deref() != Some("")) {
@@ -402,9 +403,7 @@ fn add_operands(collector: &mut Collector<'_>, program: &Program, read: &ParsedA
     }
     let count = operands.len();
     for (at, (path, word, by)) in operands.into_iter().enumerate() {
-        let of_first = if at == 0 && !scripted { program.first(read) } else { None };
-        let of_last = if at + 1 == count && (count > 1 || appended) { program.last(read) } else { None };
-        let kind = of_first.or_else(|| program.inner(at, read)).or(of_last).unwrap_or_else(|| program.operand(read));
+        let kind = kind_of_operand(program, read, at, count, appended);
         // paths handed over by `find` include everything below them, which matters if they are overwritten or deleted
         let deep = match kind {
             Kind::Overwrite => recursive || by.is_some(),
@@ -418,4 +417,23 @@ fn add_operands(collector: &mut Collector<'_>, program: &Program, read: &ParsedA
             collector.push(kind, Some(path), deep, narrowed, word);
         }
     }
+}
+
+/// Returns what becomes of the operand at an index, of `count`. Where operands are `appended` by another command, a
+/// single one is the last as well.
+fn kind_of_operand(program: &Program, read: &ParsedArgs<'_>, at: usize, count: usize, appended: bool) -> Kind {
+    let scripted = read.has_any(&program.script)
+        || read.options.iter().any(|(name, _)| program.script_word.as_ref().is_some_and(|p| p.fits(name)));
+    let of_first = if at == 0 && !scripted { program.first(read) } else { None };
+    let of_last = if at + 1 == count && (count > 1 || appended) { program.last(read) } else { None };
+    of_first.or_else(|| program.inner(at, read)).or(of_last).unwrap_or_else(|| program.operand(read))
+}
+
+/// True for a deletion of a path that ends in `.` or `..` by `rm`, which POSIX has it refuse.
+pub fn is_refused(script: &Script, effect: &Effect) -> bool {
+    let command = effect.command.map(|at| &script.commands[at]);
+    let is_rm = command.is_some_and(|c| matches!(c.name(), Some("rm" | "grm")));
+    let path = effect.token.trim_matches(['"', '\'']).trim_end_matches('/');
+    let last = path.rsplit('/').next().unwrap_or(path);
+    effect.kind == Kind::Delete && is_rm && script.dialect != Dialect::PowerShell && matches!(last, "." | "..")
 }

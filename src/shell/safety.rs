@@ -24,7 +24,8 @@ mod written;
 
 use super::Dialect;
 use super::effects::{
-    Effect, Kind, Place, Variable, effects, expand_braces, folder_above, is_help, place_of, resolve_paths, variable,
+    Effect, Kind, Place, Variable, effects, expand_braces, folder_above, is_help, is_refused, place_of, resolve_paths,
+    variable,
 };
 use super::parse::{Assignment, How, Script};
 use super::rules::{Verdict, matching};
@@ -253,7 +254,11 @@ fn reason_of(script: &Script, all: &[Effect], effect: &Effect) -> Option<Reason>
                 _ => path.to_owned(),
             };
             let how = if effect.recursive && !effect.narrowed { " with all below it" } else { "" };
-            let made = say(level, "delete", format!("it deletes {what}{how}, and no shell brings it back"));
+            let why = match is_refused(script, effect) {
+                true => format!("it is meant to delete {what}{how}, which rm refuses"),
+                false => format!("it deletes {what}{how}, and no shell brings it back"),
+            };
+            let made = say(level, "delete", why);
             let scope = match place {
                 Place::Root | Place::Home | Place::Here if !effect.narrowed => what,
                 Place::System | Place::Variable if !effect.narrowed => format!("{path}{how}"),
@@ -262,7 +267,12 @@ fn reason_of(script: &Script, all: &[Effect], effect: &Effect) -> Option<Reason>
             made.map(|reason| reason.with_scope(scope))
         }
         Kind::Overwrite | Kind::Append => {
-            let word = if effect.kind == Kind::Append { "adds to" } else { "overwrites" };
+            let word = match effect.kind {
+                Kind::Append => "adds to",
+                // what the name is shows only when it runs
+                _ if path.contains(['$', '`']) => "may overwrite",
+                _ => "overwrites",
+            };
             match place {
                 Place::Sink => None,
                 Place::Device => say(Danger, "device", format!("it writes over the raw device {path}")),

@@ -5,7 +5,7 @@ use super::glob;
 use super::plan::{Cover, Plan, Target, Touch};
 use caro_base::wildcard::is_pattern;
 use caro_exec::rehearse::{Change, ChangeKind, EntryKind};
-use caro_shell::effects::{Kind, Place, place_of};
+use caro_shell::effects::{Kind, Place, is_refused, place_of};
 use caro_shell::{Dialect, Effect, Script, Word, effects};
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -165,6 +165,9 @@ impl EffectReader<'_> {
 
     /// Converts an effect on files.
     fn file(&mut self) {
+        if is_refused(self.script, self.effect) {
+            return;
+        }
         let Some(text) = self.effect.path.clone() else {
             return self.opaque("which files it changes does not follow from the text");
         };
@@ -420,6 +423,8 @@ mod tests {
             ("rm '*x'", &["delete *x"]),
             ("rm -r sub/", &["delete sub/"]),
             ("rm ./sub/../a", &["delete a"]),
+            ("rm -r -- . a", &["delete a/"]),
+            ("rm -rf ./ .. sub/..", &[]),
             ("mv a new", &["move a/", "delete new/"]),
             ("mv a b.o dest", &["move a/", "move b.o/", "delete dest/a/", "delete dest/b.o/"]),
             ("cp a sub/s dest/", &["write dest/a/", "write dest/s/"]),

@@ -99,6 +99,14 @@ fn read_prefix(file: &Path, most: u64) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
+/// Returns the names of what is in a folder, at most so many of them, in order.
+fn names_in(folder: &Path, most: usize) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().take(most).flatten();
+    let mut names: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort_unstable();
+    names
+}
+
 /// Returns the only `find` of a script; with several, it is not clear which one the request is about.
 fn single_find(script: &Script) -> Option<&Invocation> {
     let finds = script.commands.iter().filter(|c| c.name() == Some("find"));

@@ -237,7 +237,7 @@ fn home(inside: &str) -> Place {
 /// Classifies a Windows path; `None` if it is none.
 fn windows(path: &str) -> Option<Place> {
     let lower = path.to_ascii_lowercase().replace('\\', "/");
-    let profile = ["%userprofile%", "$env:userprofile", "$home", "%homepath%"];
+    let profile = ["%userprofile%", "$env:userprofile", "$home", "${home}", "%homepath%"];
     if let Some(rest) = profile.iter().find_map(|p| lower.strip_prefix(p)) {
         return Some(home(rest));
     }
@@ -450,6 +450,11 @@ pub(super) fn expand_variables(script: &Script, text: &str, word: &Word) -> Stri
         out.push_str(&rest[..at]);
         rest = &rest[at..];
         match variable_at(rest).and_then(|(name, length)| Some((value_of(script, name, word)?, length))) {
+            // `$HOME.txt` lies beside the home folder
+            Some((value, length)) if value == "~" && !is_end_of_name(&rest[length..]) => {
+                out.push_str(&rest[..length]);
+                rest = &rest[length..];
+            }
             Some((value, length)) => {
                 out.push_str(&value);
                 rest = &rest[length..];
@@ -461,6 +466,11 @@ pub(super) fn expand_variables(script: &Script, text: &str, word: &Word) -> Stri
         }
     }
     out + rest
+}
+
+/// True if a name in a path ends where the text begins; a wildcard may stand for nothing.
+fn is_end_of_name(text: &str) -> bool {
+    text.is_empty() || text.starts_with(['/', '*', '?', '[', '{', '"', '\'', '$', '`'])
 }
 
 /// Returns the name of the variable at the beginning of a text, and the length of the expression: `$x`, `${x}`,

@@ -1,5 +1,6 @@
 //! The table of programs from `platform-rules/programs.toml`.
 
+use super::needed::Needs;
 use super::parsed_args::ParsedArgs;
 #[cfg(test)]
 use super::row::Opt;
@@ -15,6 +16,8 @@ static TEXT: &str = include_str!("../../../platform-rules/programs.toml");
 #[serde(deny_unknown_fields)]
 struct File {
     program: Vec<Program>,
+    #[serde(default)]
+    needs: Vec<Needs>,
     #[serde(default)]
     remade: Remade,
     #[serde(default)]
@@ -79,6 +82,7 @@ struct Unlisted {
 struct Table {
     programs: Vec<Program>,
     by_name: HashMap<String, usize>,
+    needs: Vec<Needs>,
     long: Vec<String>,
     short: HashSet<String>,
     harmless: HashSet<(String, String)>,
@@ -116,6 +120,7 @@ fn table() -> &'static Table {
         Table {
             programs: file.program,
             by_name,
+            needs: file.needs,
             long,
             short,
             harmless: pairs.collect(),
@@ -163,6 +168,11 @@ pub(super) fn only_shows(words: &[Word]) -> bool {
         && operands.next().is_some_and(|w| reads.contains(&w.text))
         && !operands.any(|w| changes.contains(&w.text))
         && !words.iter().filter(is_option).any(|w| is_suspect_option(&w.text))
+}
+
+/// Returns which of its operands a program needs, if it fails without them.
+pub(super) fn needs(key: &str) -> Option<&'static Needs> {
+    table().needs.iter().find(|needs| needs.names.iter().any(|name| name == key))
 }
 
 /// True for the name of a file or folder that tools recreate.

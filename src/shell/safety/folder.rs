@@ -56,9 +56,11 @@ pub(super) fn reassess(
         && !effect.remote
         && !effect.recursive
         && matches!(effect.kind, Kind::Overwrite | Kind::Append | Kind::Move);
-    if !is_checked || reads_secrets(script, all) || may_fill_disk(script, all) || !is_steady(script, all, effect) {
+    if !is_checked || !is_steady(script, all, effect) {
         return Some(reason);
     }
+    // a new file may harm by what is in it, or by its size
+    let harms = reads_secrets(script, all) || may_fill_disk(script, all);
     let targets = match effect.kind {
         // renaming to a free name can be reverted
         Kind::Move => moved_to(script, all, effect, around),
@@ -73,7 +75,13 @@ pub(super) fn reassess(
             Found::Folder | Found::Other => return Some(reason),
         }
     }
-    let bytes = existing?;
+    let Some(bytes) = existing else {
+        let path = effect.path.as_deref().unwrap_or_default();
+        return harms.then(|| match effect.kind {
+            Kind::Overwrite => Reason { why: format!("it writes {path}"), ..reason },
+            _ => reason,
+        });
+    };
     Some(match effect.kind {
         Kind::Move => reason,
         _ => Reason { why: format!("{} ({} there now)", reason.why, size(bytes)), ..reason },

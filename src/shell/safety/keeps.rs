@@ -86,7 +86,7 @@ fn is_temporary(path: &str) -> bool {
         && !below.contains("..")
 }
 
-/// True if a `find` deletes only files selected by `-name` that tools recreate, or empty ones.
+/// True if a `find` deletes only files selected by `-name` that tools recreate, or only empty folders.
 fn finds_only_recreated(script: &Script, effect: &Effect) -> bool {
     let Some(at) = effect.command else { return false };
     let is_find = |c: &Invocation| matches!(c.name(), Some("find" | "gfind"));
@@ -100,8 +100,10 @@ fn finds_only_recreated(script: &Script, effect: &Effect) -> bool {
     let names: Vec<&str> =
         words.windows(2).filter(|pair| matches!(pair[0], "-name" | "-iname")).map(|pair| pair[1]).collect();
     let here = effect.path.as_deref().is_some_and(|path| !path.starts_with(['/', '~', '$']) && !path.contains(".."));
+    // an empty file may matter all the same (`__init__.py`, a lock), unlike an empty folder
+    let finds_empty_folders = words.contains(&"-empty") && words.windows(2).any(|pair| pair == ["-type", "d"]);
     here && !words.iter().any(|word| other_tests.contains(word))
-        && (words.contains(&"-empty") || !names.is_empty() && names.iter().all(|name| is_remade(name)))
+        && (finds_empty_folders || !names.is_empty() && names.iter().all(|name| is_remade(name)))
 }
 
 /// True for a file in the current directory, or a temporary one, that is neither hidden nor part of the system.

@@ -231,10 +231,23 @@ fn reasons_say_what_happens() {
         ("python3 -m http.server --bind 127.0.0.1", "", "everybody"),
         ("pass rm -rf /", "deletes", "another machine"),
         ("gh auth token", "shows passwords or keys", "sends a key"),
+        ("rm -r -- .", "which rm refuses", "no shell brings it back"),
+        ("rm -rf ./*", "no shell brings it back", "refuses"),
+        ("ls > \"$(date +%F).log\"", "may overwrite", "it overwrites"),
+        ("tar -czf \"$name.tgz\" a", "may overwrite", "it overwrites"),
+        ("ls > a.log", "it overwrites a.log", "may"),
+        ("rm $HOME.txt", "deletes $HOME.txt", "whole home folder"),
+        ("rm \"${HOME}.bak\"", "deletes ${HOME}.bak", "whole home folder"),
+        ("rm -rf $HOME/*", "whole home folder", "$HOME"),
+        ("rm -rf $HOME*", "whole home folder", "$HOME"),
     ] {
         let said = whys(line);
         assert!(said.contains(says) && !said.contains(never), "{line}: {said}");
     }
-    check(Level::Danger, &["cd - && rm -rf *"]);
+    check(Level::Danger, &["cd - && rm -rf *", "rm -rf \"$HOME\"", "rm -rf ${HOME}/", "rm -rf ."]);
+    check(
+        Level::Caution,
+        &["rm $HOME.txt", "rm -rf \"${HOME}.bak\"", "find . -type f -empty -delete", "find . -empty -delete"],
+    );
     check(Level::Safe, &["rm -rf \"$(mktemp -d)\""]);
 }

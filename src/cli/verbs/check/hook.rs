@@ -7,8 +7,8 @@ use super::FailOn;
 use crate::term::given;
 use crate::{Cx, Exit, Failure, Outcome};
 use caro_command::risk::assess_text;
-use caro_shell::Dialect;
 use caro_shell::safety::{Level, Risk};
+use caro_shell::{Dialect, Finding};
 use serde_json::{Value, json};
 use std::io::Read;
 use std::path::Path;
@@ -37,11 +37,17 @@ impl Asker {
     }
 }
 
-/// Reads the question and answers it. The exit code is 0 whatever the answer is, since the agent reads the answer.
+/// Reads the question and answers it; `errors` finds the errors of a command, if they make it fail. The exit code is 0 whatever the answer is, since the agent reads the answer.
 ///
 /// # Errors
 /// If standard input is no such document. The exit code 2 then stops the command in both agents.
-pub(super) fn run(asker: Asker, fail_on: FailOn, shell: Dialect, cx: &Cx) -> Outcome {
+pub(super) fn run(
+    asker: Asker,
+    fail_on: FailOn,
+    shell: Dialect,
+    errors: impl FnMut(&str, Dialect, Option<&Path>) -> Vec<Finding>,
+    cx: &Cx,
+) -> Outcome {
     let mut bytes = Vec::new();
     let read = std::io::stdin().lock().take(MAX_BYTES + 1).read_to_end(&mut bytes);
     read.map_err(|e| Failure::usage(format!("standard input cannot be read: {e}")))?;
@@ -52,14 +58,20 @@ pub(super) fn run(asker: Asker, fail_on: FailOn, shell: Dialect, cx: &Cx) -> Out
         Failure::usage(format!("standard input is not a JSON document: {e}"))
             .hint(format!("the agent gives it; by hand: `{}`", asker.example()))
     })?;
-    if let Some(answer) = answer(asker, &question, fail_on, shell)? {
+    if let Some(answer) = answer(asker, &question, fail_on, shell, errors)? {
         cx.ui.line(&answer.to_string())?;
     }
     Ok(Exit::Success)
 }
 
 /// The answer; `None` if the agent is to go on as without this hook.
-fn answer(asker: Asker, question: &Value, fail_on: FailOn, shell: Dialect) -> Result<Option<Value>, Failure> {
+fn answer(
+    asker: Asker,
+    question: &Value,
+    fail_on: FailOn,
+    shell: Dialect,
+    mut errors: impl FnMut(&str, Dialect, Option<&Path>) -> Vec<Finding>,
+) -> Result<Option<Value>, Failure> {
     let command = match asker {
         Asker::ClaudeCode if question["tool_name"] != "Bash" => return Ok(None),
         Asker::ClaudeCode => &question["tool_input"]["command"],
@@ -71,13 +83,20 @@ fn answer(asker: Asker, question: &Value, fail_on: FailOn, shell: Dialect) -> Re
         );
     };
     given::check_command(command, " in the question")?;
-    let risk = assess_text(command, shell, question["cwd"].as_str().map(Path::new));
+    let cwd = question["cwd"].as_str().map(Path::new);
+    let risk = assess_text(command, shell, cwd);
+    let errors = errors(command, shell, cwd);
     let decision = match risk.level {
+        level if risk.refused().is_some() || fail_on.fails_with(&errors, level) => "deny",
         Level::Safe => return Ok(None),
-        level if risk.refused().is_some() || fail_on.fails(level) => "deny",
         _ => "ask",
     };
-    let why = reasons(&risk);
+    let why = match errors.first() {
+        Some(error) if risk.level < Level::Danger && risk.refused().is_none() => {
+            format!("caro: error: `{}`: {}", given::clipped(&error.token, 60), given::clipped(&error.why, 240))
+        }
+        _ => reasons(&risk),
+    };
     Ok(Some(match asker {
         Asker::ClaudeCode => json!({ "hookSpecificOutput": {
             "hookEventName": "PreToolUse", "permissionDecision": decision, "permissionDecisionReason": why,
@@ -99,8 +118,22 @@ fn reasons(risk: &Risk) -> String {
 mod tests {
     use super::*;
 
+    /// An error in each command with `--wrong`.
+    fn found(command: &str, _: Dialect, _: Option<&Path>) -> Vec<Finding> {
+        let error = Finding {
+            id: "flag".into(),
+            severity: caro_shell::Severity::Error,
+            token: "--wrong".into(),
+            span: None,
+            why: "there is no such flag".into(),
+            evidence: Vec::new(),
+            fix: None,
+        };
+        if command.contains("--wrong") { vec![error] } else { Vec::new() }
+    }
+
     fn answer_to(asker: Asker, question: Value, fail_on: FailOn) -> Option<Value> {
-        answer(asker, &question, fail_on, Dialect::Bash).unwrap()
+        answer(asker, &question, fail_on, Dialect::Bash, found).unwrap()
     }
 
     #[test]
@@ -123,6 +156,13 @@ mod tests {
         std::fs::write(folder.path().join("new.txt"), "x").unwrap();
         assert!(answer_to(Asker::ClaudeCode, there("ls > new.txt"), FailOn::Danger).is_some());
         assert_eq!(answer_to(Asker::ClaudeCode, json!({"tool_name": "Write"}), FailOn::Danger), None);
+        // an error is a no only where it is asked for
+        let wrong = answer_to(Asker::ClaudeCode, call("ls --wrong"), FailOn::Error).unwrap();
+        let own = &wrong["hookSpecificOutput"];
+        assert_eq!(own["permissionDecision"], "deny");
+        assert!(own["permissionDecisionReason"].as_str().unwrap().contains("no such flag"), "{wrong}");
+        assert_eq!(answer_to(Asker::ClaudeCode, call("ls --wrong"), FailOn::Danger), None);
+        assert_eq!(answer_to(Asker::ClaudeCode, call("ls"), FailOn::Error), None);
         let cursor = answer_to(Asker::Cursor, json!({"command": "curl x | sh", "cwd": "/"}), FailOn::Danger).unwrap();
         assert_eq!(cursor["permission"], "deny");
     }
@@ -133,7 +173,7 @@ mod tests {
         for asker in Asker::value_variants() {
             let (question, call) = asker.example().strip_prefix("echo '").unwrap().split_once("' | ").unwrap();
             let question = serde_json::from_str(question).unwrap();
-            assert!(answer(*asker, &question, FailOn::Danger, Dialect::Bash).is_ok(), "{asker:?}");
+            assert!(answer(*asker, &question, FailOn::Danger, Dialect::Bash, found).is_ok(), "{asker:?}");
             assert!(call.ends_with(asker.to_possible_value().unwrap().get_name()), "{call}");
         }
     }
@@ -141,7 +181,7 @@ mod tests {
     #[test]
     fn a_question_without_a_command_is_an_error_that_stops_it() {
         for question in [json!({"tool_name": "Bash"}), json!({"tool_name": "Bash", "tool_input": {"command": ""}})] {
-            assert!(answer(Asker::ClaudeCode, &question, FailOn::Danger, Dialect::Bash).is_err(), "{question}");
+            assert!(answer(Asker::ClaudeCode, &question, FailOn::Danger, Dialect::Bash, found).is_err(), "{question}");
         }
     }
 }

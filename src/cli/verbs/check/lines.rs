@@ -5,10 +5,10 @@ use super::FailOn;
 use crate::term::given;
 use crate::{Cx, Exit, Failure, Outcome};
 use caro_command::risk::assess_text;
-use caro_shell::Dialect;
 use caro_shell::safety::{Level, Reason, Risk};
+use caro_shell::{Dialect, Finding};
 use std::io::{BufRead, BufReader, Read};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Most bytes of a line: those of a command, escaped, and of the other fields.
@@ -40,6 +40,9 @@ pub struct Verdict {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     refused: bool,
     reasons: Vec<Reason>,
+    /// The errors that make the line fail.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    findings: Vec<Finding>,
 }
 
 /// The number of verdicts of each level, and the time that one took.
@@ -87,11 +90,17 @@ impl Summary {
 }
 
 /// Judges the lines of standard input to its end. The exit code is 1 if a command fails the check, 2 if a line is
-/// invalid.
+/// invalid. `errors` finds the errors of a command, if they make it fail.
 ///
 /// # Errors
 /// If standard input cannot be read or standard output is closed.
-pub(super) fn run(summary: bool, fail_on: FailOn, shell: Dialect, cx: &Cx) -> Outcome {
+pub(super) fn run(
+    summary: bool,
+    fail_on: FailOn,
+    shell: Dialect,
+    mut errors: impl FnMut(&str, Dialect, Option<&Path>) -> Vec<Finding>,
+    cx: &Cx,
+) -> Outcome {
     let mut input = BufReader::new(std::io::stdin().lock());
     let mut counted = Summary::default();
     let mut exit = Exit::Success;
@@ -113,11 +122,12 @@ pub(super) fn run(summary: bool, fail_on: FailOn, shell: Dialect, cx: &Cx) -> Ou
                 let started = Instant::now();
                 let risk = line.assess(dialect);
                 counted.count(&risk, started.elapsed());
-                if fail_on.fails(risk.level) && exit == Exit::Success {
+                let findings = errors(&line.command, dialect, line.cwd.as_deref());
+                if fail_on.fails_with(&findings, risk.level) && exit == Exit::Success {
                     exit = Exit::No;
                 }
                 if !summary {
-                    write(Verdict::of(line.id, risk), cx)?;
+                    write(Verdict::of(line.id, risk, findings), cx)?;
                 }
             }
             Err(why) => {
@@ -149,15 +159,16 @@ impl Line {
 pub fn judge(bytes: &[u8], shell: Dialect) -> Result<Verdict, String> {
     let (line, dialect) = parse_line(bytes, shell)?;
     let risk = line.assess(dialect);
-    Ok(Verdict::of(line.id, risk))
+    Ok(Verdict::of(line.id, risk, Vec::new()))
 }
 
 impl Verdict {
-    fn of(id: Option<serde_json::Value>, risk: Risk) -> Self {
+    fn of(id: Option<serde_json::Value>, risk: Risk, mut findings: Vec<Finding>) -> Self {
         let refused = risk.refused().is_some();
         let mut reasons = risk.reasons;
         reasons.truncate(MAX_REASONS);
-        Self { id, verdict: risk.level, refused, reasons }
+        findings.truncate(MAX_REASONS);
+        Self { id, verdict: risk.level, refused, reasons, findings }
     }
 }
 

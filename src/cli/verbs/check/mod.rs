@@ -1,7 +1,8 @@
 //! `caro check 'COMMAND'`: reports what is wrong with a command and how dangerous it is, without the model.
 //!
-//! `lines`: verdicts on many commands. `hook`: answers to another agent that is about to run a command.
+//! `errors`: the errors that make a check of many commands fail. `lines`: verdicts on many commands. `hook`: answers to another agent that is about to run a command.
 
+mod errors;
 mod hook;
 pub mod lines;
 
@@ -15,6 +16,8 @@ use crate::{Cx, Exit, Failure, Outcome};
 use caro_host::ExecutionContext;
 use caro_shell::safety::{Level, Risk};
 use caro_shell::{Dialect, Finding, Severity, Target};
+use std::io::IsTerminal;
+use std::path::Path;
 use std::sync::Arc;
 
 /// Most findings that are printed, and most bytes of them.
@@ -26,8 +29,8 @@ const PIECE: usize = 120;
 /// Check any command: syntax, programs, flags of the installed versions, platform rules, risk
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The command, as one quoted argument; `-` reads it from standard input
-    #[arg(value_name = "COMMAND", allow_hyphen_values = true, required_unless_present_any = ["jsonl", "hook"])]
+    /// The command, as one quoted argument; `-`, or nothing behind a pipe, reads it from standard input
+    #[arg(value_name = "COMMAND", allow_hyphen_values = true)]
     command: Option<String>,
     /// Read a command from each line of standard input, as {"command": "ls", "shell": "bash", "id": 1}, and print a verdict
     /// for each
@@ -85,6 +88,19 @@ impl FailOn {
     }
 }
 
+/// The command of the hints.
+const EXAMPLE: &str = "find . -nmae \"*.log\"";
+
+/// Returns the argument, or the one for standard input if there is none and a pipe or a file is given.
+fn given_or_piped(args: &Args) -> Result<&str, Failure> {
+    match args.command.as_deref() {
+        Some(command) => Ok(command),
+        None if std::io::stdin().is_terminal() => Err(Failure::usage("there is no command to check")
+            .hint(format!("try: `caro check '{EXAMPLE}'`, or give it through a pipe: `echo ls | caro check`"))),
+        None => Ok(given::STDIN),
+    }
+}
+
 /// Checks a command. By default the exit code is 0 if there are only hints, 1 for a warning, an error or danger.
 ///
 /// # Errors
@@ -95,12 +111,18 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
         let named = args.shell.as_deref().and_then(|name| Dialect::ALL.iter().find(|(n, _)| *n == name));
         // the commands of agents and files are for bash, whichever shell called us
         let shell = named.map_or(Dialect::Bash, |(_, dialect)| *dialect);
-        return match args.hook {
-            Some(asker) => hook::run(asker, fail_on, shell, cx),
-            None => lines::run(args.summary, fail_on, shell, cx),
+        let mut finder = errors::ErrorFinder::new(fail_on, cx)?;
+        let errors = |command: &str, dialect: Dialect, cwd: Option<&Path>| {
+            finder.as_mut().map(|finder| finder.errors(command, dialect, cwd)).unwrap_or_default()
         };
+        let outcome = match args.hook {
+            Some(asker) => hook::run(asker, fail_on, shell, errors, cx),
+            None => lines::run(args.summary, fail_on, shell, errors, cx),
+        };
+        finder.into_iter().for_each(errors::ErrorFinder::close);
+        return outcome;
     }
-    let command = given::command(args.command.as_deref().unwrap_or_default(), "check", "find . -nmae \"*.log\"")?;
+    let command = given::command(given_or_piped(args)?, "check", EXAMPLE)?;
     let runtime = cx.runtime()?;
     let context = Arc::new(ExecutionContext::detect(cx.dirs.cache.as_deref()));
     let mut settings = cx.settings(&[])?;

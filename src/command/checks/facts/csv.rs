@@ -189,7 +189,7 @@ fn is_number(cell: &str) -> bool {
 
 /// Returns the distinct fields of an awk program without `$0`: 1 and 3 for `$1 + $3 - $1`. Empty if a `$` is not
 /// followed by a number.
-fn awk_fields(program: &Word) -> Vec<usize> {
+pub(super) fn awk_fields(program: &Word) -> Vec<usize> {
     let mut all: Vec<usize> = Vec::new();
     for (at, _) in program.text.match_indices('$') {
         let digits: String = program.text[at + 1..].chars().take_while(char::is_ascii_digit).collect();

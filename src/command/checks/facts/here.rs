@@ -3,10 +3,10 @@
 use super::super::absent;
 use super::edit::{Edits, warning};
 use super::input::files;
-use super::sums::digits_of;
-use super::words::{is_in, written_words};
+use super::words::written_words;
 use super::{CheckContext, is_written_before};
-use caro_shell::{Finding, Invocation, Word, effects};
+use caro_shell::parse::Redirect;
+use caro_shell::{Finding, Invocation, Word, effects, needed};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -49,40 +49,60 @@ fn folder_as_file(cx: &CheckContext, command: &Invocation, cwd: &Path) -> Option
     (!has_option).then(|| warning("is-folder", file, format!("{why}: -r reads all in it"), fix))
 }
 
-/// `cat notes.txt`, `wc < notes.txt` and `cd folder`, where there is none, nothing before it may create one, and the
-/// program fails without it.
+/// `cat notes.txt`, `wc < notes.txt`, `tar xf a.tgz` and `cd folder`, where there is none, nothing before it may create
+/// one, and the program fails without it.
 fn absent_inputs(cx: &CheckContext, cwd: &Path) -> Vec<Finding> {
-    // programs all of whose operands are files
-    const NEED_FILES: &str = "cd pushd rm rmdir mv cp source tac";
-    let needs_files = |name: &str| is_in(NEED_FILES, name) || digits_of(name).is_some();
+    let commands = &cx.script.commands;
     let exists = |path: &str| !cwd.join(path).symlink_metadata().is_err_and(|e| e.kind() == ErrorKind::NotFound);
     let effects = effects(cx.script);
-    let first_maker = absent::first_maker(&effects);
-    let is_operand = |command: &Invocation, word: &Word| match files(command) {
-        Some(files) => files.iter().any(|file| file.span == word.span),
-        None => command.name().is_some_and(needs_files),
-    };
-    let is_needed = |absent: &absent::Absent| {
-        let command = &cx.script.commands[absent.index];
-        let (name, text) = (command.name().unwrap_or_default(), absent.word.text.as_str());
-        let is_redirected = command.redirects.iter().any(|r| r.target.span == absent.word.span && r.operator == "<");
-        let is_forced = name == "rm" && command.has_option(Some('f'), "force");
-        absent.index <= first_maker
+    // what is behind a maker or in another folder may be there by then
+    let last =
+        absent::first_maker(&effects).min(commands.iter().position(absent::changes_folder).unwrap_or(usize::MAX));
+    let mut inputs: Vec<(usize, &Word, &str)> = needed(cx.script).iter().map(|n| (n.command, n.word, n.path)).collect();
+    for (index, command) in commands.iter().enumerate() {
+        let redirects = command.redirects.iter().filter(|r| r.operator == "<").map(|r| &r.target);
+        let words = files(command).into_iter().flatten().chain(redirects);
+        inputs.extend(words.map(|word| (index, word, word.text.as_str())));
+    }
+    inputs.retain(|(index, word, path)| {
+        let command = &commands[*index];
+        *index <= last
             && command.inside.is_none()
-            && absent.word.value.is_some()
-            && !text.is_empty()
-            && !text.starts_with(['~', '-'])
-            && !text.contains([':', '$', '*', '?', '{'])
-            && (is_redirected || is_operand(command, absent.word) && !is_forced)
+            && !command.remote
+            && word.value.is_some()
+            && !path.is_empty()
+            && !path.starts_with(['~', '-'])
+            && !path.contains([':', '$', '*', '?', '{'])
+            && !exists(path)
+            && !is_prepared_for(cx, *index, path)
+    });
+    inputs.sort_by_key(|(.., word, _)| word.span.start);
+    inputs.dedup_by_key(|(.., word, _)| word.span.start);
+    let finding = |(_, word, path): (usize, &Word, &str)| {
+        let here = if path.starts_with('/') { "" } else { " here" };
+        let named = if word.text == path { &word.raw } else { path };
+        let why = format!("there is no {named}{here}, and nothing before it makes one");
+        warning("no-such-file", word, why, None)
     };
-    let mut found: Vec<_> =
-        absent::inputs(cx.script, &effects, cx.dialect, exists).into_iter().filter(is_needed).collect();
-    found.dedup_by_key(|absent| absent.word.span.start);
-    let finding = |absent: absent::Absent| {
-        let why = format!("there is no {} here, and nothing before it makes one", absent.word.raw);
-        warning("no-such-file", absent.word, why, None)
-    };
-    found.into_iter().map(finding).collect()
+    inputs.into_iter().map(finding).collect()
+}
+
+/// True for a command whose failure the script expects (`ls x || mkdir x`, `if ls x`, `ls x 2> /dev/null`), or before
+/// which it tests whether the path exists.
+fn is_prepared_for(cx: &CheckContext, index: usize, path: &str) -> bool {
+    let command = &cx.script.commands[index];
+    let span = command.span();
+    let end = command.redirects.iter().map(|r| r.target.span.end).fold(span.end, usize::max);
+    let text = &cx.script.text;
+    let before = text.get(..span.start).and_then(|before| before.split_whitespace().next_back());
+    let after = text.get(end..).unwrap_or_default().trim_start();
+    let hides_errors = |r: &Redirect| r.operator.starts_with(['2', '&']) && r.target.text == "/dev/null";
+    let tests =
+        |c: &Invocation| matches!(c.name(), Some("test" | "[" | "[[")) && c.args().iter().any(|word| word.text == path);
+    matches!(before, Some("if" | "elif" | "while" | "until" | "!"))
+        || after.starts_with("||")
+        || command.redirects.iter().any(hides_errors)
+        || cx.script.commands[..index].iter().any(tests)
 }
 
 /// `grep 500 access.log`, where the file does not exist and the request does not name it.

@@ -15,8 +15,10 @@ mod emptied;
 mod endless;
 pub(super) mod excluded;
 mod executable;
+mod fields;
 mod flags;
 mod folders;
+mod found_names;
 mod grep;
 mod header;
 mod here;
@@ -52,7 +54,7 @@ use super::Check::{All, Each, One};
 #[cfg(test)]
 use super::tests;
 use super::{
-    Check, CheckContext, edit, is_written_before, only, read_prefix, read_text, single_find, span_of_call,
+    Check, CheckContext, edit, is_written_before, names_in, only, read_prefix, read_text, single_find, span_of_call,
     starting_points, words,
 };
 use caro_shell::rules;
@@ -96,6 +98,8 @@ pub(super) const UNIX: &[Check] = &[
     One(endless::check),
     Each(folders::check),
     All(here::check),
+    All(found_names::check),
+    All(fields::check),
     Each(passed_on::check),
     One(sequence::check),
     One(starts::check),
