@@ -47,7 +47,7 @@ mod trash;
 
 pub use error::UndoError;
 pub use foresee::{Foreseen, Shown, foresee, foresee_file};
-pub use keep::{Demand, Keeping, check_room, demand, keep};
+pub use keep::{Demand, Keeping, check_own, check_room, demand, keep};
 pub use look::node as look_at;
 pub use restore::{Restored, restore};
 pub use store::Store;
