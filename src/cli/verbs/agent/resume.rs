@@ -64,12 +64,12 @@ fn continue_run(args: &Args, cx: &Cx) -> Outcome {
         return Err(Failure::usage(format!("its working folder {} is gone", found.root.display()))
             .hint("begin the task again where it belongs"));
     }
-    if args.run.is_empty() {
-        cx.ui.note(&format!("going on with {}, which was stopped: {}", found.id, clipped(&found.task)));
-    }
     let mut drive = args.drive.clone();
     drive.model = model(&found, &store, &drive, cx)?;
     let (mut turn, next) = store.take_over(&found.id, is_alive).map_err(failure)?;
+    if args.run.is_empty() {
+        cx.ui.note(&format!("going on with {}, which was stopped: {}", found.id, clipped(&found.task)));
+    }
     if is_redacted(&json!(turn.task().text)) {
         cx.ui.warn("the task had a secret in it, which is not kept: what is left of it has [redacted] instead");
     }
