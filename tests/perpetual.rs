@@ -55,6 +55,7 @@ fn a_line_is_answered_and_the_end_of_the_input_ends_the_loop() {
         "how are you?"
     );
     machine.run(&["loop", "history", "--around", "noon"]).fails(2, &["is not a time"]);
+    machine.run(&["resume"]).fails(2, &["is a stretch of a loop", "`caro loop` goes on where it stood"]);
     let none = machine.run(&["loop", "history", "--session", "other"]);
     assert!(none.code == Some(0) && none.err.contains("nothing has happened"), "{none:#?}");
 }

@@ -135,8 +135,11 @@ fn resume_uses_the_model_of_the_run() {
         caro.current_dir(machine.path("home")).env("CARO_MODEL", other);
         Ran::of(caro.output().unwrap())
     };
-    let (machine, _, other) = killed();
-    assert_eq!(resume(&machine, &other, &[]).out, "all seen\n");
+    let (machine, run, other) = killed();
+    let ran = resume(&machine, &other, &[]);
+    assert_eq!(ran.out, "all seen\n");
+    let told = format!("going on with {run}, which was stopped: {TASK}");
+    assert!(ran.err.starts_with(&told), "the user named no run: {ran:#?}");
     let (machine, run, other) = killed();
     std::fs::remove_file(machine.path("work/own.json")).unwrap();
     let hint = format!("caro resume {run} --model MODEL");

@@ -2,7 +2,7 @@
 //! and what is restored, also after a kill -9 and on a full disk.
 
 use crate::agent::{answer, by_step, step};
-use crate::machine::{AMPLE, Machine, have};
+use crate::machine::{AMPLE, Machine, Ran, have};
 use crate::pty::Terminal;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
@@ -244,7 +244,47 @@ fn if_it_cannot_be_kept_after_all_it_is_asked_again() {
         terminal.types(reply);
         assert_eq!(terminal.ends(), code, "{}", terminal.text());
         assert_eq!(machine.path("work/notes").exists(), !runs);
+        assert_eq!(terminal.text().contains("not run"), !runs, "{}", terminal.text());
     }
+}
+
+#[test]
+fn a_command_that_would_delete_the_folder_of_undo_says_so_before_it_is_agreed_to() {
+    let machine = machine();
+    let mut terminal = start(&machine, "rm -rf ~", &[]);
+    terminal.shows("to run it");
+    let shown = terminal.text();
+    assert!(shown.contains("undo does not cover it: it would delete") && !shown.contains("undo covers"), "{shown}");
+    terminal.types("n\n");
+    assert_eq!(terminal.ends(), 1);
+    assert!(machine.path("home").exists());
+}
+
+#[test]
+fn a_command_of_another_folder_is_undone_only_if_that_is_agreed_to() {
+    let machine = machine();
+    let mut terminal = start(&machine, "rm build/a.o", &[]);
+    terminal.shows("run it?");
+    assert!(
+        !terminal.text().contains("brings it back"),
+        "what undo covers is not said to be lost: {}",
+        terminal.text()
+    );
+    terminal.types("y\n");
+    assert_eq!(terminal.ends(), 0);
+    std::fs::create_dir_all(machine.path("work/other")).unwrap();
+    let elsewhere = |args: &[&str]| {
+        let mut caro = machine.caro(args);
+        Ran::of(caro.current_dir(machine.path("work/other")).output().unwrap())
+    };
+    let refused = elsewhere(&["undo"]);
+    refused.fails(1, &["another folder: 1, in ", "ago: rm build/a.o", "`caro undo 1` undoes that one"]);
+    assert_eq!(text(&machine, "work/build/a.o"), None);
+    assert!(elsewhere(&["undo", "--list"]).out.contains(&format!("in {}", machine.path("work").display())));
+    // by its number, from anywhere: the folder is named
+    let undone = elsewhere(&["undo", "1"]);
+    assert!(undone.out.contains("undone, in ") && undone.out.contains(": rm build/a.o"), "{undone:#?}");
+    assert_eq!(text(&machine, "work/build/a.o").as_deref(), Some("object a"));
 }
 
 #[test]

@@ -98,7 +98,7 @@ pub enum Verb {
     Mcp(mcp::Args),
     /// List and search the tools that agents have
     Tools(tools::Args),
-    /// Put back what the last command that caro ran has deleted, moved or changed
+    /// Put back what the last command that caro ran here has deleted, moved or changed
     Undo(undo::Args),
     /// Show and search what was asked for and what came of it, once it is turned on
     History(history::Args),

@@ -61,6 +61,11 @@ impl Dirs {
     }
 }
 
+/// Returns the home folder, without links in its path; `None` if there is none.
+pub fn home() -> Option<PathBuf> {
+    std::env::home_dir()?.canonicalize().ok()
+}
+
 /// Returns the home folder of the environment if its path is relative. (Relative XDG variables are ignored, as their
 /// specification says.)
 pub fn relative_home() -> Option<PathBuf> {

@@ -254,11 +254,8 @@ fn reason_of(script: &Script, all: &[Effect], effect: &Effect) -> Option<Reason>
                 _ => path.to_owned(),
             };
             let how = if effect.recursive && !effect.narrowed { " with all below it" } else { "" };
-            let why = match is_refused(script, effect) {
-                true => format!("it is meant to delete {what}{how}, which rm refuses"),
-                false => format!("it deletes {what}{how}, and no shell brings it back"),
-            };
-            let made = say(level, "delete", why);
+            let refused = if is_refused(script, effect) { ", which rm refuses" } else { "" };
+            let made = say(level, "delete", format!("it deletes {what}{how}{refused}"));
             let scope = match place {
                 Place::Root | Place::Home | Place::Here if !effect.narrowed => what,
                 Place::System | Place::Variable if !effect.narrowed => format!("{path}{how}"),
@@ -298,7 +295,7 @@ fn reason_of(script: &Script, all: &[Effect], effect: &Effect) -> Option<Reason>
             Place::Here => say(Caution, MOVE, format!("it moves {}", whole_folder(path))),
             Place::Device => say(Danger, "device", format!("it moves the device {path}")),
             _ if moves_to_null(script, effect) => {
-                say(Danger, "delete", format!("it moves {path} where nothing comes back from"))
+                say(Danger, "delete", format!("it moves {path} where nothing is kept"))
             }
             _ => say(Caution, MOVE, format!("it moves or renames {path}")),
         },

@@ -2,7 +2,7 @@
 
 use super::UndoError;
 use super::node::name;
-use super::plan::Plan;
+use super::plan::{Plan, Target};
 use caro_base::files::{self, Access};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -117,6 +117,20 @@ impl Entry {
         }
     }
 
+    /// True if it belongs to a folder: it ran there or below, or touches the folder itself or something below. In a
+    /// folder that holds the whole `home`, so that everything is below it, only what ran or touches something right
+    /// there.
+    pub fn belongs_to(&self, folder: &Path, home: Option<&Path>) -> bool {
+        let is_wide = home.is_some_and(|home| home.starts_with(folder));
+        let is_below = |path: &Path| if is_wide { path == folder } else { path.starts_with(folder) };
+        let touches = |target: &Target| {
+            let holds_folder = target.deep && folder.starts_with(&target.path);
+            let is_right_here = target.path.parent() == Some(folder);
+            holds_folder || is_right_here || is_below(&target.path)
+        };
+        is_below(&self.cwd) || self.plan.targets.iter().any(touches)
+    }
+
     /// Applies an event; one that cannot happen is ignored.
     pub fn note(&mut self, event: Event) {
         if let Some(state) = self.state.after(event) {
@@ -173,6 +187,39 @@ mod tests {
                 prop_assert_eq!(entry.state.can_be_undone(), !matches!(entry.state, State::Planned | State::Undone(_)));
             }
         }
+    }
+
+    #[test]
+    fn an_entry_belongs_to_the_folders_that_it_ran_in_or_touches() {
+        use crate::plan::{Cover, Touch};
+        let home = Path::new("/home/me");
+        let entry = |cwd: &str, path: &str, touch| {
+            Entry::new(1, "x", Path::new(cwd), Plan::new(vec![Target::new(path, touch)], Cover::Whole, Vec::new()))
+        };
+        for (cwd, path, folder, belongs) in [
+            ("/home/me/a", "/home/me/a/f", "/home/me/a", true),
+            ("/home/me/a", "/home/me/a/f", "/home/me/b", false),
+            ("/home/me/a", "/home/me/a/f", "/home/me/ab", false),
+            // from a folder within, or after going up
+            ("/home/me/a", "/home/me/a/src/f", "/home/me/a/src", true),
+            ("/home/me/a", "/home/me/a/f", "/home/me/a/src", false),
+            ("/home/me/a/src", "/home/me/a/src/f", "/home/me/a", true),
+            // run elsewhere, and the other way round
+            ("/home/me/a", "/home/me/b/f", "/home/me/b", true),
+            ("/home/me/a", "/home/me/b/f", "/home/me/a", true),
+            ("/home/me", "/home/me/a", "/home/me/a/src", true),
+            // everything is below home
+            ("/home/me/a", "/home/me/a/f", "/home/me", false),
+            ("/home/me/a", "/home/me/f", "/home/me", true),
+            ("/home/me", "/etc/f", "/home/me", true),
+            ("/home/me/a", "/home/me/a/f", "/", false),
+            ("/tmp/a", "/tmp/a/f", "/tmp", true),
+        ] {
+            let entry = entry(cwd, path, Touch::Delete);
+            assert_eq!(entry.belongs_to(Path::new(folder), Some(home)), belongs, "{path} from {cwd}, in {folder}");
+        }
+        let rights = entry("/home", "/home/me", Touch::Surface);
+        assert!(!rights.belongs_to(Path::new("/home/me/a"), None), "only the rights of the folder above change");
     }
 
     #[test]

@@ -91,6 +91,25 @@ pub fn demand(store: &Store, plan: &Plan) -> Result<Demand, UndoError> {
     Ok(Demand::of(&nodes, Links::of(plan), device_of(store.folder())))
 }
 
+/// Checks that a plan does not touch the folder of the store, which need not exist yet.
+///
+/// # Errors
+/// [`UndoError::Itself`] if it does.
+pub fn check_own(store: &Store, plan: &Plan) -> Result<(), UndoError> {
+    let folder = store.folder();
+    let existing = folder.ancestors().find_map(|above| Some((above, above.canonicalize().ok()?)));
+    let own = existing.map_or_else(
+        || folder.to_path_buf(),
+        |(above, real)| {
+            folder.strip_prefix(above).map_or(real.clone(), |rest| real.components().chain(rest.components()).collect())
+        },
+    );
+    if plan.targets.iter().any(|t| own.starts_with(&t.path) && t.deep || t.path.starts_with(&own)) {
+        return Err(UndoError::Itself(own));
+    }
+    Ok(())
+}
+
 /// Checks that this much can be saved now: that the folder of the store is there or can be made, and has the room. It
 /// changes nothing; [`Store::sweep`] may make room.
 ///
@@ -208,10 +227,7 @@ fn save(
 ) -> Result<BTreeMap<PathBuf, Node>, UndoError> {
     let failed = |e| UndoError::writing(place, e);
     let own = store.folder().canonicalize().map_err(failed)?;
-    let mut touched = entry.plan.targets.iter();
-    if touched.any(|t| own.starts_with(&t.path) && t.deep || t.path.starts_with(&own)) {
-        return Err(UndoError::Itself(own));
-    }
+    check_own(store, &entry.plan)?;
     watch.step("plan").map_err(failed)?;
     entry.write(place)?;
     let mut nodes = look::all_nodes(&entry.plan.targets)?;
@@ -425,6 +441,28 @@ pub(super) fn read_nodes(place: &Path, name: &str) -> Result<BTreeMap<PathBuf, N
 mod tests {
     use super::*;
     use crate::Limits;
+
+    #[test]
+    fn a_plan_that_touches_the_folder_of_undo_is_known_before_that_exists() {
+        use crate::plan::{Cover, Target, Touch};
+        let dir = tempfile::tempdir().unwrap();
+        let home = dir.path().canonicalize().unwrap();
+        std::os::unix::fs::symlink(&home, home.join("link")).unwrap();
+        let check = |path: PathBuf, touch| {
+            let plan = Plan::new(vec![Target::new(path, touch)], Cover::Whole, Vec::new());
+            check_own(&Store::new(home.join("link/data/undo"), Limits::default()), &plan)
+        };
+        for _ in ["absent", "there"] {
+            for path in [home.clone(), home.join("data"), home.join("data/undo"), home.join("data/undo/7")] {
+                let is_known = matches!(check(path.clone(), Touch::Delete), Err(UndoError::Itself(own)) if own == home.join("data/undo"));
+                assert!(is_known, "{path:?}");
+            }
+            for (path, touch) in [("data/un", Touch::Delete), ("data/other", Touch::Delete), ("data", Touch::Surface)] {
+                assert!(check(home.join(path), touch).is_ok(), "{path}");
+            }
+            fs::create_dir_all(home.join("data/undo")).unwrap();
+        }
+    }
 
     #[test]
     fn what_cannot_be_saved_is_known_beforehand() {

@@ -7,7 +7,8 @@
 //! - [`journal`]: the record of a command and its states; pure. [`store`]: the folder of all records.
 //! - `keep`: saves files before a command and records the state after it. `restore`: restores files, and saves those
 //!   it replaces.
-//! - [`scope`]: counts what a command would touch within a time limit; `index`: tells which files git tracks.
+//! - [`scope`]: counts what a command would touch within a time limit; `index`: tells which files git tracks;
+//!   `git_index`: parses the index of a repository, by whose entries it is also told if that has changed.
 //! - `trash`: also puts deleted files into the desktop's trash.
 //! - [`preview`]: the tree of files that would be created, changed and deleted.
 //!
@@ -29,6 +30,7 @@
 mod content;
 mod error;
 mod foresee;
+mod git_index;
 mod glob;
 mod index;
 pub mod journal;
@@ -45,7 +47,7 @@ mod trash;
 
 pub use error::UndoError;
 pub use foresee::{Foreseen, Shown, foresee, foresee_file};
-pub use keep::{Demand, Keeping, check_room, demand, keep};
+pub use keep::{Demand, Keeping, check_own, check_room, demand, keep};
 pub use look::node as look_at;
 pub use restore::{Restored, restore};
 pub use store::Store;

@@ -1,12 +1,13 @@
-//! Reads the state of paths from the disk. It follows no links and opens only folders.
+//! Reads the state of paths from the disk. It follows no links and opens only folders, and the
+//! indexes of git repositories.
 
 use super::node::{Attribute, Kind, Node, Role};
 use super::plan::Target;
-use super::{MAX_FILES, UndoError};
+use super::{MAX_FILES, UndoError, content, git_index};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -40,8 +41,19 @@ pub fn node(path: &Path, role: Role) -> io::Result<Node> {
         special: if matches!(kind, Kind::Device | Kind::BlockDevice) { meta.rdev() } else { 0 },
         target: if kind == Kind::Link { Some(fs::read_link(path)?) } else { None },
         attributes: attributes(path)?,
+        index_entries: if kind == Kind::File && role == Role::Whole { index_entries(path) } else { None },
         ..Node::absent(path, role)
     })
+}
+
+/// Returns the digest of the entries of a git index; `None` for any other file, and for an index that cannot be read.
+fn index_entries(path: &Path) -> Option<String> {
+    if path.file_name()? != "index" {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    content::open(path).ok()?.take(git_index::MAX_BYTES + 1).read_to_end(&mut bytes).ok()?;
+    if bytes.len() as u64 > git_index::MAX_BYTES { None } else { git_index::digest(&bytes) }
 }
 
 fn kind(meta: &fs::Metadata) -> Kind {

@@ -170,6 +170,9 @@ pub struct Node {
     /// Its attributes, by name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attributes: Vec<Attribute>,
+    /// The digest of the entries, if it is the index of a git repository.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub index_entries: Option<String>,
     /// The saved content, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept: Option<Kept>,
@@ -198,16 +201,22 @@ impl Node {
             special: 0,
             target: None,
             attributes: Vec::new(),
+            index_entries: None,
             kept: None,
             held: None,
         }
     }
 
     /// True if both states are the same, as far as can be told without reading files. The modification time of a
-    /// folder is ignored, because its changed entries are compared themselves.
+    /// folder is ignored, because its changed entries are compared themselves. An index of git is the same while its
+    /// entries are: many a command that only looks, such as `git status`, writes down the times of the files in it.
     pub fn agrees(&self, other: &Self) -> bool {
         let time = |node: &Self| if node.kind == Kind::Folder { None } else { Some(node.modified) };
-        self.same_surface(other) && self.size_of_file() == other.size_of_file() && time(self) == time(other)
+        let is_same = match (&self.index_entries, &other.index_entries) {
+            (Some(these), Some(those)) => these == those,
+            _ => self.size_of_file() == other.size_of_file() && time(self) == time(other),
+        };
+        is_same && self.same_surface(other)
     }
 
     /// True if everything except content and times is the same.
@@ -225,6 +234,24 @@ impl Node {
 mod tests {
     use super::*;
     use std::os::unix::ffi::OsStringExt;
+
+    #[test]
+    fn an_index_agrees_with_one_of_the_same_entries_at_any_time() {
+        let node = |entries: Option<&str>, size, time| {
+            let index_entries = entries.map(str::to_owned);
+            let absent = Node::absent(Path::new("/w/.git/index"), Role::Whole);
+            Node { kind: Kind::File, size, modified: (time, 0), index_entries, ..absent }
+        };
+        let one = node(Some("e"), 9, 1);
+        assert!(one.agrees(&node(Some("e"), 7, 2)));
+        assert!(!one.agrees(&node(Some("f"), 9, 1)));
+        assert!(!one.agrees(&Node { mode: 0o600, ..node(Some("e"), 9, 1) }));
+        for other in [node(None, 9, 2), node(None, 7, 1)] {
+            assert!(!one.agrees(&other) && !other.agrees(&one), "one of them was not read");
+            assert!(!node(None, 9, 1).agrees(&other));
+        }
+        assert!(node(None, 9, 1).agrees(&one), "a record of an earlier version has no digest");
+    }
 
     #[test]
     fn a_name_that_is_not_utf8_survives_the_record() {

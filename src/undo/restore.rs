@@ -417,3 +417,79 @@ fn with_read<T>(path: &Path, act: impl Fn() -> io::Result<T>) -> io::Result<T> {
         done => done,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Limits, keep};
+    use std::process::Command;
+    use std::time::{Duration, SystemTime};
+
+    /// Runs git in a folder, without the settings of the user; false if there is no git or it fails.
+    fn git(folder: &Path, args: &[&str]) -> bool {
+        let mut git = Command::new("git");
+        git.arg("-C").arg(folder).args(["-c", "user.name=x", "-c", "user.email=x@example.org"]).args(args);
+        git.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_SYSTEM", "/dev/null");
+        git.output().is_ok_and(|output| output.status.success())
+    }
+
+    /// Has git write down new times of the files in its index, as a prompt does that shows the state of a repository.
+    fn look_at_status(top: &Path, seconds: u64) {
+        let index = top.join(".git/index");
+        let before = fs::read(&index).unwrap();
+        let time = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000 + seconds);
+        File::options().append(true).open(top.join("other")).unwrap().set_modified(time).unwrap();
+        assert!(git(top, &["status", "-s"]));
+        assert_ne!(fs::read(&index).unwrap(), before, "git wrote nothing");
+    }
+
+    #[test]
+    fn a_look_at_a_repository_does_not_prevent_an_undo_nor_its_undo() {
+        let dir = tempfile::tempdir().unwrap();
+        let top = dir.path().canonicalize().unwrap().join("w");
+        fs::create_dir(&top).unwrap();
+        for name in ["changed", "other"] {
+            fs::write(top.join(name), "first\n").unwrap();
+        }
+        if !git(&top, &["init", "-q"]) {
+            println!("skipped: there is no git");
+            return;
+        }
+        assert!(git(&top, &["add", "."]) && git(&top, &["commit", "-q", "-m", "first"]));
+        fs::write(top.join("changed"), "second and longer\n").unwrap();
+        let text = || fs::read_to_string(top.join("changed")).unwrap();
+        let store = Store::new(dir.path().join("store"), Limits::default());
+        let plan = Plan::new(
+            vec![Target { path: top.clone(), touch: Touch::Write, deep: true }],
+            Cover::Rehearsed,
+            Vec::new(),
+        );
+        let keeping = keep(&store, "git stash", &top, plan, &mut ()).unwrap();
+        let id = keeping.entry().id;
+        assert!(git(&top, &["stash"]));
+        keeping.ended(0, &mut ()).unwrap();
+        fs::write(top.join("later"), "").unwrap();
+        assert!(
+            matches!(restore(&store, id, false, &mut ()), Err(UndoError::Changed(paths)) if paths == [top.join("later")])
+        );
+        fs::remove_file(top.join("later")).unwrap();
+        let stashed = fs::metadata(top.join("other")).unwrap().modified().unwrap();
+        look_at_status(&top, 1);
+        File::options().append(true).open(top.join("other")).unwrap().set_modified(stashed).unwrap();
+        let undone = restore(&store, id, false, &mut ()).unwrap();
+        assert_eq!((undone.problems.len(), text().as_str()), (0, "second and longer\n"));
+        assert!(!git(&top, &["rev-parse", "--verify", "-q", "refs/stash"]));
+        look_at_status(&top, 2);
+        File::options().append(true).open(top.join("other")).unwrap().set_modified(stashed).unwrap();
+        let again = restore(&store, undone.by, false, &mut ()).unwrap();
+        assert_eq!((again.problems.len(), text().as_str()), (0, "first\n"));
+        // something new in the index is a change
+        fs::write(top.join("changed"), "third\n").unwrap();
+        assert!(git(&top, &["add", "changed"]));
+        fs::write(top.join("changed"), "first\n").unwrap();
+        match restore(&store, again.by, false, &mut ()) {
+            Err(UndoError::Changed(paths)) => assert!(paths.contains(&top.join(".git/index")), "{paths:?}"),
+            other => panic!("{other:?}"),
+        }
+    }
+}

@@ -119,16 +119,21 @@ impl Store {
         Ok(entries.filter(|entry| entry.state != State::Planned).collect())
     }
 
+    /// Returns the commands that are not undone, latest first.
+    ///
+    /// # Errors
+    /// If the folder cannot be read.
+    pub fn undoable(&self) -> Result<Vec<Entry>, UndoError> {
+        let is_open = |entry: &Entry| entry.state.can_be_undone() && entry.undoes.is_none();
+        Ok(self.all()?.into_iter().rev().filter(is_open).collect())
+    }
+
     /// Returns the latest command that is not undone.
     ///
     /// # Errors
     /// If there is none.
     pub fn latest(&self) -> Result<Entry, UndoError> {
-        let all = self.all()?;
-        all.into_iter()
-            .rev()
-            .find(|entry| entry.state.can_be_undone() && entry.undoes.is_none())
-            .ok_or(UndoError::Nothing)
+        self.undoable()?.into_iter().next().ok_or(UndoError::Nothing)
     }
 
     /// Counts the hard links in this store by inode number.

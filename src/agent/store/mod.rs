@@ -86,10 +86,10 @@ pub enum StoreError {
         /// Its run.
         run: String,
     },
-    /// The stored run cannot be read.
-    #[error("the run `{id}` was kept by another version and cannot be gone on with: {reason}")]
+    /// The stored state of a run or loop cannot be read.
+    #[error("the state that `{id}` would go on from cannot be read: {reason}")]
     Damaged {
-        /// The run.
+        /// The run, or the session of the loop.
         id: String,
         /// Why.
         reason: String,
@@ -123,7 +123,7 @@ impl StoreError {
             Self::Empty => "`caro agent \"TASK\"` begins one",
             Self::Ambiguous { .. } => "give more of the id",
             Self::Busy(_) | Self::Occupied { .. } => "wait for it, or stop that process first",
-            Self::Damaged { .. } => "start the task again; `caro events` still shows what was done",
+            Self::Damaged { .. } => "use the version that kept it, or start again; `caro events` shows what was done",
             Self::Sql(_) => "check that the disk is not full and the data folder can be written",
         }
     }

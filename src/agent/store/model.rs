@@ -1,4 +1,4 @@
-//! Stores the model of a run, so that a resumed run uses the same one.
+//! Stores the model of a run, so that a resumed run uses the same one, and tells if it can be resumed.
 //!
 //! The table was added without a new layout version: older programs ignore it.
 
@@ -36,11 +36,32 @@ impl Store {
         let query = "SELECT spec FROM run_models WHERE run = ?1";
         Ok(self.sql().query_row(query, [run], |row| row.get(0)).optional()?)
     }
+
+    /// True if a run has a checkpoint. Only the run of a task has: a loop, the making of a skill and a reading in parts
+    /// are recorded as runs, too.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn has_checkpoint(&self, run: &str) -> Result<bool, StoreError> {
+        let query = "SELECT turn <> '' FROM runs WHERE id = ?1";
+        Ok(self.sql().query_row(query, [run], |row| row.get(0)).optional()?.unwrap_or_default())
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_a_run_that_keeps_its_state_has_a_checkpoint() {
+        let store = Store::in_memory().unwrap();
+        for (run, turn) in [("run_1", "{}"), ("run_2", "")] {
+            let task = super::super::tests::task(run, run);
+            store.begin(&task, "x", turn, std::path::Path::new("/"), |_| false).unwrap();
+            assert_eq!(store.has_checkpoint(run).unwrap(), !turn.is_empty());
+        }
+        assert!(!store.has_checkpoint("run_3").unwrap());
+    }
 
     #[test]
     fn the_latest_model_is_stored_and_deleted_with_its_run() {

@@ -2,7 +2,7 @@
 
 use crate::{Cx, Failure, Outcome};
 
-/// Put back what the last command that caro ran has deleted, moved or changed
+/// Put back what the last command that caro ran here has deleted, moved or changed
 #[derive(Debug, clap::Args)]
 pub struct Args {}
 

@@ -78,7 +78,7 @@ enum Subcommand {
 }
 
 /// The session if none is named.
-const SESSION: &str = "loop";
+pub(super) const SESSION: &str = "loop";
 
 /// The channel of a loop.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,25 +2,29 @@
 //! for that.
 
 use crate::answer::undo::store;
+use crate::dirs;
 use crate::term::interrupt::Phase;
+use crate::term::typed::typed;
 use crate::term::ui::{Role, in_line, plural, size};
 use crate::{Cx, Exit, Failure, Outcome};
 use caro_undo::journal::{Entry, State};
 use caro_undo::plan::{Cover, Touch};
 use caro_undo::{Store, UndoError, restore};
+use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Most files that are named in a message.
 const MAX_NAMED: usize = 10;
 
-/// Put back what the last command that caro ran has deleted, moved or changed
+/// Put back what the last command that caro ran here has deleted, moved or changed
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Before `caro -x` and the agent run a command, and before the agent writes a file, what is foreseen to change is \
-                  kept. An undo can be undone: it says by which number. What is kept goes after `undo_days`, or when all of it is more than `undo_total`."
+                  kept. A command belongs to the folder it ran in and to those whose files it changed; what ran elsewhere later is not \
+                  undone without being asked about. An undo can be undone: it says by which number. What is kept goes after `undo_days`, or when all of it is more than `undo_total`."
 )]
 pub struct Args {
-    /// Number of the command, as `--list` has it; the latest if there is none
+    /// Number of the command, as `--list` has it; the latest of this folder if there is none
     #[arg(value_name = "ID")]
     id: Option<u64>,
     /// List what can be undone, the latest last
@@ -50,11 +54,76 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
         return clear(&store, args.id, cx);
     }
     let entry = match args.id {
-        Some(id) => store.get(id),
-        None => store.latest(),
-    }
-    .map_err(failure)?;
+        Some(id) => Some(store.get(id).map_err(failure)?),
+        None => choose(store.undoable().map_err(failure)?, cx)?,
+    };
+    let Some(entry) = entry else {
+        cx.ui.note("nothing undone");
+        return Ok(Exit::No);
+    };
     undo(&store, &entry, args.force, cx)
+}
+
+/// The command to undo if none is named.
+#[derive(Debug, PartialEq, Eq)]
+enum Choice {
+    /// The latest of all belongs to this folder.
+    Here(Entry),
+    /// The latest of all belongs to another folder; with the latest of this one, if there is any.
+    Elsewhere(Entry, Option<Entry>),
+}
+
+/// Finds the command to undo in a folder, `None` if that is gone; `undoable` are those of all folders, latest first.
+fn choice(undoable: Vec<Entry>, folder: Option<&Path>, home: Option<&Path>) -> Option<Choice> {
+    let is_here = |entry: &Entry| folder.is_some_and(|folder| entry.belongs_to(folder, home));
+    let mut entries = undoable.into_iter();
+    let latest = entries.next()?;
+    if is_here(&latest) {
+        return Some(Choice::Here(latest));
+    }
+    Some(Choice::Elsewhere(latest, entries.find(is_here)))
+}
+
+/// Returns the latest command of the working folder. If a later one belongs to another folder, the user is asked;
+/// `None` if they decline.
+fn choose(undoable: Vec<Entry>, cx: &Cx) -> Result<Option<Entry>, Failure> {
+    let folder = cx.folder().ok();
+    let (latest, here) = match choice(undoable, folder.as_deref(), dirs::home().as_deref()) {
+        None => return Err(failure(UndoError::Nothing)),
+        Some(Choice::Here(entry)) => return Ok(Some(entry)),
+        Some(Choice::Elsewhere(latest, here)) => (latest, here),
+    };
+    let named = |entry: &Entry| format!("{}, {}: {}", entry.id, placed(entry), in_line(&entry.command));
+    let message = format!("the latest command is of another folder: {}", named(&latest));
+    if !cx.ui.can_ask() {
+        let of_here =
+            here.map_or_else(String::new, |entry| format!("; `caro undo {}`, the latest of this one", entry.id));
+        return Err(Failure::no(message).hint(format!("`caro undo {}` undoes that one{of_here}", latest.id)));
+    }
+    cx.ui.note(&message);
+    let Some(here) = here else {
+        return Ok(if agreed("undo it? [y/N]", cx)? { Some(latest) } else { None });
+    };
+    cx.ui.note(&format!("the latest of this folder: {}", named(&here)));
+    let question = format!("undo {}, of this folder? [y/N] (`caro undo {}` undoes the other)", here.id, latest.id);
+    Ok(if agreed(&question, cx)? { Some(here) } else { None })
+}
+
+fn agreed(question: &str, cx: &Cx) -> Result<bool, Failure> {
+    cx.ui.ask(question);
+    let reply = typed(cx)?.unwrap_or_default().to_lowercase();
+    Ok(["y", "yes"].contains(&reply.as_str()))
+}
+
+/// The folder and the age of a command: `in /home/me/a, 3 min ago`.
+fn placed(entry: &Entry) -> String {
+    let folder = in_line(&entry.cwd.display().to_string());
+    format!("in {folder}, {}", ago(now().saturating_sub(entry.began)))
+}
+
+/// The seconds since 1970.
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs())
 }
 
 fn undo(store: &Store, entry: &Entry, force: bool, cx: &Cx) -> Outcome {
@@ -66,7 +135,10 @@ fn undo(store: &Store, entry: &Entry, force: bool, cx: &Cx) -> Outcome {
     };
     let command = in_line(&entry.command);
     let files = usize::try_from(done.put_back).unwrap_or(usize::MAX);
-    let mut message = format!("undone: {command}");
+    let mut message = match cx.folder() {
+        Ok(folder) if folder == entry.cwd => format!("undone: {command}"),
+        _ => format!("undone, {}: {command}", placed(entry)),
+    };
     if files > 0 {
         message.push_str(&format!("; {} put back", plural(files, "path")));
     }
@@ -93,16 +165,18 @@ fn undo(store: &Store, entry: &Entry, force: bool, cx: &Cx) -> Outcome {
 fn list(store: &Store, json: bool, cx: &Cx) -> Outcome {
     store.sweep(0);
     let all = store.all().map_err(failure)?;
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs());
     if json {
         let rows: Vec<_> = all.iter().map(document).collect();
         cx.ui.document(&rows)?;
         return Ok(Exit::Success);
     }
+    let folder = cx.folder();
     cx.ui.list(false, &all, "nothing is kept: `caro -x` and the agent keep what they would change", |entry| {
         let id = cx.ui.paint(Role::Accent, &format!("{:>4}", entry.id));
         let command = cx.ui.entry(Role::Command, &entry.command);
-        let about = cx.ui.paint(Role::Dim, &format!("{}, {}", ago(now.saturating_sub(entry.began)), about(entry)));
+        let is_here = folder.as_ref().is_ok_and(|folder| *folder == entry.cwd);
+        let placed = if is_here { ago(now().saturating_sub(entry.began)) } else { placed(entry) };
+        let about = cx.ui.paint(Role::Dim, &format!("{placed}; {}", about(entry)));
         cx.ui.line(&format!("{id}  {command}\n      {about}"))
     })?;
     Ok(Exit::Success)
@@ -120,7 +194,7 @@ fn kept(entry: &Entry) -> String {
     }
 }
 
-/// The details of an entry, besides its command.
+/// The details of an entry, besides its command and its folder.
 fn about(entry: &Entry) -> String {
     let kept = kept(entry);
     let state = match (entry.state, entry.undoes) {
@@ -135,7 +209,7 @@ fn about(entry: &Entry) -> String {
         Cover::Rehearsed => "; as a rehearsal showed it",
         Cover::Partly => "; not all of it",
     };
-    format!("in {}, {state}{cover}", in_line(&entry.cwd.display().to_string()))
+    format!("{state}{cover}")
 }
 
 fn document(entry: &Entry) -> serde_json::Value {
@@ -198,6 +272,18 @@ mod tests {
         };
         assert_eq!(kept(&entry(Touch::Make, 0)), "1 path created");
         assert!(kept(&entry(Touch::Delete, 2)).starts_with("2 paths, "), "{}", kept(&entry(Touch::Delete, 2)));
+    }
+
+    #[test]
+    fn without_a_number_the_latest_of_this_folder_is_chosen_and_a_later_one_of_another_is_told() {
+        let entry = |id, cwd: &str| Entry::new(id, "x", cwd.as_ref(), Plan::default());
+        let (a, b) = (|id| entry(id, "/w/a"), |id| entry(id, "/w/b"));
+        let chosen = |undoable, folder: &str| choice(undoable, Some(folder.as_ref()), None);
+        assert_eq!(chosen(vec![a(3), b(2), a(1)], "/w/a"), Some(Choice::Here(a(3))));
+        assert_eq!(chosen(vec![a(3), b(2), b(1)], "/w/b"), Some(Choice::Elsewhere(a(3), Some(b(2)))));
+        assert_eq!(chosen(vec![a(3), b(2), a(1)], "/w/c"), Some(Choice::Elsewhere(a(3), None)));
+        assert_eq!(choice(vec![a(3)], None, None), Some(Choice::Elsewhere(a(3), None)), "the folder is gone");
+        assert_eq!(chosen(Vec::new(), "/w/a"), None);
     }
 
     #[test]

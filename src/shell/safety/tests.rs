@@ -27,6 +27,22 @@ fn whys(line: &str) -> String {
     risk.reasons.iter().map(|r| r.why.as_str()).collect::<Vec<_>>().join("; ")
 }
 
+/// Undo may cover the same command, and tells that itself.
+#[test]
+fn a_reason_tells_what_is_deleted_and_not_whether_it_is_lost() {
+    for line in [
+        "rm f",
+        "rm -r photos",
+        "rm -rf ~",
+        "rm *.txt",
+        "find . -name '*.log' -delete",
+        "python3 -c 'import os; os.remove(\"f\")'",
+    ] {
+        let told = whys(line);
+        assert!(told.contains("deletes") && !told.contains("back"), "{line}: {told}");
+    }
+}
+
 #[test]
 fn help_counts_only_where_the_program_obeys_it() {
     check(

@@ -14,7 +14,8 @@ use caro_shell::{Script, parse};
 use caro_undo::plan::{Cover, Plan, Touch};
 use caro_undo::preview::{Item, of_changes, of_targets};
 use caro_undo::scope::{MOMENT, Scope, scopes};
-use caro_undo::{Demand, Foreseen, Keeping, Shown, Store, UndoError, check_room, demand, foresee, keep, to_trash};
+use caro_undo::{Demand, Foreseen, Keeping, Shown, Store, UndoError};
+use caro_undo::{check_own, check_room, demand, foresee, keep, to_trash};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -93,8 +94,12 @@ impl Undo {
         // files that could not be counted in time are counted again only when they are saved
         let is_counted = scopes.iter().all(|scope| !scope.more);
         let refusal = match &self.store {
-            Some(store) if is_counted && !plan.is_empty() => refusal(store, &demand(store, &plan)),
-            _ => None,
+            Some(store) => match check_own(store, &plan) {
+                Err(why) => Some(why.to_string()),
+                Ok(()) if is_counted && !plan.is_empty() => refusal(store, &demand(store, &plan)),
+                Ok(()) => None,
+            },
+            None => None,
         };
         Forecast { plan, refusal, scopes, items }
     }
@@ -166,7 +171,10 @@ impl Undo {
                 run.cx.ui.ask(&format!("type {} to run it without undo:", run.cx.ui.paint_err(Role::Danger, WORD)));
                 match typed(run.cx)? {
                     Some(reply) if reply == WORD => none,
-                    _ => Err(Failure::silent(Exit::No)),
+                    _ => {
+                        run.cx.ui.note("not run");
+                        Err(Failure::silent(Exit::No))
+                    }
                 }
             }
         }
