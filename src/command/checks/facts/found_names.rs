@@ -12,6 +12,8 @@ use std::path::Path;
 const MAX_NAMES: usize = 2000;
 /// Most folders below each other that are looked into.
 const MAX_DEPTH: usize = 12;
+/// Most files and folders that a `find` is followed through.
+const MAX_SEEN: usize = 10_000;
 
 pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
     let Some(cwd) = cx.cwd else { return Vec::new() };
@@ -206,7 +208,7 @@ fn found(cwd: &Path, find: &Invocation) -> Option<Vec<String>> {
         [start] => start.value.as_deref().filter(|path| !is_pattern(path))?,
         _ => return None,
     };
-    let mut names = Vec::new();
+    let (mut names, mut seen) = (Vec::new(), 0);
     let mut open = vec![(start.to_owned(), 1)];
     while let Some((folder, depth)) = open.pop() {
         for entry in std::fs::read_dir(cwd.join(&folder)).into_iter().flatten().flatten() {
@@ -219,7 +221,8 @@ fn found(cwd: &Path, find: &Invocation) -> Option<Vec<String>> {
             if tests.fit(&name, kind) {
                 names.push(path);
             }
-            if names.len() + open.len() >= MAX_NAMES {
+            seen += 1;
+            if seen >= MAX_SEEN || names.len() >= MAX_NAMES {
                 return Some(names);
             }
         }
