@@ -166,7 +166,7 @@ mod tests {
             "which a",
             "ssh box ls a",
             "printf a",
-            "find . -name a".trim_start_matches("find . "),
+            "find . -name a",
         ] {
             assert_eq!(needed(command), [""; 0], "{command}");
         }
