@@ -158,7 +158,7 @@ fn the_agents_own_files_are_listed_and_removed_with_their_session() {
     let task = "write a note of the workspace, then count";
     let ran = machine.ask(by_step(&replies), &["agent", task, "--session", "work", "--no-guard", "ground"]);
     assert_eq!(ran.code, Some(0), "{ran:#?}");
-    assert_eq!(machine.run(&["workspace", "ls"]).out, "work  1 files  1 artifacts (48888 bytes)\n");
+    assert_eq!(machine.run(&["workspace", "ls"]).out, "work  1 file  1 artifact (48888 bytes)\n");
     assert_eq!(machine.run(&["workspace", "ls", "wo"]).out, "plans/\n");
     assert_eq!(machine.run(&["workspace", "ls", "work", "plans"]).out, "today.md  6\n");
     assert_eq!(machine.run(&["workspace", "show", "work", "plans/today.md"]).out, "first\n");

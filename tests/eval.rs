@@ -257,9 +257,14 @@ fn the_suite_of_the_help_passes_its_own_check() {
     assert!(wide.is_empty(), "{wide:#?}");
     let suite: String =
         format.lines().skip(1).take_while(|l| !l.starts_with("or JSON")).flat_map(|l| [l, "\n"]).collect();
-    machine.write("help.toml", &suite);
-    let ran = machine.run(&["eval", machine.path("help.toml").to_str().unwrap(), "--check"]);
-    assert_eq!(ran.code, Some(0), "{suite}{ran:#?}");
+    // with the optional expectation, too, which the example's own reference meets
+    let with_expectation = suite.replace("# expect =", "expect =");
+    assert_ne!(with_expectation, suite);
+    for suite in [suite, with_expectation] {
+        machine.write("help.toml", &suite);
+        let ran = machine.run(&["eval", machine.path("help.toml").to_str().unwrap(), "--check"]);
+        assert_eq!(ran.code, Some(0), "{suite}{ran:#?}");
+    }
 }
 
 #[test]

@@ -59,6 +59,25 @@ fn a_command_that_the_user_is_told_stands_in_backquotes() {
     assert_eq!(unquoted_commands(sample), ["note(\"try: caro -- top\");", "hint(\"caro \\\"x\\\"\");"]);
 }
 
+/// The lines of a program that print a number before a noun in the plural, whatever the number is.
+fn fixed_plurals(text: &str) -> Vec<&str> {
+    let nouns = "artifacts|commands|documents|entries|files|lines|manuals|models|notes|passages|paths|requests|runs|sessions|\
+                 skills|steps|tasks|tools";
+    let counted = Regex::new(&format!(r"\{{(\w*|\w+\.len\(\))\}} ({nouns})\b")).unwrap();
+    let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+    code.lines().map(str::trim_start).filter(|line| !line.starts_with("//") && counted.is_match(line)).collect()
+}
+
+#[test]
+fn a_count_and_its_noun_agree() {
+    for (path, text) in files("src/cli", &["rs"]) {
+        let fixed = fixed_plurals(&text);
+        assert!(fixed.is_empty(), "{path}: `plural` says `1 file`: {fixed:#?}");
+    }
+    let sample = "note(\"{read} manuals read\");\nnote(&plural(read, \"manual\"));\n// {n} files\n";
+    assert_eq!(fixed_plurals(sample), ["note(\"{read} manuals read\");"]);
+}
+
 /// The keys of a shell's line editor exist after `caro init`, and `--key` chooses them.
 #[test]
 fn no_message_names_a_key_of_the_prompt() {

@@ -34,7 +34,7 @@ fn notes_are_stored_found_and_deleted() {
     }
     machine.run(&["memory", "forget", "note_"]).fails(2, &["fits several"]);
     assert_eq!(machine.run(&["memory", "forget", &id]).code, Some(0));
-    machine.run(&["memory", "forget", &id]).fails(1, &["there is no note"]);
+    machine.run(&["memory", "forget", &id]).fails(2, &["there is no note"]);
     assert_eq!(machine.run(&["memory", "query", "staging"]).code, Some(1));
 }
 

@@ -150,6 +150,61 @@ fn listed(help: &str) -> Vec<&str> {
         .collect()
 }
 
+/// The files and folders of a folder of the repository, by their paths; folders end with a slash.
+fn in_folder(folder: &str) -> Vec<String> {
+    let entries = std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(folder)).unwrap().flatten();
+    let path = |entry: std::fs::DirEntry| {
+        let slash = if entry.path().is_dir() { "/" } else { "" };
+        format!("{folder}/{}{slash}", entry.file_name().to_string_lossy())
+    };
+    entries.map(path).collect()
+}
+
+/// A file that is gone is named in a record as one of its day.
+#[test]
+fn what_records_name_is_there_or_is_told_to_be_of_that_day() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut named = 0;
+    for record in in_folder("benches/records").iter().filter(|path| path.ends_with(".md")) {
+        let text = std::fs::read_to_string(root.join(record)).unwrap();
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split([')', '#']).next()) {
+            let is_there =
+                link.is_empty() || link.starts_with("https://") || root.join("benches/records").join(link).exists();
+            assert!(is_there, "{record}: {link}");
+            named += 1;
+        }
+        let spans: Vec<&str> = text.split('`').collect();
+        for pair in spans.windows(2).skip(1).step_by(2) {
+            let is_source = pair[0].starts_with("src/") && pair[0].ends_with(".rs");
+            if is_source && !root.join(pair[0]).exists() {
+                assert!(pair[1].starts_with(" of that day"), "{record}: {} is gone", pair[0]);
+            }
+            named += usize::from(is_source);
+        }
+    }
+    assert!(named > 20, "{named}");
+}
+
+/// The variables of the downloader, which its code lists, are in the paper of the settings.
+#[test]
+fn the_variables_of_downloads_are_in_the_settings() {
+    let code = include_str!("../src/model/fetch/settings.rs");
+    let rows = code.lines().filter_map(|line| line.trim().strip_prefix("/// | `")?.split(" | ").next());
+    let names: Vec<&str> = rows.flat_map(|row| row.split('`')).filter(|name| name.contains('_')).collect();
+    assert!(names.len() >= 6, "{names:?}");
+    for name in names {
+        assert!(SETTINGS.contains(&format!("`{name}`")), "src/cli/SETTINGS.md lacks {name}");
+    }
+}
+
+/// The README names the version of Rust that the manifest wants.
+#[test]
+fn the_wanted_version_of_rust_is_named() {
+    let manifest: toml::Table = toml::from_str(include_str!("../Cargo.toml")).unwrap();
+    let version = manifest["workspace"]["package"]["rust-version"].as_str().unwrap();
+    assert!(README.contains(&format!("Rust {version} or newer")), "{version}");
+}
+
 /// Figures that are copied from a record match it.
 #[test]
 fn figures_match_their_records() {
@@ -190,6 +245,22 @@ fn figures_match_their_records() {
     let reading =
         count(&[include_str!("../benches/agent/reading.toml"), include_str!("../benches/agent/reading-held.toml")]);
     assert!(benches.contains(&format!("{reading} questions that texts answer")), "there are {reading}");
+    let text = |path: &str| std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap();
+    let own: usize =
+        in_folder("benches/tasks").iter().filter(|p| p.ends_with(".toml")).map(|p| count(&[&text(p)])).sum();
+    assert!(benches.contains(&format!("our own {own} tasks")), "there are {own}");
+    for name in in_folder("benches").iter().filter_map(|path| path.strip_prefix("benches/")) {
+        let is_command = name.ends_with(".py") || name.ends_with(".sh") || name.ends_with('/');
+        assert!(!is_command || benches.contains(name), "benches/README.md lacks {name}");
+    }
+    let checks = text("benches/records/2026-11-28-checks.md");
+    let of_all = checks.lines().find_map(|line| line.strip_prefix("| **all** | **")).unwrap();
+    let (all, rest) = of_all.split_once("** | **").unwrap();
+    let right = rest.split_once(' ').unwrap().0;
+    assert!(README.contains(&format!("[{right} of {all}]")), "{right} of {all}");
+    assert!(benches.contains(&format!("**{all} tasks that nobody has read {right} are right with it**")));
+    let share = 1.0 - right.parse::<f64>().unwrap() / all.parse::<f64>().unwrap();
+    assert!((0.30..0.36).contains(&share) && README.contains("about one answer in three is wrong"), "{share}");
     let mut rows: Vec<&str> = benches.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()).collect();
     rows.sort_unstable();
     assert!(rows.windows(2).all(|pair| pair[0] != pair[1]), "a duplicate row: {rows:#?}");

@@ -64,7 +64,7 @@ fn a_command_is_undone_and_listed_and_the_undo_is_undone() {
     assert_eq!((&rows[1]["undoes"], &rows[0]["state"]), (&json!(1), &json!({"undone": 2})));
     assert_eq!(machine.run(&["undo", "--clear"]).code, Some(0));
     assert_eq!(machine.run(&["undo", "--list", "--json"]).json(), json!([]));
-    machine.run(&["undo", "7"]).fails(1, &["no entry 7"]);
+    machine.run(&["undo", "7"]).fails(2, &["no entry 7"]);
 }
 
 #[test]

@@ -24,8 +24,8 @@ use std::ffi::OsString;
     subcommand_help_heading = "Verbs",
     after_help = "Topics: `caro help` TOPIC, as start, safety, undo, privacy, settings, exit-codes; `caro help topics` lists them.\n\
                   A request whose first word is a verb: put it in quotes with its other words, or after `--`.\n\
-                  Exit codes: 0 a command, 1 refused or none, 2 usage or internal, the child's own with -x, 124 timeout, 130 Ctrl-C, \
-                  143 SIGTERM."
+                  Exit codes: 0 a command, 1 refused, none or nothing found, 2 usage or internal, 3 and 4 an agent that did not get \
+                  done, the child's own with -x, 124 timeout, 129 SIGHUP, 130 Ctrl-C, 143 SIGTERM; `caro help exit-codes`."
 )]
 pub struct Cli {
     /// The verb, if the first word is one.
@@ -320,6 +320,55 @@ mod tests {
     #[test]
     fn clap_accepts_its_own_definition() {
         Cli::command().debug_assert();
+    }
+
+    /// The lines of all verbs without their options and subcommands, each with the definition.
+    fn verbs(command: &clap::Command, path: &[String]) -> Vec<(Vec<String>, clap::Command)> {
+        let below =
+            command.get_subcommands().flat_map(|verb| verbs(verb, &[path, &[verb.get_name().to_owned()]].concat()));
+        std::iter::once((path.to_vec(), command.clone())).chain(below).collect()
+    }
+
+    #[test]
+    fn the_usage_shows_as_optional_only_what_may_be_left_out() {
+        let mut caro = Cli::command();
+        caro.build();
+        // `check` takes its command from a pipe, too
+        for (path, mut verb) in verbs(&caro, &[]).into_iter().filter(|(path, _)| path != &["check"]) {
+            let usage = verb.render_usage().to_string();
+            let argv = std::iter::once("caro".to_owned()).chain(path.iter().cloned()).map(OsString::from);
+            let wants = match Cli::command().try_get_matches_from(argv) {
+                Err(e) if e.kind() == clap::error::ErrorKind::MissingRequiredArgument => {
+                    match e.get(clap::error::ContextKind::InvalidArg) {
+                        Some(clap::error::ContextValue::Strings(names)) => names.clone(),
+                        _ => Vec::new(),
+                    }
+                }
+                _ => Vec::new(),
+            };
+            // where one of several things is wanted, the first form has the one that is named as missing
+            let first = usage.lines().next().unwrap_or_default();
+            for name in &wants {
+                assert!(first.contains(name.as_str()), "caro {}: {name} is missing, but: {usage}", path.join(" "));
+            }
+            let own = verb.get_positionals().filter(|arg| arg.is_required_set()).count();
+            assert!(wants.len() >= own, "caro {}: {usage}", path.join(" "));
+        }
+    }
+
+    /// A flag of every part of a verb would be accepted where it has no effect.
+    #[test]
+    fn only_the_flags_of_every_verb_hold_below_it() {
+        let all: Vec<String> = <Common as clap::Args>::augment_args(clap::Command::new("x"))
+            .get_arguments()
+            .filter_map(|arg| arg.get_long().map(str::to_owned))
+            .collect();
+        for (path, verb) in verbs(&Cli::command(), &[]) {
+            let global = verb.get_arguments().filter(|arg| arg.is_global_set()).filter_map(clap::Arg::get_long);
+            for flag in global {
+                assert!(all.iter().any(|one| one == flag), "caro {}: --{flag}", path.join(" "));
+            }
+        }
     }
 
     #[test]

@@ -85,7 +85,7 @@ pub struct AnswerArgs {
     /// Commands to choose from where the model is unsure, 1 to 8 [default: 5]
     #[arg(long, value_name = "N")]
     pub candidates: Option<String>,
-    /// May commands be tried in a sandbox, to choose among them
+    /// May commands be tried in a sandbox before they are shown, and to choose among them
     #[arg(long, value_name = "SWITCH", value_parser = PossibleValuesParser::new(SWITCH.map(|(name, _)| name)))]
     pub rehearse: Option<String>,
     /// Are documents of your own that `caro knowledge` has read in looked into for commands

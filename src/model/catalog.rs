@@ -7,6 +7,8 @@ use include_dir::{Dir, include_dir};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
+/// The address of Anthropic's own servers.
+pub const ANTHROPIC: &str = "https://api.anthropic.com";
 /// The id of the model that is used when none is named.
 pub const DEFAULT_MODEL: &str = "qwen2.5-coder-1.5b";
 

@@ -1,5 +1,6 @@
 //! The errors of models, and the next step for the user.
 
+use super::catalog::ANTHROPIC;
 use super::{Completion, catalog};
 
 /// The reason why a model gave no completion.
@@ -89,12 +90,20 @@ impl ModelError {
             Self::Unsupported { what: "engine", .. } => {
                 "`--engine auto` lets candle compute what the own engine cannot".into()
             }
+            Self::Unsupported { what: "device", .. } => {
+                "`--device auto` takes the best that this build and this machine have, `--device cpu` works everywhere".into()
+            }
             Self::Unsupported { .. } => "`caro model list` shows models that are known to work".into(),
             Self::Foreign { wanted, .. } => match catalog::id_of_sum(wanted) {
                 Some(id) => format!("it is one of {id}: name that with `--model {id}`, or leave it out with `--adapter off`"),
                 None => "leave it out with `--adapter off`; `caro model adapter list` shows what each is for".into(),
             },
             Self::TooLong { .. } => "shorten the request".into(),
+            Self::Remote { url, .. } if url.starts_with(ANTHROPIC) => {
+                "check that this machine has a network, and the key in `ANTHROPIC_API_KEY`; without `--model` caro answers \
+                 locally"
+                    .into()
+            }
             Self::Remote { .. } => {
                 "check the address and that the server is running; without `--model` caro answers locally".into()
             }
@@ -102,5 +111,29 @@ impl ModelError {
             Self::Script(_) => format!("correct the script; {TRACES}"),
             Self::BadShape(_) | Self::Engine(_) => TRACES.into(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A hint names what the error is about, and nothing that the user has not given.
+    #[test]
+    fn the_hint_is_about_what_is_missing() {
+        let unsupported = |what| ModelError::Unsupported { what, name: "x".into() }.hint();
+        for (what, word) in [
+            ("device", "--device"),
+            ("engine", "--engine"),
+            ("adapter", "--adapter"),
+            ("architecture", "caro model list"),
+        ] {
+            assert!(unsupported(what).contains(word), "{what}: {}", unsupported(what));
+        }
+        assert!(!unsupported("device").contains("model list"));
+        let remote = |url: &str| ModelError::Remote { url: url.into(), reason: "no answer".into() }.hint();
+        assert!(remote("http://localhost:8080/v1/chat/completions").contains("the address"));
+        let own = remote(&format!("{ANTHROPIC}/v1/messages"));
+        assert!(own.contains("network") && !own.contains("address"), "{own}");
     }
 }

@@ -129,7 +129,11 @@ pub fn print(shown: &Shown, cwd: &Path, cx: &Cx) -> Result<(), Failure> {
         line(role, word, &format!("{path}{slash}"))?;
     }
     if done.unlisted > 0 {
-        line(Role::Caution, "and", &format!("{} files more", done.unlisted))?;
+        line(
+            Role::Caution,
+            "and",
+            &format!("{} more", plural(usize::try_from(done.unlisted).unwrap_or(usize::MAX), "file")),
+        )?;
     }
     if done.changes.iter().all(|c| c.time_only) {
         line(Role::Dim, "would change", "no file")?;

@@ -1,7 +1,7 @@
 //! Reports the end of a run: as an exit code, a message or a JSON document.
 
 use crate::harness::Drive;
-use crate::term::ui::Role;
+use crate::term::ui::{Role, plural};
 use crate::{Cx, Exit, Failure, Outcome};
 use caro_agent::guard::LIMIT_PREFIX;
 use caro_agent::harness::Prepared;
@@ -60,8 +60,11 @@ fn limit_failure(report: &Report) -> Failure {
 /// Warns if the run took all its steps, so that the answer is what the model had by then.
 pub fn warn_out_of_steps(report: &Report, cx: &Cx) {
     if report.termination_reason == "max_steps" {
-        let most = report.max_steps;
-        cx.ui.warn(&format!("all {most} steps were taken before it was sure to be done (--max-steps N allows more)"));
+        let taken = match report.max_steps {
+            1 => "the one step was".to_owned(),
+            most => format!("all {} were", plural(most as usize, "step")),
+        };
+        cx.ui.warn(&format!("{taken} taken before it was sure to be done (--max-steps N allows more)"));
     }
 }
 

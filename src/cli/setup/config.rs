@@ -56,7 +56,7 @@ pub const KEYS: [Key; 35] = [
         "CARO_MODEL",
         DEFAULT_MODEL,
         Project::Never,
-        "id of `caro model list`, GGUF file, openai:URL#NAME, anthropic:NAME",
+        "id of `caro model list`, GGUF file, openai:URL#NAME, anthropic:NAME, script:FILE",
     ),
     key("device", "CARO_DEVICE", AUTO, Project::Never, "where to compute: auto, cpu, cuda, metal"),
     key("engine", "CARO_ENGINE", AUTO, Project::Never, "what computes the model: auto, own, candle"),
@@ -82,7 +82,7 @@ pub const KEYS: [Key; 35] = [
         "CARO_REHEARSE",
         "on",
         Project::Never,
-        "on, off: may commands be tried in a sandbox to choose among them",
+        "on, off: may commands be tried in a sandbox before they are shown, and to choose among them",
     ),
     key(
         "knowledge",
@@ -161,7 +161,7 @@ pub const KEYS: [Key; 35] = [
         "CARO_MEMORY_URL",
         NONE,
         Project::Never,
-        "server of memory = redis: redis://[:PASSWORD@]HOST[/N] or redis+unix:///SOCKET",
+        "server of memory = redis: redis://[:PASSWORD@]HOST[:PORT][/N] or redis+unix:///SOCKET",
     ),
     // a cloned project must not turn on the log of requests
     key(
@@ -202,7 +202,7 @@ pub const KEYS: [Key; 35] = [
         "CARO_SERVE_TIMEOUT",
         "300",
         Project::Never,
-        "seconds that an answer of it may take; 0 for any",
+        "seconds that an answer of it may take; 0 or less for any time",
     ),
     key(
         "serve.cors_origins",
@@ -357,6 +357,46 @@ pub(crate) fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> O
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const PAPER: &str = include_str!("../SETTINGS.md");
+
+    /// The names between backquotes in a text.
+    fn code(text: &str) -> impl Iterator<Item = &str> {
+        text.split('`').skip(1).step_by(2)
+    }
+
+    #[test]
+    fn the_paper_says_what_a_projects_file_may_set() {
+        let sentence = PAPER.split("A project's file may set ").nth(1).and_then(|rest| rest.split(';').next()).unwrap();
+        let (sets, tightens) = sentence.split_once(", and make ").unwrap();
+        for (power, part) in [(Project::Sets, sets), (Project::Tightens, tightens)] {
+            let names: Vec<&str> = KEYS.iter().filter(|key| key.project == power).map(|key| key.name).collect();
+            assert_eq!(code(part).collect::<Vec<_>>(), names, "{power:?}");
+        }
+    }
+
+    /// The comment of a setting has every form of a value that its row in the paper has.
+    #[test]
+    fn the_comment_of_a_setting_has_the_forms_of_the_paper() {
+        let plain = |text: &str| text.replace(['[', ']'], "");
+        let mut forms = 0;
+        for key in &KEYS {
+            let Some(row) = PAPER.lines().find(|line| line.starts_with(&format!("| `{}` |", key.name))) else {
+                continue;
+            };
+            let about = row.split(" | ").skip(3).flat_map(code).filter(|form| !form.starts_with("CARO_"));
+            // `openai:URL#NAME`, `redis://HOST`
+            let is_form = |form: &&str| {
+                form.split_once(':')
+                    .is_some_and(|(kind, rest)| !kind.is_empty() && rest.contains(|c: char| c.is_uppercase()))
+            };
+            for form in about.filter(is_form) {
+                assert!(plain(key.what).contains(&plain(form)), "{}: {form} is not in {:?}", key.name, key.what);
+                forms += 1;
+            }
+        }
+        assert!(forms > 6, "{forms}");
+    }
 
     #[test]
     fn a_mistyped_name_is_recognized() {

@@ -98,8 +98,9 @@ impl From<LibraryError> for Failure {
         let hint = error.hint();
         match error {
             LibraryError::Cancelled => Self::new(Exit::Interrupted, error).hint(hint),
-            LibraryError::Empty(_) | LibraryError::Nothing | LibraryError::Missing(_) => Self::no(error).hint(hint),
+            LibraryError::Empty(_) | LibraryError::Nothing => Self::no(error).hint(hint),
             LibraryError::Blank(_)
+            | LibraryError::Missing(_)
             | LibraryError::Input { .. }
             | LibraryError::Ambiguous { .. }
             | LibraryError::File(DatabaseError::Busy(_))

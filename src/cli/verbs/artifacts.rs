@@ -37,6 +37,7 @@ enum What {
         id: String,
     },
     /// Remove some
+    #[command(override_usage = "caro artifacts rm [OPTIONS] <ID>...\n       caro artifacts rm [OPTIONS] --all")]
     Rm {
         /// Their ids, or the beginnings of them
         #[arg(value_name = "ID", required_unless_present = "all", conflicts_with = "all")]

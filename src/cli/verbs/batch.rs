@@ -20,8 +20,23 @@ use std::time::Instant;
 /// Most bytes of a line.
 const MAX_LINE: usize = 256 * 1024;
 
+/// The fields of a line, for the help; [`parse`] reads them.
+const FIELDS: &str = "\
+A line of the input is a JSON object:
+  {\"id\": 1, \"request\": \"show top processes\"}
+
+  request    the request, in plain words
+  id         any value, which comes first in the answer; null if left out
+  cwd        the folder it is for; this one if left out
+  target     the machine to write for, as --target
+  shell      the shell to write for, as --shell
+Other fields are passed over. Each line is answered with one line of JSON, in
+order, whether --json is given or not: the document of `caro --json`, or
+`error` with `message` and `hint`.";
+
 /// Arguments of `caro batch`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = FIELDS)]
 pub struct Args {
     #[command(flatten)]
     answer: AnswerArgs,
@@ -175,6 +190,23 @@ mod tests {
         assert!(item.unwrap_err().message.starts_with("`target` must be one of linux-gnu"));
         for bad in [&b"{\"id\": 1"[..], b"[]", b"7", b"\xff", b"{}", b"{\"request\": \" \"}"] {
             assert!(parse(bad).1.is_err(), "{bad:?}");
+        }
+    }
+
+    /// The help names the fields that are read, and its example is one of them.
+    #[test]
+    fn the_help_has_every_field_that_is_read() {
+        let example = FIELDS.lines().find(|line| line.trim_start().starts_with('{')).unwrap();
+        assert!(parse(example.as_bytes()).1.is_ok(), "{example}");
+        let table = FIELDS.lines().skip_while(|line| !line.is_empty()).skip(1);
+        let fields: Vec<&str> = table.map_while(|line| line.strip_prefix("  ")?.split("  ").next()).collect();
+        assert_eq!(fields, ["request", "id", "cwd", "target", "shell"]);
+        let readme = include_str!("../README.md");
+        for field in fields {
+            // a value of the wrong type is refused only where a field is read; an id has any type
+            let wrong = parse(format!(r#"{{"request": "x", "{field}": 7}}"#).as_bytes());
+            assert!(field == "id" && wrong.0 == json!(7) || wrong.1.is_err(), "{field} is not read");
+            assert!(readme.contains(&format!("`{field}`")), "src/cli/README.md lacks {field}");
         }
     }
 

@@ -38,6 +38,7 @@ Exit codes: 0 promoted, 1 rejected or no test fails, 2 usage or internal,
 /// Make a skill from examples, test first, or correct one
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
+#[command(override_usage = "caro forge [OPTIONS] <WORDS>...\n       caro forge [OPTIONS] --fix <SKILL> [WORDS]...")]
 pub struct Args {
     /// What the skill is to do; lines `INPUT -> OUTPUT` in it are examples
     #[arg(value_name = "WORDS", required_unless_present = "fix")]

@@ -18,7 +18,7 @@ pub struct Args {
     /// Words that the request or its command must have
     #[arg(value_name = "WORDS")]
     words: Vec<String>,
-    /// Print one JSON document
+    /// Print one JSON document, a list; the command of each is `command`, which answers call `cmd`
     #[arg(long)]
     json: bool,
     /// The most requests, the latest

@@ -3,7 +3,7 @@
 use crate::setup::wire;
 use crate::setup::wire::program;
 use crate::term::given;
-use crate::term::ui::Role;
+use crate::term::ui::{Role, plural};
 use crate::{Cx, Exit, Failure, Outcome};
 use caro_host::ExecutionContext;
 use caro_manual::{Entry, Manual, ManualError, Program, common};
@@ -67,7 +67,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
         }
         What::Clear => {
             let count = manual.clear()?;
-            cx.ui.note(&format!("{count} manuals forgotten"));
+            cx.ui.note(&format!("{} forgotten", plural(count, "manual")));
             Ok(Exit::Success)
         }
     }
@@ -147,7 +147,8 @@ fn warm(names: &[String], jobs: usize, manual: &Arc<Manual>, cx: &Cx) -> Outcome
         cx.ui.note(line);
     }
     let place = manual.location().map_or_else(|| "in memory only".into(), |path| path.display().to_string());
-    cx.ui.note(&format!("{read} manuals read in {:.1} s ({place})", started.elapsed().as_secs_f64()));
+    let seconds = started.elapsed().as_secs_f64();
+    cx.ui.note(&format!("{} read in {seconds:.1} s ({place})", plural(read, "manual")));
     Ok(Exit::Success)
 }
 

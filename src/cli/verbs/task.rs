@@ -1,5 +1,5 @@
-//! `caro task`: adds, lists, runs and removes scheduled tasks. A `caro loop` of the same folder runs them when they
-//! are due.
+//! `caro task`: adds, lists, runs and removes scheduled tasks. A `caro loop` or `caro serve` of the same folder
+//! runs them when they are due.
 
 use crate::harness::view::{self, Shows};
 use crate::harness::{Drive, removal, wire};
@@ -15,6 +15,7 @@ use std::time::SystemTime;
 
 /// Add, list, run and remove tasks that begin by themselves
 #[derive(Debug, clap::Args)]
+#[command(after_help = "A running `caro loop` or `caro serve` begins the tasks of its folder when they are due.")]
 pub struct Args {
     #[command(subcommand)]
     what: What,
@@ -189,7 +190,12 @@ fn names(given: Option<&str>, text: &str) -> Result<Vec<String>, Failure> {
 /// Describes when a task begins.
 fn describe_time(task: &StoredTask) -> String {
     match task.next {
-        Some(next) => format!("{}; due {}, in a `caro loop` of {}", task.schedule, stamp(next), task.root.display()),
+        Some(next) => format!(
+            "{}; due {}, by a `caro loop` or `caro serve` of {}",
+            task.schedule,
+            stamp(next),
+            task.root.display()
+        ),
         None => format!("{}; `caro task run {}` runs it", task.schedule, task.name),
     }
 }
@@ -260,6 +266,28 @@ fn run_now(name: &str, yes: bool, model: Option<String>, cx: &Cx) -> Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::Args as _;
+
+    /// Both verbs run what is due; a line that names only one sends users of the other to it.
+    #[test]
+    fn the_verbs_that_run_tasks_are_named_where_a_time_is() {
+        let task = StoredTask {
+            name: "a".into(),
+            text: "b".into(),
+            schedule: "every 1h".into(),
+            root: "/w".into(),
+            retries: 0,
+            delay: 1,
+            timeout: 1,
+            next: Some(0),
+            created: 0,
+        };
+        let help = Args::augment_args(clap::Command::new("task")).render_long_help().to_string();
+        for text in [describe_time(&task), help] {
+            assert!(text.contains("`caro loop`") && text.contains("`caro serve`"), "{text}");
+        }
+        assert!(!describe_time(&StoredTask { next: None, ..task }).contains("loop"));
+    }
 
     #[test]
     fn a_name_is_made_of_the_first_words() {

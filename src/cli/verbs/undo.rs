@@ -254,7 +254,8 @@ fn failure(error: UndoError) -> Failure {
             message.push_str(&format!("\n  ... {} more", paths.len() - MAX_NAMED));
         }
     }
-    Failure::no(message).hint(error.hint())
+    let exit = if matches!(error, UndoError::Unknown(_)) { Exit::Usage } else { Exit::No };
+    Failure::new(exit, message).hint(error.hint())
 }
 
 #[cfg(test)]

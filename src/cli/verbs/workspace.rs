@@ -3,7 +3,7 @@
 
 use crate::harness::wire::workspaces;
 use crate::setup::stores::no_home;
-use crate::term::ui::Role;
+use crate::term::ui::{Role, plural};
 use crate::{Cx, Exit, Failure, Outcome};
 use caro_agent::observe::Artifacts;
 use caro_agent::workspace::{Entry, WorkspaceError};
@@ -68,7 +68,8 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
             cx.ui.list(*json, &rows, "no agent has kept a file yet", |row| {
                 let Row { session, files, artifacts, artifact_bytes } = row;
                 let head = cx.ui.entry(Role::Accent, session);
-                cx.ui.line(&format!("{head}  {files} files  {artifacts} artifacts ({artifact_bytes} bytes)"))
+                let (files, artifacts) = (plural(*files, "file"), plural(*artifacts, "artifact"));
+                cx.ui.line(&format!("{head}  {files}  {artifacts} ({artifact_bytes} bytes)"))
             })?;
         }
         What::Ls { session: Some(session), path, json } => {

@@ -178,9 +178,12 @@ pub fn verify_adapter(source: AdapterSource, settings: &Settings) -> Result<(Lis
 /// Removes an adapter that the user added, and returns its file with its size.
 ///
 /// # Errors
-/// [`FetchError::NoAdapter`] if none of that name was added.
+/// [`FetchError::NoAdapter`] if none of that name was added, [`FetchError::AdapterEmbedded`] if it comes with the
+/// program.
 pub fn remove_adapter(name: &str, settings: &Settings) -> Result<(PathBuf, u64), FetchError> {
-    let added: Vec<PathBuf> = adapter_sources(settings)
+    let sources = adapter_sources(settings);
+    let is_embedded = sources.iter().any(|one| matches!(one, AdapterSource::Embedded(_)) && one.name() == name);
+    let added: Vec<PathBuf> = sources
         .into_iter()
         .filter_map(|source| match source {
             AdapterSource::File(path) => Some(path),
@@ -189,6 +192,9 @@ pub fn remove_adapter(name: &str, settings: &Settings) -> Result<(PathBuf, u64),
         .collect();
     let stem = |path: &Path| path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let Some(path) = added.iter().find(|path| stem(path) == name) else {
+        if is_embedded {
+            return Err(FetchError::AdapterEmbedded { name: name.into() });
+        }
         return Err(FetchError::NoAdapter { spec: name.into(), known: added.iter().map(|path| stem(path)).collect() });
     };
     let bytes = fs::metadata(path).map_or(0, |meta| meta.len());

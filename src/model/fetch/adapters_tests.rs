@@ -107,6 +107,19 @@ fn an_adapter_is_added_listed_verified_and_removed() {
     }
 }
 
+/// Each adapter of the list is either removed or refused with the way to do without it; none is called unknown.
+#[test]
+fn an_adapter_that_comes_with_the_program_is_refused_by_name() {
+    let place = Place::new();
+    let embedded: Vec<String> = adapter_sources(&place.settings).iter().map(AdapterSource::name).collect();
+    assert!(!embedded.is_empty());
+    for name in embedded {
+        let error = remove_adapter(&name, &place.settings).unwrap_err();
+        assert!(matches!(&error, FetchError::AdapterEmbedded { name: of } if *of == name), "{error:?}");
+        assert!(error.hint().contains("`caro config set adapter off`"), "{}", error.hint());
+    }
+}
+
 #[test]
 fn a_model_that_was_copied_or_touched_is_here_and_not_verified() {
     let place = Place::new();

@@ -106,6 +106,12 @@ pub enum FetchError {
         /// The names of the known adapters.
         known: Vec<String>,
     },
+    /// An adapter that is to be removed is a part of the program.
+    #[error("`{name}` comes with caro, and is in no file that could be removed")]
+    AdapterEmbedded {
+        /// The name.
+        name: String,
+    },
     /// An adapter cannot be used.
     #[error(transparent)]
     Adapter(#[from] ModelError),
@@ -260,6 +266,9 @@ impl FetchError {
                 "name a file, or add one first: `caro model adapter add FILE`".into()
             }
             Self::NoAdapter { known, .. } => format!("name a file, or one of {}", known.join(", ")),
+            Self::AdapterEmbedded { .. } => {
+                "`caro config set adapter off` answers without it, `--adapter off` for one request".into()
+            }
             Self::Adapter(error) => error.hint(),
             Self::AdapterTaken { name } => {
                 format!("`caro model adapter rm {name}` removes that one; or give yours another name first")
@@ -341,17 +350,7 @@ pub struct Size(pub u64);
 
 impl std::fmt::Display for Size {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let mut value = self.0 as f64;
-        let mut units = ["bytes", "kB", "MB", "GB"].iter();
-        let mut unit = units.next().unwrap_or(&"");
-        for next in units {
-            if value < 1000.0 {
-                break;
-            }
-            value /= 1000.0;
-            unit = next;
-        }
-        if *unit == "bytes" { write!(f, "{} bytes", self.0) } else { write!(f, "{value:.1} {unit}") }
+        f.pad(&caro_base::size::size(self.0))
     }
 }
 
@@ -361,8 +360,8 @@ mod tests {
 
     #[test]
     fn sizes_are_formatted_for_people() {
-        let all = [0, 999, 1000, 98_362_432, 1_117_320_768, 4_700_000_000_000].map(|n| Size(n).to_string());
-        assert_eq!(all, ["0 bytes", "999 bytes", "1.0 kB", "98.4 MB", "1.1 GB", "4700.0 GB"]);
+        let all = [0, 1, 999, 1000, 98_362_432, 1_117_320_768, 4_700_000_000_000].map(|n| Size(n).to_string());
+        assert_eq!(all, ["0 bytes", "1 byte", "999 bytes", "1.0 kB", "98.3 MB", "1.1 GB", "4.7 TB"]);
     }
 
     #[test]

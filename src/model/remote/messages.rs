@@ -6,8 +6,6 @@ use super::wire::{Chunk, Level, error_in, start_of};
 use crate::{Request, Role, Shape};
 use serde_json::{Value, json};
 
-/// The address of Anthropic's own servers.
-pub(super) const ADDRESS: &str = "https://api.anthropic.com";
 /// The version of the format.
 pub(super) const VERSION: &str = "2023-06-01";
 

@@ -9,6 +9,7 @@
 mod messages;
 mod wire;
 
+use super::catalog::ANTHROPIC;
 use super::fetch::net::{self, Client, Patience};
 use super::{
     Completion, Finish, Flow, Limits, Model, ModelError, Opening, Request, Shape, Token, Usage, conform, estimated,
@@ -126,7 +127,7 @@ impl Remote {
 
     /// Returns the model `name` of a server that speaks Anthropic's protocol; without an address, of Anthropic's own.
     pub fn anthropic(url: Option<&str>, name: &str, options: Options) -> Self {
-        Self::with_protocol(Protocol::Anthropic, "anthropic", url.unwrap_or(messages::ADDRESS), name, options)
+        Self::with_protocol(Protocol::Anthropic, "anthropic", url.unwrap_or(ANTHROPIC), name, options)
     }
 
     fn with_protocol(protocol: Protocol, kind: &str, base: &str, name: &str, options: Options) -> Self {

@@ -48,6 +48,7 @@ impl What {
 
 /// Arguments of `caro completions`.
 #[derive(Debug, clap::Args)]
+#[command(override_usage = "caro completions [OPTIONS] <WHAT> [DIR]")]
 #[command(after_help = "  caro completions bash > ~/.local/share/bash-completion/completions/caro\n  \
                         caro completions zsh > ~/.zfunc/_caro                  # a folder of fpath\n  \
                         caro completions fish > ~/.config/fish/completions/caro.fish\n  \

@@ -15,7 +15,7 @@ use crate::answer::ask::{Place, ask, failure, milliseconds};
 use crate::answer::present;
 use crate::flags::AnswerArgs;
 use crate::setup::wire::{self, Wired};
-use crate::term::ui::Role;
+use crate::term::ui::{Role, plural};
 use crate::{Cx, Exit, Failure, Outcome, Settings};
 use caro_base::files;
 use caro_command::{Answer, Recipe, Trace};
@@ -53,9 +53,10 @@ A suite is a TOML file:
   then = \"\"                  # a line run afterwards, whose output is
                              # compared too
   cwd = \"\"                   # folder of the fixture to run in
-  # instead of a reference, or besides it (all of them may be left out):
-  # expect = { stdout = \"\", regex = [], fails = false,
-  #            created = [], changed = [], deleted = [] }
+  # instead of a reference, or besides it:
+  # expect = { stdout = \"a.log\\nlogs/b.log\\n\", regex = [\"b.log\"] }
+  # also: fails = true; created, changed, deleted: lists of paths. Without
+  # stdout any output will do; stdout = \"\" wants none
 
 or JSON Lines, one task a line, with the fixture inside.";
 
@@ -324,7 +325,7 @@ fn check(suite: &Suite, runner: &mut Runner, cx: &Cx) -> Outcome {
             return Err(Failure::silent(Exit::Interrupted));
         }
     }
-    cx.ui.line(&format!("{} tasks, {bad} bad", suite.tasks.len()))?;
+    cx.ui.line(&format!("{}, {bad} bad", plural(suite.tasks.len(), "task")))?;
     Ok(if bad == 0 { Exit::Success } else { Exit::No })
 }
 
@@ -373,8 +374,8 @@ fn table(report: &Report, cx: &Cx) -> Result<(), Failure> {
         row(
             "against",
             format!(
-                "{} tasks in both: {}, {}, p = {:.3}",
-                paired.tasks,
+                "{} in both: {}, {}, p = {:.3}",
+                plural(paired.tasks, "task"),
                 count_and_ids(&paired.wins, "won"),
                 count_and_ids(&paired.losses, "lost"),
                 paired.p

@@ -28,6 +28,11 @@ const EXPLAIN: Key = Key::Alt('i');
 /// The default key for a repair. Alt-F is forward-word in every shell, and Alt-X runs a command of the editor in zsh.
 const FIX: Key = Key::Alt('r');
 
+/// The shells that take a line into their history that was not run.
+const HISTORY_SHELLS: [Shell; 3] = [Shell::Bash, Shell::Zsh, Shell::Pwsh];
+/// The shells for which there is a key that repairs.
+const FIX_SHELLS: [Shell; 3] = [Shell::Bash, Shell::Zsh, Shell::Fish];
+
 /// Arguments of `caro init`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "A line for the shell's own file loads the script at every start:\n  \
@@ -45,7 +50,8 @@ pub struct Args {
     /// Key that explains the command on the line
     #[arg(long, value_name = "KEY", default_value_t = EXPLAIN)]
     pub explain_key: Key,
-    /// Keep which command failed last, in the shell's own memory: `caro fix` repairs it, and a key puts that into the line
+    /// In bash, zsh and fish: keep which command failed last, in the shell's own memory: `caro fix` repairs it, and a key
+    /// puts that into the line
     #[arg(long)]
     pub fix: bool,
     /// Key that repairs the last command, or the one on the line
@@ -54,7 +60,7 @@ pub struct Args {
     /// With that key a command is tried where nothing can be changed, to see its error
     #[arg(long, requires = "fix")]
     pub fix_tries: bool,
-    /// Keep what was asked in the shell's history, as a comment before its command, and what was run or taken at the keys
+    /// In bash, zsh and pwsh: keep what was asked in the shell's history, as a comment before its command, and what was run or taken at the keys
     /// after an answer
     #[arg(long)]
     pub history: bool,
@@ -146,11 +152,11 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
     if args.fix && [args.key, args.explain_key].contains(&args.fix_key) {
         return Err(Failure::usage(format!("{} cannot do both", args.fix_key)).hint("give --fix-key another key"));
     }
-    if args.history && matches!(args.shell, Shell::Fish | Shell::Nu) {
+    if args.history && !HISTORY_SHELLS.contains(&args.shell) {
         return Err(Failure::usage(format!("{} takes no line into its history that was not run", args.shell.name()))
             .hint("without --history the command is kept, as every other that is run"));
     }
-    if args.fix && matches!(args.shell, Shell::Nu | Shell::Pwsh) {
+    if args.fix && !FIX_SHELLS.contains(&args.shell) {
         return Err(Failure::usage(format!("for {} there is no key that repairs yet", args.shell.name()))
             .hint("without --fix there are the other two; `caro fix 'COMMAND'` repairs any command"));
     }
@@ -174,6 +180,20 @@ mod tests {
 
     fn args(words: &[&str]) -> Args {
         Line::parse_from(std::iter::once("init").chain(words.iter().copied())).args
+    }
+
+    /// The help and the paper name the shells that a flag is for, and no other.
+    #[test]
+    fn a_flag_of_some_shells_names_them() {
+        let command = <Args as clap::Args>::augment_args(clap::Command::new("init"));
+        let readme = include_str!("../../README.md");
+        for (flag, shells) in [("history", HISTORY_SHELLS), ("fix", FIX_SHELLS)] {
+            let help = command.get_arguments().find(|arg| arg.get_long() == Some(flag)).unwrap().get_help().unwrap();
+            let [first, second, third] = shells.map(Shell::name);
+            assert!(help.to_string().starts_with(&format!("In {first}, {second} and {third}: ")), "{help}");
+            let named = readme.split(&format!("`--{flag}`")).nth(1).and_then(|rest| rest.split(')').next()).unwrap();
+            assert!(named.ends_with(&format!("({first}, {second}, {third}")), "src/cli/README.md: --{flag}{named}");
+        }
     }
 
     #[test]

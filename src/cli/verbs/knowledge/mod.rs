@@ -35,7 +35,10 @@ pub struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum What {
     /// Read in what is new or has changed in folders or files, and forget what is gone from there
-    #[command(visible_alias = "add")]
+    #[command(
+        visible_alias = "add",
+        override_usage = "caro knowledge ingest [OPTIONS] <DIR>...\n       caro knowledge ingest [OPTIONS] --tldr [DIR]..."
+    )]
     Ingest {
         /// Folders and files
         #[arg(value_name = "DIR", required_unless_present = "tldr")]
@@ -78,6 +81,7 @@ enum What {
         json: bool,
     },
     /// Forget the documents at or below these paths; the files stay
+    #[command(override_usage = "caro knowledge rm [OPTIONS] <PATH>...\n       caro knowledge rm [OPTIONS] --all")]
     Rm {
         /// Folders and files
         #[arg(value_name = "PATH", required_unless_present = "all")]
@@ -177,9 +181,9 @@ fn ingest(librarian: &Librarian, roots: &[PathBuf], options: Options, json: bool
                 bar = cx.ui.counter("reading".into(), total as u64);
             }
             bar.set_position(files as u64);
-            bar.set_message(format!("reading ({chunks} passages)"));
+            bar.set_message(format!("reading ({})", plural(chunks, "passage")));
             if bar.is_hidden() && last_line.elapsed() > PROGRESS_INTERVAL {
-                cx.ui.note(&format!("read {files} of {total} files, {chunks} passages"));
+                cx.ui.note(&format!("read {files} of {}, {}", plural(total, "file"), plural(chunks, "passage")));
                 last_line = Instant::now();
             }
         }

@@ -208,7 +208,7 @@ fn choose(candidates: &[Candidate]) -> Option<Choice> {
         Some(eval) if best.is_some() => {
             reasons.push(format!("does the most tasks of those that fit and are not slow ({})", of_hundred(eval)));
         }
-        Some(eval) => reasons.push(format!("is the quickest where all are slow ({} tasks)", of_hundred(eval))),
+        Some(eval) => reasons.push(format!("is the quickest where all are slow (right in {})", of_hundred(eval))),
         None => reasons.push("is in use, and of no other that fits it is recorded how often it is right".into()),
     }
     reasons.push(match chosen.speed {

@@ -47,8 +47,8 @@ pub struct Args {
     /// Listen at a socket file of yours instead of a port
     #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::FilePath, conflicts_with_all = ["host", "port"])]
     socket: Option<PathBuf>,
-    /// Seconds that an answer may take, 0 for any time [default: 300]
-    #[arg(long, value_name = "SECONDS")]
+    /// Seconds that an answer may take, 0 or less for any time [default: 300]
+    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
     timeout: Option<String>,
     /// Origins of web pages that may ask, between commas [default: none]
     #[arg(long, value_name = "ORIGINS")]
@@ -304,4 +304,26 @@ fn load(model: &Arc<dyn Model>, settings: &Settings, runtime: &tokio::runtime::R
     // `generate` needs the runtime as soon as it is called, to start a thread
     runtime.block_on(async { generate(model.clone(), request, |_| Flow::Continue).await })?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    /// A value that a setting may have is accepted from its flag, too.
+    #[test]
+    fn a_flag_takes_what_its_setting_takes() {
+        for value in ["0", "-1", "2.5"] {
+            let args = Line::parse_from(["serve", "--timeout", value]).args;
+            assert_eq!(args.flags(), [("serve.timeout", value.to_owned())]);
+            assert!(caro_serve::http::settings::timeout(value).is_ok(), "{value}");
+        }
+    }
 }

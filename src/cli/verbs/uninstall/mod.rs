@@ -30,13 +30,14 @@ enum What {
     /// Remove everything that caro has made on this machine: settings, data, models, lines in the shells' files
     #[command(
         after_help = "It lists everything with its size and asks first. What is removed cannot be put back, and what `caro undo` \
-                            keeps goes with it. The program itself stays; how to remove it is told at the end."
+                            keeps goes with it. Of the shells' own files (.bashrc and the like) only the line between caro's marks goes. The program itself stays; how to remove it is told at the end."
     )]
     Uninstall {
         /// List it, and remove nothing
         #[arg(short = 'n', long)]
         dry_run: bool,
-        /// Keep settings, sessions, notes, documents and what undo keeps: remove what can be made or fetched again
+        /// Keep settings, sessions, notes, documents and what undo keeps: remove what can be made or fetched again, caro's
+        /// lines in the shells' own files among it
         #[arg(long)]
         keep_data: bool,
         /// Remove without asking

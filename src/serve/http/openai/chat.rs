@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The fields that are not supported, with the advice for each.
-const REFUSED: &[(&str, &str)] = &[
+pub(super) const REFUSED: &[(&str, &str)] = &[
     ("audio", "this model writes text alone"),
     ("web_search_options", "this server asks nobody else: search with a tool of yours"),
     ("prediction", "leave it out"),

@@ -18,7 +18,7 @@ const MAX_PROMPTS: usize = 64;
 const DEFAULT_MAX_TOKENS: usize = 16;
 
 /// The fields that are not supported, with the advice for each.
-const REFUSED: &[(&str, &str)] = &[
+pub(super) const REFUSED: &[(&str, &str)] = &[
     ("echo", "the prompt is not said again: put it in front yourself"),
     ("suffix", "the end of a text is not taken into account: leave it out"),
     ("response_format", "POST /v1/chat/completions takes it"),

@@ -72,6 +72,26 @@ fn model_not_found(name: &str, detail: &str) -> Problem {
 mod tests {
     use super::*;
 
+    /// The paper names each refused field where it is refused: at both routes, in a chat, or at `/v1/completions`.
+    #[test]
+    fn the_paper_says_where_each_field_is_refused() {
+        let paper = include_str!("../../README.md");
+        let row = paper.lines().find(|line| line.contains("| refused by name where they ask for something |")).unwrap();
+        let (both, rest) = row.split_once("; in a chat ").unwrap();
+        let (chat, completions) = rest.split_once("; at `/v1/completions` ").unwrap();
+        for (part, fields) in [(both, options::REFUSED), (chat, chat::REFUSED), (completions, completions::REFUSED)] {
+            for (field, _) in fields {
+                // the penalties are named together, and the values of `logprobs` in a row of their own
+                let is_named =
+                    part.contains(&format!("`{field}`")) || field.ends_with("_penalty") || *field == "logprobs";
+                assert!(is_named, "src/serve/README.md: {field} is not in {part:?}");
+            }
+        }
+        for (field, _) in completions::REFUSED {
+            assert!(!both.contains(&format!("`{field}`")), "{field} is refused at one route alone");
+        }
+    }
+
     #[test]
     fn each_path_has_a_route() {
         for path in PATHS {

@@ -15,7 +15,7 @@ const MAX_CHOICES: u64 = 16;
 const MAX_STOPS: usize = 4;
 
 /// The fields that are not supported, with the advice for each.
-const REFUSED: &[(&str, &str)] = &[
+pub(super) const REFUSED: &[(&str, &str)] = &[
     ("logit_bias", "tokens cannot be weighed: leave it out"),
     ("top_logprobs", "other tokens are not told: leave it out"),
     ("frequency_penalty", "leave it out or send 0"),
