@@ -334,7 +334,7 @@ mod tests {
         let mut caro = Cli::command();
         caro.build();
         // `check` takes its command from a pipe, too
-        for (path, mut verb) in verbs(&caro, &[]).into_iter().filter(|(path, _)| path != &["check"]) {
+        for (path, mut verb) in verbs(&caro, &[]) {
             let usage = verb.render_usage().to_string();
             let argv = std::iter::once("caro".to_owned()).chain(path.iter().cloned()).map(OsString::from);
             let wants = match Cli::command().try_get_matches_from(argv) {
