@@ -333,7 +333,6 @@ mod tests {
     fn the_usage_shows_as_optional_only_what_may_be_left_out() {
         let mut caro = Cli::command();
         caro.build();
-        // `check` takes its command from a pipe, too
         for (path, mut verb) in verbs(&caro, &[]) {
             let usage = verb.render_usage().to_string();
             let argv = std::iter::once("caro".to_owned()).chain(path.iter().cloned()).map(OsString::from);
