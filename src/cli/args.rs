@@ -302,6 +302,14 @@ fn is_program(word: &str) -> bool {
     is_written_as_one || caro_shell::is_builtin(word, Dialect::Bash) || caro_exec::find(word).is_some()
 }
 
+/// Parses the words behind a verb.
+#[cfg(test)]
+pub(crate) fn parsed<'a, A: clap::Args>(words: impl IntoIterator<Item = &'a str>) -> Result<A, clap::Error> {
+    let argv = std::iter::once("caro").chain(words);
+    let mut found = A::augment_args(clap::Command::new("caro")).try_get_matches_from(argv)?;
+    A::from_arg_matches_mut(&mut found)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

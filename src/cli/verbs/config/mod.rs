@@ -150,20 +150,13 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::Parser;
-
-    #[derive(Parser)]
-    struct Line {
-        #[command(flatten)]
-        args: Args,
-    }
+    use crate::args::parsed;
 
     #[test]
     fn a_flag_is_accepted_only_where_it_has_an_effect() {
         let view = |line: &str| {
-            let words = std::iter::once("config").chain(line.split_whitespace());
-            let line = Line::try_parse_from(words).map_err(|_| ())?;
-            line.args.view().map(|view| (view.origin, view.json)).map_err(|_| ())
+            let args: Args = parsed(line.split_whitespace()).map_err(|_| ())?;
+            args.view().map(|view| (view.origin, view.json)).map_err(|_| ())
         };
         for (line, wanted) in [
             ("", (false, false)),

@@ -170,16 +170,10 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::Parser;
-
-    #[derive(Parser)]
-    struct Line {
-        #[command(flatten)]
-        args: Args,
-    }
+    use crate::args::parsed;
 
     fn args(words: &[&str]) -> Args {
-        Line::parse_from(std::iter::once("init").chain(words.iter().copied())).args
+        parsed(words.iter().copied()).unwrap()
     }
 
     /// The help and the paper name the shells that a flag is for, and no other.

@@ -309,19 +309,13 @@ fn load(model: &Arc<dyn Model>, settings: &Settings, runtime: &tokio::runtime::R
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::Parser;
-
-    #[derive(Parser)]
-    struct Line {
-        #[command(flatten)]
-        args: Args,
-    }
+    use crate::args::parsed;
 
     /// A value that a setting may have is accepted from its flag, too.
     #[test]
     fn a_flag_takes_what_its_setting_takes() {
         for value in ["0", "-1", "2.5"] {
-            let args = Line::parse_from(["serve", "--timeout", value]).args;
+            let args: Args = parsed(["--timeout", value]).unwrap();
             assert_eq!(args.flags(), [("serve.timeout", value.to_owned())]);
             assert!(caro_serve::http::settings::timeout(value).is_ok(), "{value}");
         }
