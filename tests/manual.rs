@@ -247,6 +247,7 @@ impl Script {
         std::fs::write(&text, format!("#!/bin/sh\n{body}\n")).unwrap();
         // written by a child: no other thread's child inherits the open file, which would keep it from being run
         assert!(std::process::Command::new("install").arg(&text).arg(&path).status().unwrap().success());
+        std::fs::remove_file(text).unwrap();
         Self { dir, path }
     }
 

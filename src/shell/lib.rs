@@ -29,7 +29,8 @@ mod unwrap;
 mod word;
 
 pub use builtin::{foreign_keyword, is_builtin, powershell_alias};
-pub use effects::{Effect, effects, needed};
+pub use effects::needed::needed;
+pub use effects::{Effect, effects};
 pub use parse::{Invocation, Script, Word, extract_commands, parse};
 pub use safety::{Level, Risk, assess, assess_in, is_read_only};
 pub use shell_state::changes_only_its_shell;

@@ -14,4 +14,4 @@ pub mod servers;
 pub mod view;
 pub mod wire;
 
-pub use options::Drive;
+pub use options::{Drive, LOOP_SESSION};

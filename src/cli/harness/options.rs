@@ -12,6 +12,9 @@ use caro_policy as policy;
 use clap::builder::PossibleValuesParser;
 use std::path::{Path, PathBuf};
 
+/// The session of `caro loop` if none is named.
+pub const LOOP_SESSION: &str = "loop";
+
 /// How a run is driven; the same for a new one and one that is gone on with.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct Drive {

@@ -1,6 +1,6 @@
 //! `caro loop`: runs the perpetual loop at a terminal, in a pipe or between two files, and shows its history.
 
-use crate::harness::{Drive, wire};
+use crate::harness::{Drive, LOOP_SESSION, wire};
 use crate::setup::wire::Wants;
 use crate::term::piped::next_line;
 use crate::term::ui::{Role, in_line};
@@ -29,7 +29,7 @@ pub struct Args {
     #[arg(long = "set", value_name = "NAME=VALUE")]
     set: Vec<String>,
     /// The session to go on with, or to begin
-    #[arg(long, value_name = "NAME", default_value = SESSION)]
+    #[arg(long, value_name = "NAME", default_value = LOOP_SESSION)]
     session: String,
     /// How to talk with it: stdio (each line is a message), or file:IN,OUT (messages are lines appended to IN, answers are
     /// appended to OUT)
@@ -60,7 +60,7 @@ enum Subcommand {
     /// Show what happened in a loop, oldest first
     History {
         /// The session
-        #[arg(long, value_name = "NAME", default_value = SESSION)]
+        #[arg(long, value_name = "NAME", default_value = LOOP_SESSION)]
         session: String,
         /// In s-expressions, as `memory/history.metta` has it
         #[arg(long, conflicts_with = "json")]
@@ -76,9 +76,6 @@ enum Subcommand {
         limit: u32,
     },
 }
-
-/// The session if none is named.
-pub(super) const SESSION: &str = "loop";
 
 /// The channel of a loop.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -323,7 +323,7 @@ impl Condition {
 
     fn has_test(&self, test: &Test, script: &Script) -> bool {
         let Some(value) = &test.value else {
-            let letter = test.option.chars().nth(1).filter(|_| test.option.len() == 2);
+            let letter = if test.option.len() == 2 { test.option.chars().nth(1) } else { None };
             let of_program = |c: &Invocation| c.name() == Some(&self.program) && c.has_option(letter, "");
             return texts(script).any(|text| text == test.option)
                 || letter.is_some() && script.commands.iter().any(of_program);

@@ -3,23 +3,9 @@
 
 use super::kind::Kind;
 use super::parsed_args::{Operand, ParsedArgs};
-use super::row::{Program, Style};
+use super::row::{Needs, Program, Style};
 use super::{asks_for_help, kind_of_operand, table};
 use crate::parse::{Invocation, Script, Word};
-use crate::pattern::Whole;
-
-/// The programs that fail without the files they are named, as in `platform-rules/programs.toml`, which documents the
-/// fields.
-#[derive(Debug, Default, serde::Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(super) struct Needs {
-    pub names: Vec<String>,
-    pub valued: String,
-    pub lacks: Vec<String>,
-    pub with: Vec<String>,
-    pub first: bool,
-    pub like: Option<Whole>,
-}
 
 /// A path that must be there for a command to work.
 #[derive(Debug, Clone, Copy)]

@@ -187,3 +187,16 @@ impl Program {
             && matches!(self.style, Style::Unix | Style::Word)
     }
 }
+
+/// The programs that fail without the files they are named, as in `platform-rules/programs.toml`, which documents the
+/// fields.
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Needs {
+    pub names: Vec<String>,
+    pub valued: String,
+    pub lacks: Vec<String>,
+    pub with: Vec<String>,
+    pub first: bool,
+    pub like: Option<Whole>,
+}

@@ -1,10 +1,9 @@
 //! The table of programs from `platform-rules/programs.toml`.
 
-use super::needed::Needs;
 use super::parsed_args::ParsedArgs;
 #[cfg(test)]
 use super::row::Opt;
-use super::row::Program;
+use super::row::{Needs, Program};
 use crate::parse::Word;
 use crate::{Dialect, powershell_alias};
 use std::collections::{BTreeMap, HashMap, HashSet};

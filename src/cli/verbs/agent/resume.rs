@@ -1,13 +1,12 @@
 //! `caro resume`: continues a run that was stopped, where it stood.
 
-use crate::harness::Drive;
 use crate::harness::end::print_report;
 use crate::harness::view::Shows;
 use crate::harness::wire::{self, failure};
+use crate::harness::{Drive, LOOP_SESSION};
 use crate::setup::download;
 use crate::setup::wire::Wants;
 use crate::term::ui::in_line;
-use crate::verbs::perpetual;
 use crate::{Cx, Failure, Outcome};
 use caro_agent::event::{Event, Kind};
 use caro_agent::store::{Run, Store, StoreError, is_alive};
@@ -134,7 +133,7 @@ fn without_state(run: &Run, agent: Option<&str>) -> Failure {
     let (what, next) = match agent {
         Some("loop") => {
             let session = match run.session.as_str() {
-                perpetual::SESSION => String::new(),
+                LOOP_SESSION => String::new(),
                 session => format!(" --session {}", in_line(session)),
             };
             let next = format!("`caro loop{session}` goes on where it stood, `caro loop history{session}` shows it");
