@@ -301,7 +301,7 @@ fn a_plain_prompt_is_continued() {
 
 #[test]
 fn errors_have_the_form_of_the_protocol() {
-    let slow = json!({"match": "slowly", "reply": "a b c d e f", "delay_ms": 300});
+    let slow = json!({"match": "slowly", "reply": "a b c d e f", "delay_ms": 1000});
     let server = Server::start(json!([slow, {"reply": "fine"}]), &["--port", "0", "--timeout", "3"]);
     let body = json!({"model": "gpt-4o", "messages": user("x")});
     let other = error(&server.post(CHAT, body.clone()), 404, "model_not_found");
