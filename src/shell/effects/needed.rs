@@ -152,7 +152,6 @@ mod tests {
             "which a",
             "ssh box ls a",
             "printf a",
-            "find . -name a",
         ] {
             assert_eq!(needed(command), [""; 0], "{command}");
         }
