@@ -504,7 +504,7 @@ mod tests {
         let verbs =
             ["caro model pull --force qwen", "caro knowledge query --max 3 tides", "caro config get CARO_MODEL x"];
         let flags = ["caro agent --batch 9 x", "caro agent --bacth 9 x", "caro agent --batch=9 count files"];
-        let bare = ["caro explain", "caro check", "caro explain --json", "caro --nope"];
+        let bare = ["caro explain", "caro explain --json", "caro --nope"];
         for line in verbs.into_iter().chain(flags).chain(bare) {
             assert_eq!(of(line), None, "{line}");
         }
