@@ -68,8 +68,11 @@ pub(super) struct Condition {
     pub(super) has_branches: bool,
 }
 
+/// Programs, their filters with a value, and those that are flags, short and long.
+type Filters = (&'static [&'static str], &'static [&'static str], &'static [(char, &'static str)]);
+
 /// Programs with their filters: options with a value, and flags.
-const FILTERS: &[(&[&str], &[&str], &[(char, &str)])] = &[
+const FILTERS: &[Filters] = &[
     (
         &["grep", "egrep", "fgrep", "zgrep"],
         &["--include", "--exclude", "--exclude-dir"],

@@ -179,7 +179,7 @@ fn listed(cwd: &Path, command: &Invocation) -> Option<Vec<String>> {
                 return Some(all);
             }
             let is_own = |word: &&Word| word.glob && !word.expands && !word.text.contains('/');
-            if !operands.iter().all(|word| is_own(word)) {
+            if !operands.iter().all(is_own) {
                 return None;
             }
             Some(all.into_iter().filter(|name| operands.iter().any(|word| name_fits(&word.text, name))).collect())
