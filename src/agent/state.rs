@@ -279,8 +279,8 @@ fn is_separator(c: char) -> bool {
     !(c.is_alphanumeric() || matches!(c, '.' | '_' | '-'))
 }
 
-/// Returns the facts of a text that can be checked: numbers of two or more digits, sizes with a unit, and file names with an extension but
-/// without their folder.
+/// Returns the facts of a text that can be checked: numbers of two or more digits, sizes with a unit, and file names
+/// with an extension but without their folder.
 pub fn facts(text: &str) -> impl Iterator<Item = String> + '_ {
     text.split(is_separator).filter_map(|word| {
         let word = word.trim_matches(['.', '-', '_']);

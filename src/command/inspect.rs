@@ -36,7 +36,12 @@ pub struct Subject<'a> {
     pub dialect: Dialect,
 }
 
-impl Subject<'_> {
+impl<'a> Subject<'a> {
+    /// Creates the subject of a command that answers no request.
+    pub fn without_request(cwd: &'a Path, target: Target, dialect: Dialect) -> Self {
+        Self { request: "", earlier: &[], cwd, target, dialect }
+    }
+
     /// True if an earlier request speaks of a file or folder, by its path or its name.
     fn speaks_of(&self, path: &str) -> bool {
         let name = path.trim_end_matches('/').rsplit('/').next().unwrap_or(path).to_lowercase();

@@ -388,8 +388,7 @@ impl Run<'_> {
             if piece.starts_with([' ', '|']) && !text.is_empty() {
                 let so_far = shell::parse(text.trim(), self.ask.dialect);
                 let ask = self.ask;
-                let subject =
-                    Subject { request: "", earlier: &[], cwd: &ask.cwd, target: ask.target, dialect: ask.dialect };
+                let subject = Subject::without_request(&ask.cwd, ask.target, ask.dialect);
                 self.inspector.look_up(&so_far, subject, &mut self.manuals, Duration::ZERO).await;
             }
             text.push_str(&piece);

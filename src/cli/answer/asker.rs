@@ -161,8 +161,7 @@ impl<'a> Asker<'a> {
     pub fn check(&self, command: String) -> Answer {
         let inspector = Inspector::new(self.context.clone(), self.manual.clone());
         let place = self.place;
-        let subject =
-            Subject { request: "", earlier: &[], cwd: &place.cwd, target: place.target, dialect: place.dialect };
+        let subject = Subject::without_request(&place.cwd, place.target, place.dialect);
         let mut manuals = Manuals::new();
         let inspection = inspector.inspect(command, 1.0, subject, &mut manuals, MANUAL_TIMEOUT);
         let mut draft = self.runtime.block_on(inspection);

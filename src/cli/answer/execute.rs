@@ -6,7 +6,7 @@ use super::undo::{Forecast, Undo};
 use super::{explained, present};
 use crate::setup::settings::LEVELS;
 use crate::term::interrupt::Phase;
-use crate::term::typed::typed;
+use crate::term::typed::{is_yes, typed};
 use crate::term::ui::{Role, in_line};
 use crate::term::{clipboard, edit, history};
 use crate::{Cx, Exit, Failure, Outcome};
@@ -123,10 +123,6 @@ fn check_limit(risk: &Risk, run: &Run<'_>) -> Result<(), Failure> {
     let allowed = LEVELS.iter().find(|(_, level)| *level == most).map_or("", |(name, _)| name);
     Err(Failure::no(format!("-x is set to run nothing beyond `{allowed}`"))
         .hint("`caro config --origin` shows where `run_up_to` is set"))
-}
-
-fn is_yes(reply: &str) -> bool {
-    ["y", "yes"].contains(&reply.to_lowercase().as_str())
 }
 
 /// Shows the command and asks whether to run it. Returns the accepted command, perhaps edited, and what it would

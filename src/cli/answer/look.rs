@@ -81,7 +81,7 @@ pub async fn look(
     bound: Bound,
 ) -> Result<(Report, bool), Failure> {
     let inspector = Inspector::new(context.clone(), Some(manual));
-    let subject = Subject { request: "", earlier: &[], cwd: &place.cwd, target: place.target, dialect: place.dialect };
+    let subject = Subject::without_request(&place.cwd, place.target, place.dialect);
     let mut manuals = Manuals::new();
     let mut draft = inspector.inspect(command.clone(), 1.0, subject, &mut manuals, MANUAL_TIMEOUT).await;
     // no fix is suggested that is dangerous itself

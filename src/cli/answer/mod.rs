@@ -2,8 +2,8 @@
 //!
 //! - [`ask`]: the recipe's form of a request; [`asker`], [`revise`]: further answers; [`present`]: how an answer is
 //!   shown; [`deliver`]: shows or runs it; [`followup`]: the keys after it.
-//! - [`look`]: the errors and risk of a command; [`explained`]: its programs, flags and redirections; [`rehearsal`]: what it would
-//!   change.
+//! - [`look`]: the errors and risk of a command; [`explained`]: its programs, flags and redirections; [`rehearsal`]:
+//!   what it would change.
 //! - [`execute`]: `-x`; [`run`]: its parameters; [`undo`]: saves files first. [`log`]: the log of requests.
 
 pub mod ask;

@@ -10,6 +10,20 @@ use std::time::Duration;
 /// Time between two checks if a waiting run was stopped.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
+/// Asks a question; true if the reply is `y` or `yes`.
+///
+/// # Errors
+/// As [`typed`].
+pub fn agreed(question: &str, cx: &Cx) -> Result<bool, Failure> {
+    cx.ui.ask(question);
+    Ok(typed(cx)?.is_some_and(|reply| is_yes(&reply)))
+}
+
+/// True for a reply that agrees.
+pub fn is_yes(reply: &str) -> bool {
+    ["y", "yes"].contains(&reply.to_lowercase().as_str())
+}
+
 /// Reads a line; `None` at the end of the input. Ctrl-C ends the process.
 ///
 /// # Errors

@@ -11,7 +11,7 @@ use crate::answer::run::{ExecuteOptions, program};
 use crate::answer::{followup, present, revise};
 use crate::flags::AnswerArgs;
 use crate::setup::wire::{self, Wired};
-use crate::term::typed::typed;
+use crate::term::typed::agreed;
 use crate::term::ui::Role;
 use crate::term::{first, given, keys};
 use crate::{Cx, Exit, Failure, Outcome, Settings, env};
@@ -321,9 +321,7 @@ fn agrees_to_try(cx: &Cx) -> Result<bool, Failure> {
         cx.ui.note("its error is not known: --stderr FILE gives it, --try looks for it where nothing can be changed");
         return Ok(false);
     }
-    cx.ui.ask("try it once where nothing can be changed, to see its error? [y/N]");
-    let reply = typed(cx)?.unwrap_or_default();
-    Ok(["y", "yes"].contains(&reply.to_lowercase().as_str()))
+    agreed("try it once where nothing can be changed, to see its error? [y/N]", cx)
 }
 
 /// The failure for a repaired command that is dangerous: the error may have been what kept it from doing harm, and no
@@ -453,8 +451,7 @@ impl Repairer<'_> {
     fn answer(&self, repair: &Repair) -> Answer {
         let inspector = Inspector::new(self.context.clone(), Some(self.manual.clone()));
         let place = self.place;
-        let subject =
-            Subject { request: "", earlier: &[], cwd: &place.cwd, target: place.target, dialect: place.dialect };
+        let subject = Subject::without_request(&place.cwd, place.target, place.dialect);
         let mut manuals = Manuals::new();
         let inspection = inspector.inspect(repair.command.clone(), RULE_CONFIDENCE, subject, &mut manuals, MANUAL_WAIT);
         let draft = self.runtime.block_on(inspection);

@@ -8,7 +8,7 @@
 use crate::harness::servers::{PROJECT, load, place, read, record, user_file, warn_untrusted};
 use crate::served::stdio;
 use crate::setup::project;
-use crate::term::typed::typed;
+use crate::term::typed::agreed;
 use crate::term::ui::{Role, plural};
 use crate::{Cx, Exit, Failure, Outcome};
 use caro_agent::mcp::{Config, Hub, Origin, Standing};
@@ -222,9 +222,8 @@ fn trust(root: &Path, yes: bool, revoke: bool, cx: &Cx) -> Outcome {
                 .hint("call it from a terminal, or with --yes"));
         }
         let folder = file.parent().unwrap_or(root);
-        cx.ui.ask(&format!("may agents start these programs whenever they work in {}? [y/N]", folder.display()));
-        let reply = typed(cx)?.unwrap_or_default().to_lowercase();
-        if !["y", "yes"].contains(&reply.as_str()) {
+        let question = format!("may agents start these programs whenever they work in {}? [y/N]", folder.display());
+        if !agreed(&question, cx)? {
             cx.ui.note("nothing was agreed to");
             return Ok(Exit::No);
         }

@@ -1,17 +1,17 @@
 //! `caro undo`: puts back what a command that caro ran has deleted, moved or changed; lists and clears what is stored
 //! for that.
 
+use crate::answer::log::now;
 use crate::answer::undo::store;
 use crate::dirs;
 use crate::term::interrupt::Phase;
-use crate::term::typed::typed;
+use crate::term::typed::agreed;
 use crate::term::ui::{Role, in_line, plural, size};
 use crate::{Cx, Exit, Failure, Outcome};
 use caro_undo::journal::{Entry, State};
 use caro_undo::plan::{Cover, Touch};
 use caro_undo::{Store, UndoError, restore};
 use std::path::Path;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Most files that are named in a message.
 const MAX_NAMED: usize = 10;
@@ -109,21 +109,10 @@ fn choose(undoable: Vec<Entry>, cx: &Cx) -> Result<Option<Entry>, Failure> {
     Ok(if agreed(&question, cx)? { Some(here) } else { None })
 }
 
-fn agreed(question: &str, cx: &Cx) -> Result<bool, Failure> {
-    cx.ui.ask(question);
-    let reply = typed(cx)?.unwrap_or_default().to_lowercase();
-    Ok(["y", "yes"].contains(&reply.as_str()))
-}
-
 /// The folder and the age of a command: `in /home/me/a, 3 min ago`.
 fn placed(entry: &Entry) -> String {
     let folder = in_line(&entry.cwd.display().to_string());
     format!("in {folder}, {}", ago(now().saturating_sub(entry.began)))
-}
-
-/// The seconds since 1970.
-fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs())
 }
 
 fn undo(store: &Store, entry: &Entry, force: bool, cx: &Cx) -> Outcome {

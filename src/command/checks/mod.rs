@@ -22,7 +22,8 @@ pub(super) use words::{asks_for_number, without_punctuation};
 use caro_base::iter::only;
 use caro_host::ExecutionContext;
 use caro_manual::Entry;
-use caro_shell::{Dialect, Finding, Invocation, Script, Severity, Target, Word};
+use caro_shell::find::starting_points;
+use caro_shell::{Dialect, Finding, Invocation, Script, Severity, Target};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
@@ -111,12 +112,6 @@ fn names_in(folder: &Path, most: usize) -> Vec<String> {
 fn single_find(script: &Script) -> Option<&Invocation> {
     let finds = script.commands.iter().filter(|c| c.name() == Some("find"));
     only(finds)
-}
-
-/// Returns the starting points of a `find`: the words between its options on links and its first test.
-fn starting_points(search: &Invocation) -> impl Iterator<Item = &Word> {
-    let is_option = |w: &&Word| matches!(w.text.as_str(), "-H" | "-L" | "-P");
-    search.args().iter().skip_while(is_option).take_while(|w| !w.text.starts_with(['-', '(', '!', ')', ',']))
 }
 
 /// Returns the place of the first call of a program in the text of a script.

@@ -1,7 +1,7 @@
 //! Reads the conditions of a command: the tests of `find`, the filters of other programs, and the folders and files
 //! that they look at.
 
-use caro_shell::effects::is_narrowing_test;
+use caro_shell::find::{is_narrowing_test, starting_points};
 use caro_shell::{Invocation, Script, Word};
 
 /// The property of a file or line that a condition is about.
@@ -121,12 +121,6 @@ pub(super) fn of(script: &Script) -> Vec<Condition> {
         }
     }
     found
-}
-
-/// Returns the starting points of a `find`.
-pub(super) fn starting_points(search: &Invocation) -> impl Iterator<Item = &Word> {
-    let is_option = |w: &&Word| matches!(w.text.as_str(), "-H" | "-L" | "-P");
-    search.args().iter().skip_while(is_option).take_while(|w| !w.text.starts_with(['-', '(', '!', ')', ',']))
 }
 
 /// True if a `find` has branches outside of brackets.

@@ -9,6 +9,7 @@ mod words;
 
 use super::answer::History;
 use super::checks::edit::Edits;
+use caro_shell::find::starting_points;
 use caro_shell::{Dialect, Finding, Invocation, Script, Severity, Word, parse};
 use conditions::{Condition, Family, Origin};
 
@@ -91,7 +92,7 @@ fn fixed(new: &Script, dropped: &[&Condition], now: &[Condition]) -> Option<Stri
         if conditions::has_branches(search) {
             return None;
         }
-        let folder = conditions::starting_points(search).last().or(search.words.first())?;
+        let folder = starting_points(search).last().or(search.words.first())?;
         let behind = last_first_option(search, folder);
         if depths.is_empty() || std::ptr::eq(behind, folder) {
             let all: Vec<&str> = depths.into_iter().chain(tests).collect();
@@ -123,7 +124,7 @@ fn filter_place(command: &Invocation) -> Option<&Word> {
 
 /// Returns the starting point of a `find` that searches only the working directory.
 fn only_dot(search: &Invocation) -> Option<&Word> {
-    let starts: Vec<&Word> = conditions::starting_points(search).collect();
+    let starts: Vec<&Word> = starting_points(search).collect();
     match starts[..] {
         [start] if start.text == "." => Some(start),
         _ => None,

@@ -5,6 +5,7 @@ use super::kind::Kind;
 use super::parsed_args::{Operand, ParsedArgs};
 use super::row::{Needs, Program, Style};
 use super::{asks_for_help, kind_of_operand, table};
+use crate::find::starting_points;
 use crate::parse::{Invocation, Script, Word};
 
 /// A path that must be there for a command to work.
@@ -18,7 +19,8 @@ pub struct Needed<'s> {
     pub path: &'s str,
 }
 
-/// Returns the paths that the commands of a script need, in the order of the commands, those of other machines left out.
+/// Returns the paths that the commands of a script need, in the order of the commands. Those of other machines are left
+/// out.
 pub fn needed(script: &Script) -> Vec<Needed<'_>> {
     let local = script.commands.iter().enumerate().filter(|(_, command)| !command.remote);
     local.flat_map(|(index, command)| paths_of(script, index, command)).collect()
@@ -48,9 +50,7 @@ impl Needs {
         let is_path = |operand: &&Operand<'_>| !operand.word.text.is_empty() && !self.is_value(command, operand.word);
         let words: Vec<&Word> = match program.style {
             // behind the first test stand the values of tests
-            Style::Word => {
-                command.args().iter().skip_while(|w| is_link_option(w)).take_while(|w| !is_test(w)).collect()
-            }
+            Style::Word => starting_points(command).collect(),
             _ => read.operands.iter().filter(is_path).map(|operand| operand.word).collect(),
         };
         let is_listed = self.first || !self.with.is_empty();
@@ -83,15 +83,6 @@ fn must_exist(program: &Program, read: &ParsedArgs<'_>, at: usize, count: usize)
         }
         _ => false,
     }
-}
-
-/// True for an option of `find` on links, which stands before the starting points.
-fn is_link_option(word: &Word) -> bool {
-    matches!(word.text.as_str(), "-H" | "-L" | "-P")
-}
-
-fn is_test(word: &Word) -> bool {
-    word.text.starts_with(['-', '(', '!', ')', ','])
 }
 
 #[cfg(test)]

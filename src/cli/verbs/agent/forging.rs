@@ -4,7 +4,7 @@
 use super::Args;
 use crate::harness::end::exit_of;
 use crate::harness::forging;
-use crate::term::typed::typed_in_a_run;
+use crate::term::typed::{is_yes, typed_in_a_run};
 use crate::term::ui::{Role, in_line};
 use crate::{Cx, Exit, Failure};
 use caro_agent::forge::Wanted;
@@ -59,6 +59,5 @@ fn agrees(cx: &Cx) -> Result<bool, Failure> {
         return Ok(false);
     }
     cx.ui.ask("no skill fits: make one from the examples and try once more? [y/N]");
-    let reply = typed_in_a_run(cx)?.unwrap_or_default().to_lowercase();
-    Ok(["y", "yes"].contains(&reply.trim()))
+    Ok(typed_in_a_run(cx)?.is_some_and(|reply| is_yes(reply.trim())))
 }

@@ -42,7 +42,7 @@ impl ErrorFinder {
     /// Returns the findings against a command that are errors.
     pub(super) fn errors(&mut self, command: &str, dialect: Dialect, cwd: Option<&Path>) -> Vec<Finding> {
         let target = self.inspector.context.target;
-        let subject = Subject { request: "", earlier: &[], cwd: cwd.unwrap_or(&self.cwd), target, dialect };
+        let subject = Subject::without_request(cwd.unwrap_or(&self.cwd), target, dialect);
         let work = self.inspector.inspect(command.to_owned(), 1.0, subject, &mut self.manuals, MANUAL_TIMEOUT);
         let mut findings = self.runtime.block_on(work).findings;
         findings.retain(|finding| finding.severity == Severity::Error);

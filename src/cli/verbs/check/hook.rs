@@ -37,7 +37,8 @@ impl Asker {
     }
 }
 
-/// Reads the question and answers it; `errors` finds the errors of a command, if they make it fail. The exit code is 0 whatever the answer is, since the agent reads the answer.
+/// Reads the question and answers it; `errors` finds the errors of a command, if they make it fail. The exit code is 0
+/// whatever the answer is, since the agent reads the answer.
 ///
 /// # Errors
 /// If standard input is no such document. The exit code 2 then stops the command in both agents.

@@ -1,6 +1,7 @@
 //! `caro check 'COMMAND'`: reports what is wrong with a command and how dangerous it is, without the model.
 //!
-//! `errors`: the errors that make a check of many commands fail. `lines`: verdicts on many commands. `hook`: answers to another agent that is about to run a command.
+//! `errors`: the errors that make a check of many commands fail. `lines`: verdicts on many commands. `hook`: answers to
+//! another agent that is about to run a command.
 
 mod errors;
 mod hook;

@@ -3,7 +3,7 @@
 
 use super::Args;
 use crate::setup::rc::{BEGIN, END, Shell, by_hand, edited, file, nu_script, read};
-use crate::term::typed;
+use crate::term::typed::agreed;
 use crate::term::ui::in_line;
 use crate::{Cx, Exit, Failure, Outcome};
 use caro_base::files::{self, Access};
@@ -61,12 +61,8 @@ pub(super) fn edit(args: &Args, cx: &Cx) -> Outcome {
     if let Some(copy) = &copy {
         cx.ui.note(&format!("{}, which nushell loads, is removed", copy.display()));
     }
-    if !args.yes {
-        cx.ui.ask("write it? [y/N]");
-        let reply = typed::typed(cx)?.unwrap_or_default();
-        if !["y", "yes"].contains(&reply.to_lowercase().as_str()) {
-            return Ok(Exit::No);
-        }
+    if !args.yes && !agreed("write it? [y/N]", cx)? {
+        return Ok(Exit::No);
     }
     if after != before {
         let access = path.metadata().map_or(Access::Umask, |meta| Access::Like(meta.permissions()));

@@ -1,6 +1,7 @@
 //! Finds fields that no line of the file has: `awk '{ print $9 }' app.log`, where the lines have 8.
 
 use super::super::absent;
+use super::awk::is_awk;
 use super::csv::{awk_fields, is_csv};
 use super::edit::warning;
 use super::input::files;
@@ -111,8 +112,8 @@ fn inputs<'c>(cx: &'c CheckContext, index: usize) -> Option<(&'c Invocation, Vec
 /// Returns the highest field that a command takes, with the word that says so and what separates the fields.
 fn last_field(command: &Invocation) -> Option<(&Word, usize, Separator)> {
     match command.name()? {
-        "awk" | "gawk" | "mawk" | "nawk" => awk_field(command),
         "cut" => cut_field(command),
+        _ if is_awk(command) => awk_field(command),
         _ => None,
     }
 }
